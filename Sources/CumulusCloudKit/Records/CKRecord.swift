@@ -195,8 +195,8 @@
         /// Adds to a field of whole numbers with the next save, on the server.
         ///
         /// Increments of several devices all count, also at several nodes. Save them with the
-        /// policy `changedKeys`, which meets no `serverRecordChanged`. The field shows the sum after
-        /// the save; a save can't both set and increment a field. Beyond CloudKit.
+        /// policy `changedKeys`, which meets no `serverRecordChanged`. The field shows the sum
+        /// after the save; a save can't both set and increment a field. Beyond CloudKit.
         public func increment(_ key: FieldKey, by delta: Int = 1) {
             content.withLock { $0.record.increment(key, by: Int64(delta)) }
         }

@@ -1,6 +1,8 @@
 // The model layer of a habit tracker on CKSyncEngine: an actor that owns the data, is the engine's
 // delegate, and keeps both in one file.
 
+// swift-format-ignore-file: NeverForceUnwrap
+
 import CloudKit
 import Foundation
 

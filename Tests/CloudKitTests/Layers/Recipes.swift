@@ -181,7 +181,8 @@ final class RecipeStore {
 
     @discardableResult
     func save(_ recipe: Recipe) async throws -> Recipe {
-        let record = records[recipe.id] ?? CKRecord(recordType: Recipe.recordType, recordID: recipe.id)
+        let record =
+            records[recipe.id] ?? CKRecord(recordType: Recipe.recordType, recordID: recipe.id)
         recipe.fill(record)
         do {
             let saved = try await database.save(record)
@@ -190,7 +191,9 @@ final class RecipeStore {
         } catch let error as CKError {
             switch error.code {
             case .serverRecordChanged:
-                guard let server = error.serverRecord, let current = Recipe(server) else { throw error }
+                guard let server = error.serverRecord, let current = Recipe(server) else {
+                    throw error
+                }
                 records[server.recordID] = server
                 throw RecipeError.changedElsewhere(current)
             case .unknownItem:
@@ -236,7 +239,8 @@ final class RecipeStore {
     ) async throws -> Recipe {
         var recipe = recipe
         recipe.photoURL = photo
-        let record = records[recipe.id] ?? CKRecord(recordType: Recipe.recordType, recordID: recipe.id)
+        let record =
+            records[recipe.id] ?? CKRecord(recordType: Recipe.recordType, recordID: recipe.id)
         recipe.fill(record)
         let saved: CKRecord = try await withCheckedThrowingContinuation { continuation in
             let operation = CKModifyRecordsOperation(recordsToSave: [record])

@@ -3,6 +3,8 @@
 //
 // Written as the published guides of that year write it, with the names of Swift 3.
 
+// swift-format-ignore-file: NeverForceUnwrap
+
 import CloudKit
 import CoreLocation
 import Foundation
@@ -367,7 +369,9 @@ class SightingCache {
             radiusInKilometers * 1000
         )
         let query = CKQuery(recordType: "Spot", predicate: predicate)
-        query.sortDescriptors = [CKLocationSortDescriptor(key: "location", relativeLocation: location)]
+        query.sortDescriptors = [
+            CKLocationSortDescriptor(key: "location", relativeLocation: location)
+        ]
         let operation = CKQueryOperation(query: query)
         operation.desiredKeys = ["name", "location"]
         operation.resultsLimit = 1

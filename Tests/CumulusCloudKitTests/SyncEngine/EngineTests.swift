@@ -1,5 +1,5 @@
-// Engines beside each other: the order of events, batches, conflicts in both orders, and two devices
-// that end with the same notes whatever their users did.
+// Engines beside each other: the order of events, batches, conflicts in both orders, and two
+// devices that end with the same notes whatever their users did.
 
 import CumulusCloudKit
 import CumulusTesting
