@@ -1423,7 +1423,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[68] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[70] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1493,11 +1493,13 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[68] =
   { "SHARING_METADATA", "CUMULUS__V1__METHOD__SHARING_METADATA", 144 },
   { "SHARING_ACCEPT", "CUMULUS__V1__METHOD__SHARING_ACCEPT", 145 },
   { "SHARING_LOOK_UP", "CUMULUS__V1__METHOD__SHARING_LOOK_UP", 146 },
+  { "SHARING_LIST", "CUMULUS__V1__METHOD__SHARING_LIST", 147 },
+  { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 24},{80, 45},{96, 49},{112, 58},{128, 61},{144, 65},{0, 68}
+{0, 0},{16, 6},{32, 9},{48, 24},{80, 45},{96, 49},{112, 58},{128, 61},{144, 65},{0, 70}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[68] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[70] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -1560,8 +1562,10 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[68
   { "SCHEMA_READ", 49 },
   { "SCHEMA_RESET", 55 },
   { "SHARING_ACCEPT", 66 },
+  { "SHARING_LIST", 68 },
   { "SHARING_LOOK_UP", 67 },
   { "SHARING_METADATA", 65 },
+  { "SHARING_STOP", 69 },
   { "SUBSCRIPTIONS_FETCH", 62 },
   { "SUBSCRIPTIONS_MODIFY", 61 },
   { "ZONES_FETCH", 7 },
@@ -1575,9 +1579,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  68,
+  70,
   cumulus__v1__method__enum_values_by_number,
-  68,
+  70,
   cumulus__v1__method__enum_values_by_name,
   9,
   cumulus__v1__method__value_ranges,

@@ -322,6 +322,186 @@ void   cumulus__v1__look_up_participants_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__look_up_participants_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_shares_request__init
+                     (Cumulus__V1__ListSharesRequest         *message)
+{
+  static const Cumulus__V1__ListSharesRequest init_value = CUMULUS__V1__LIST_SHARES_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_shares_request__get_packed_size
+                     (const Cumulus__V1__ListSharesRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_shares_request__pack
+                     (const Cumulus__V1__ListSharesRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_shares_request__pack_to_buffer
+                     (const Cumulus__V1__ListSharesRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListSharesRequest *
+       cumulus__v1__list_shares_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListSharesRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_shares_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_shares_request__free_unpacked
+                     (Cumulus__V1__ListSharesRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_shares_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_shares_response__init
+                     (Cumulus__V1__ListSharesResponse         *message)
+{
+  static const Cumulus__V1__ListSharesResponse init_value = CUMULUS__V1__LIST_SHARES_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_shares_response__get_packed_size
+                     (const Cumulus__V1__ListSharesResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_shares_response__pack
+                     (const Cumulus__V1__ListSharesResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_shares_response__pack_to_buffer
+                     (const Cumulus__V1__ListSharesResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListSharesResponse *
+       cumulus__v1__list_shares_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListSharesResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_shares_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_shares_response__free_unpacked
+                     (Cumulus__V1__ListSharesResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__stop_share_request__init
+                     (Cumulus__V1__StopShareRequest         *message)
+{
+  static const Cumulus__V1__StopShareRequest init_value = CUMULUS__V1__STOP_SHARE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__stop_share_request__get_packed_size
+                     (const Cumulus__V1__StopShareRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__stop_share_request__pack
+                     (const Cumulus__V1__StopShareRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__stop_share_request__pack_to_buffer
+                     (const Cumulus__V1__StopShareRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StopShareRequest *
+       cumulus__v1__stop_share_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StopShareRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__stop_share_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__stop_share_request__free_unpacked
+                     (Cumulus__V1__StopShareRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__stop_share_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__stop_share_response__init
+                     (Cumulus__V1__StopShareResponse         *message)
+{
+  static const Cumulus__V1__StopShareResponse init_value = CUMULUS__V1__STOP_SHARE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__stop_share_response__get_packed_size
+                     (const Cumulus__V1__StopShareResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__stop_share_response__pack
+                     (const Cumulus__V1__StopShareResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__stop_share_response__pack_to_buffer
+                     (const Cumulus__V1__StopShareResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StopShareResponse *
+       cumulus__v1__stop_share_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StopShareResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__stop_share_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__stop_share_response__free_unpacked
+                     (Cumulus__V1__StopShareResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__share_metadata_request__field_descriptors[4] =
 {
   {
@@ -677,5 +857,183 @@ const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_response__des
   cumulus__v1__look_up_participants_response__field_indices_by_name,
   1,  cumulus__v1__look_up_participants_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__look_up_participants_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_shares_request__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ListSharesRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_shares_request__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__list_shares_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_shares_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListSharesRequest",
+  "ListSharesRequest",
+  "Cumulus__V1__ListSharesRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListSharesRequest),
+  1,
+  cumulus__v1__list_shares_request__field_descriptors,
+  cumulus__v1__list_shares_request__field_indices_by_name,
+  1,  cumulus__v1__list_shares_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_shares_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_shares_response__field_descriptors[1] =
+{
+  {
+    "shares",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListSharesResponse, n_shares),
+    offsetof(Cumulus__V1__ListSharesResponse, shares),
+    &cumulus__v1__record__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_shares_response__field_indices_by_name[] = {
+  0,   /* field[0] = shares */
+};
+static const ProtobufCIntRange cumulus__v1__list_shares_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_shares_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListSharesResponse",
+  "ListSharesResponse",
+  "Cumulus__V1__ListSharesResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListSharesResponse),
+  1,
+  cumulus__v1__list_shares_response__field_descriptors,
+  cumulus__v1__list_shares_response__field_indices_by_name,
+  1,  cumulus__v1__list_shares_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_shares_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__stop_share_request__field_descriptors[3] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StopShareRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StopShareRequest, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "share",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StopShareRequest, share),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__stop_share_request__field_indices_by_name[] = {
+  2,   /* field[2] = share */
+  0,   /* field[0] = user */
+  1,   /* field[1] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__stop_share_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__stop_share_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StopShareRequest",
+  "StopShareRequest",
+  "Cumulus__V1__StopShareRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StopShareRequest),
+  3,
+  cumulus__v1__stop_share_request__field_descriptors,
+  cumulus__v1__stop_share_request__field_indices_by_name,
+  1,  cumulus__v1__stop_share_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__stop_share_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__stop_share_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StopShareResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__stop_share_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__stop_share_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__stop_share_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StopShareResponse",
+  "StopShareResponse",
+  "Cumulus__V1__StopShareResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StopShareResponse),
+  1,
+  cumulus__v1__stop_share_response__field_descriptors,
+  cumulus__v1__stop_share_response__field_indices_by_name,
+  1,  cumulus__v1__stop_share_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__stop_share_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -58,6 +58,11 @@ import Testing
         },
         "ShareMetadataRequest": { try ShareMetadataRequest(wire: $0).encoded() },
         "AcceptShareRequest": { try AcceptShareRequest(wire: $0).encoded() },
+        "ListSharesRequest": { try ListSharesRequest(wire: $0).encoded() },
+        "StopShareRequest": { try StopShareRequest(wire: $0).encoded() },
+        "StopShareResponse": {
+            StopShareResponse.encoded(existed: try StopShareResponse.existed(wire: $0))
+        },
         "LookUpParticipantsRequest": { try LookUpParticipantsRequest(wire: $0).encoded() },
         "LookUpParticipantsResponse": {
             LookUpParticipantsResponse.encoded(

@@ -43,6 +43,10 @@ enum LibraryCodec {
         "RevokeKeyResponse": repack(cumulus__v1__revoke_key_response__unpack),
         "AcceptShareRequest": repack(cumulus__v1__accept_share_request__unpack),
         "AcceptShareResponse": repack(cumulus__v1__accept_share_response__unpack),
+        "ListSharesRequest": repack(cumulus__v1__list_shares_request__unpack),
+        "ListSharesResponse": repack(cumulus__v1__list_shares_response__unpack),
+        "StopShareRequest": repack(cumulus__v1__stop_share_request__unpack),
+        "StopShareResponse": repack(cumulus__v1__stop_share_response__unpack),
         "LookUpParticipantsRequest": repack(
             cumulus__v1__look_up_participants_request__unpack
         ),

@@ -33,6 +33,10 @@ enum MessageDecoders {
         "ShareMetadataResponse": { _ = try WireShareMetadata(wire: $0) },
         "AcceptShareRequest": { _ = try AcceptShareRequest(wire: $0) },
         "AcceptShareResponse": { _ = try WireShareMetadata(wire: $0) },
+        "ListSharesRequest": { _ = try ListSharesRequest(wire: $0) },
+        "ListSharesResponse": { _ = try ListSharesResponse.shares(wire: $0) },
+        "StopShareRequest": { _ = try StopShareRequest(wire: $0) },
+        "StopShareResponse": { _ = try StopShareResponse.existed(wire: $0) },
         "LookUpParticipantsRequest": { _ = try LookUpParticipantsRequest(wire: $0) },
         "LookUpParticipantsResponse": {
             _ = try LookUpParticipantsResponse.participants(wire: $0)

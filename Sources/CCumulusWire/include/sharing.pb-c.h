@@ -24,6 +24,10 @@ typedef struct Cumulus__V1__AcceptShareRequest Cumulus__V1__AcceptShareRequest;
 typedef struct Cumulus__V1__AcceptShareResponse Cumulus__V1__AcceptShareResponse;
 typedef struct Cumulus__V1__LookUpParticipantsRequest Cumulus__V1__LookUpParticipantsRequest;
 typedef struct Cumulus__V1__LookUpParticipantsResponse Cumulus__V1__LookUpParticipantsResponse;
+typedef struct Cumulus__V1__ListSharesRequest Cumulus__V1__ListSharesRequest;
+typedef struct Cumulus__V1__ListSharesResponse Cumulus__V1__ListSharesResponse;
+typedef struct Cumulus__V1__StopShareRequest Cumulus__V1__StopShareRequest;
+typedef struct Cumulus__V1__StopShareResponse Cumulus__V1__StopShareResponse;
 
 
 /* --- enums --- */
@@ -137,6 +141,68 @@ struct  Cumulus__V1__LookUpParticipantsResponse
 #define CUMULUS__V1__LOOK_UP_PARTICIPANTS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__look_up_participants_response__descriptor) \
     , 0,NULL }
+
+
+/*
+ * Operators: the shares in the private database of a user, in the container and environment of the
+ * header.
+ */
+struct  Cumulus__V1__ListSharesRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__LIST_SHARES_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_shares_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__ListSharesResponse
+{
+  ProtobufCMessage base;
+  /*
+   * with share_parts, and without fields
+   */
+  size_t n_shares;
+  Cumulus__V1__Record **shares;
+};
+#define CUMULUS__V1__LIST_SHARES_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_shares_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__StopShareRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+  /*
+   * name of the user's zone
+   */
+  ProtobufCBinaryData zone;
+  /*
+   * name of the share's record there
+   */
+  ProtobufCBinaryData share;
+};
+#define CUMULUS__V1__STOP_SHARE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__stop_share_request__descriptor) \
+    , {0,NULL}, {0,NULL}, {0,NULL} }
+
+
+struct  Cumulus__V1__StopShareResponse
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__STOP_SHARE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__stop_share_response__descriptor) \
+    , 0 }
 
 
 /* Cumulus__V1__ShareMetadataRequest methods */
@@ -272,6 +338,82 @@ Cumulus__V1__LookUpParticipantsResponse *
 void   cumulus__v1__look_up_participants_response__free_unpacked
                      (Cumulus__V1__LookUpParticipantsResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListSharesRequest methods */
+void   cumulus__v1__list_shares_request__init
+                     (Cumulus__V1__ListSharesRequest         *message);
+size_t cumulus__v1__list_shares_request__get_packed_size
+                     (const Cumulus__V1__ListSharesRequest   *message);
+size_t cumulus__v1__list_shares_request__pack
+                     (const Cumulus__V1__ListSharesRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_shares_request__pack_to_buffer
+                     (const Cumulus__V1__ListSharesRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListSharesRequest *
+       cumulus__v1__list_shares_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_shares_request__free_unpacked
+                     (Cumulus__V1__ListSharesRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListSharesResponse methods */
+void   cumulus__v1__list_shares_response__init
+                     (Cumulus__V1__ListSharesResponse         *message);
+size_t cumulus__v1__list_shares_response__get_packed_size
+                     (const Cumulus__V1__ListSharesResponse   *message);
+size_t cumulus__v1__list_shares_response__pack
+                     (const Cumulus__V1__ListSharesResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_shares_response__pack_to_buffer
+                     (const Cumulus__V1__ListSharesResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListSharesResponse *
+       cumulus__v1__list_shares_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_shares_response__free_unpacked
+                     (Cumulus__V1__ListSharesResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StopShareRequest methods */
+void   cumulus__v1__stop_share_request__init
+                     (Cumulus__V1__StopShareRequest         *message);
+size_t cumulus__v1__stop_share_request__get_packed_size
+                     (const Cumulus__V1__StopShareRequest   *message);
+size_t cumulus__v1__stop_share_request__pack
+                     (const Cumulus__V1__StopShareRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__stop_share_request__pack_to_buffer
+                     (const Cumulus__V1__StopShareRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StopShareRequest *
+       cumulus__v1__stop_share_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__stop_share_request__free_unpacked
+                     (Cumulus__V1__StopShareRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StopShareResponse methods */
+void   cumulus__v1__stop_share_response__init
+                     (Cumulus__V1__StopShareResponse         *message);
+size_t cumulus__v1__stop_share_response__get_packed_size
+                     (const Cumulus__V1__StopShareResponse   *message);
+size_t cumulus__v1__stop_share_response__pack
+                     (const Cumulus__V1__StopShareResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__stop_share_response__pack_to_buffer
+                     (const Cumulus__V1__StopShareResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StopShareResponse *
+       cumulus__v1__stop_share_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__stop_share_response__free_unpacked
+                     (Cumulus__V1__StopShareResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__ShareMetadataRequest_Closure)
@@ -295,6 +437,18 @@ typedef void (*Cumulus__V1__LookUpParticipantsRequest_Closure)
 typedef void (*Cumulus__V1__LookUpParticipantsResponse_Closure)
                  (const Cumulus__V1__LookUpParticipantsResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListSharesRequest_Closure)
+                 (const Cumulus__V1__ListSharesRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListSharesResponse_Closure)
+                 (const Cumulus__V1__ListSharesResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StopShareRequest_Closure)
+                 (const Cumulus__V1__StopShareRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StopShareResponse_Closure)
+                 (const Cumulus__V1__StopShareResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -308,6 +462,10 @@ extern const ProtobufCMessageDescriptor cumulus__v1__accept_share_request__descr
 extern const ProtobufCMessageDescriptor cumulus__v1__accept_share_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_shares_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_shares_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__stop_share_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__stop_share_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -37,20 +37,33 @@ extension ShareCommand {
                 "cumulus share list",
                 "cumulus share list --database shared --json",
                 "cumulus share list --zone Trips",
-                note: "It reads through all records of the zones, since any of them may be shared."
+                "cumulus share list --user alice --operator-token-file operator.token",
+                note: """
+                    It reads through all records of the zones, since any of them may be shared. \
+                    With --user the operator sees who is in the shares of a user, and no titles.
+                    """
             )
         )
 
         @Option(help: "Only this zone.") var zone: String?
         @OptionGroup var owner: OwnerOption
+        @OptionGroup var others: UserOfShares
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            try others.check(connection.user, connection.database, owner.owner)
+        }
 
         func run() async throws {
             var listing = Listing(
                 ["ZONE", "OWNER", "ROOT", "PUBLIC", "PARTICIPANTS", "TITLE", "URL"],
                 isJSON: output.json
             )
+            if let shares = try await others.shares(by: connection.user, in: zone) {
+                for share in shares { try listing.add(share.json, row: share.row) }
+                return try listing.end()
+            }
             try await connection.withDatabase { database in
                 for zone in try await zones(of: database) {
                     // A share has few fields, other records may have many.
@@ -100,25 +113,28 @@ extension ShareCommand {
             discussion: help(
                 "cumulus share stop Trips",
                 "cumulus share stop Trips --root oslo",
+                "cumulus share stop Trips --user alice --operator-token-file operator.token",
                 note: """
                     The records stay. Shared again, the zone or record gets the same URL, and its \
-                    participants have to be invited again.
+                    participants have to be invited again. With --user the operator stops a \
+                    share of a user.
                     """
             )
         )
 
         @OptionGroup var target: ShareTarget
+        @OptionGroup var others: UserOfShares
         @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
+        func validate() throws {
+            let copies = replicas.replicas.map { "\($0)" }
+            try others.check(connection, copies, target.owner.owner)
+        }
+
         func run() async throws {
-            let share = try await connection.withContainer(replicas: replicas) { container in
-                let database = container.privateCloudDatabase
-                let share = try await target.share(in: database)
-                try await database.deleteRecord(withID: share.recordID)
-                return share
-            }
+            let share = try await stop()
             try output.show(
                 [
                     "stopped": .string(share.recordID.recordName),
@@ -129,6 +145,16 @@ extension ShareCommand {
                     ["zone", share.recordID.zoneID.zoneName],
                 ]
             )
+        }
+
+        private func stop() async throws -> Share {
+            if let stopped = try await others.stop(target, by: connection) { return stopped }
+            return try await connection.withContainer(replicas: replicas) { container in
+                let database = container.privateCloudDatabase
+                let share = try await target.share(in: database)
+                try await database.deleteRecord(withID: share.recordID)
+                return share
+            }
         }
     }
 }

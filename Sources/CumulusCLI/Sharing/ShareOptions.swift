@@ -33,6 +33,63 @@ struct ShareTarget: ParsableArguments {
     }
 }
 
+/// Whose shares, where an operator asks.
+struct UserOfShares: ParsableArguments {
+    @Option(help: "As the operator: the shares of this user.") var user: String?
+    @OptionGroup var role: OperatorOption
+
+    func validate() throws {
+        guard user == nil, role.operatorTokenFile != nil else { return }
+        throw ValidationError(
+            "Without --user a user asks about itself: leave out --operator-token-file."
+        )
+    }
+
+    /// Throws if an operator asks with what is of users only.
+    func check(_ connection: Connection, _ others: String?...) throws {
+        guard user != nil else { return }
+        try connection.nodes.checkSingle()
+        let own = [connection.token, connection.key, connection.session] + others
+        guard own.allSatisfy({ $0 == nil }) else {
+            throw ValidationError(
+                "With --user the operator asks: --token, --key, --session, --database, --owner "
+                    + "and --replicas go without it."
+            )
+        }
+    }
+
+    /// The shares of the user; nil if a user asks.
+    func shares(by connection: Connection, in zone: String?) async throws -> [Share]? {
+        guard let user else { return nil }
+        let scope = connection.scope
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
+        return try await role.withOperator(of: connection.nodes) { node in
+            try await node.shares(of: user, in: name, environment)
+        }.filter { zone == nil || $0.recordID.zoneID.zoneName == zone }
+    }
+
+    /// Ends the share of the user's zone or root, and returns it; nil if a user asks.
+    func stop(_ target: ShareTarget, by connection: Connection) async throws -> Share? {
+        guard let user, let shares = try await shares(by: connection, in: target.zone) else {
+            return nil
+        }
+        guard let share = shares.first(where: { $0.rootRecordID?.recordName == target.root })
+        else {
+            throw ServiceError(
+                .unknownItem,
+                "'\(user)' shares no such zone or root; see 'cumulus share list --user \(user)'"
+            )
+        }
+        let scope = connection.scope
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
+        // Another node may have stopped it meanwhile.
+        _ = try await role.withOperator(of: connection.nodes) { node in
+            try await node.stop(share.recordID, of: user, in: name, environment)
+        }
+        return share
+    }
+}
+
 /// What somebody may do; the words are those of JSON and of apps.
 enum SharePermission: String, CaseIterable, ExpressibleByArgument {
     case none

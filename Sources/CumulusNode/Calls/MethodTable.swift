@@ -184,6 +184,8 @@ enum MethodTable {
         .init(.sharingMetadata, .message, .token, begin: ShareCalls.metadata),
         .init(.sharingAccept, .message, [.token, .audit], begin: ShareCalls.accept),
         .init(.sharingLookUp, .message, .token, begin: ShareCalls.lookUp),
+        .init(.sharingList, .parts, .operator, begin: ShareCalls.list),
+        .init(.sharingStop, .message, .act, begin: ShareCalls.stop),
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -8,11 +8,16 @@ import CumulusStorage
 import CumulusWire
 
 extension Answers {
+    /// An encoded record.
+    static func share(_ share: RecordView, _ zone: ZoneAddress, _ urls: ShareURLs) -> Bytes {
+        share.encoded(as: wireID(share.name, zone), url: urls.url(of: share))
+    }
+
     static func metadata(_ metadata: ShareMetadata, _ urls: ShareURLs) -> Bytes {
         let zone = metadata.zone
         let share = metadata.share
         return WireShareMetadata.answer(
-            share: share.encoded(as: wireID(share.name, zone), url: urls.url(of: share)),
+            share: Answers.share(share, zone, urls),
             rootRecord: metadata.rootRecord.map { $0.encoded(as: wireID($0.name, zone)) },
             role: metadata.role,
             permission: metadata.permission,

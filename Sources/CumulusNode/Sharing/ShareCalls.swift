@@ -68,6 +68,37 @@ enum ShareCalls {
         }
     }
 
+    // MARK: For operators
+
+    static func list(_ context: CallContext) throws {
+        let request = try ListSharesRequest(wire: context.message)
+        let user = try Names.checkIdentifier(request.user[...], "user name")
+        let urls = context.node.shareURLs
+        try context.readFromDisk { context in
+            let shares = try OwnedShares.all(
+                of: user,
+                in: context.scope.container,
+                context.number,
+                context.reader
+            ).map { Answers.share($0.share, $0.zone, urls) }
+            return Page(shares[...], encode: ListSharesResponse.answer)
+        }
+    }
+
+    static func stop(_ context: CallContext) throws {
+        let request = try StopShareRequest(wire: context.message)
+        let stop = StopShare(
+            user: try Names.checkIdentifier(request.user[...], "user name"),
+            zone: try Names.checkIdentifier(request.zone[...], "zone name"),
+            share: try Names.checkRecordName(request.share[...], "record name of a share")
+        )
+        context.concerns("\(stop.user): \(stop.zone)/\(stop.share)")
+        context.change(.stopShare(stop), in: try context.scope()) { answer in
+            guard case .stopped(let existed) = answer else { return [] }
+            return [StopShareResponse.encoded(existed: existed)]
+        }
+    }
+
     /// Refuses callers who have no shared database, before their message is read.
     private static func checkCaller(_ context: CallContext) throws {
         _ = try context.identity.session()

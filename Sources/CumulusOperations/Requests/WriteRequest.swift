@@ -34,6 +34,7 @@ package struct WriteRequest: Sendable {
         case importSchema(SchemaImport)
         case resetSchema
         case changeRole(AssignedRoles.Change)
+        case stopShare(StopShare)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -52,6 +53,8 @@ package struct WriteRequest: Sendable {
         /// Whether it was so already.
         case role(existed: Bool)
         case accepted(ShareMetadata)
+        /// Whether it was there.
+        case stopped(existed: Bool)
 
         /// Bytes of the server's records that it shows.
         package var shownBytes: Int {
@@ -112,6 +115,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.isEmpty
         case .modifySubscriptions(let request): request.saves.isEmpty
         case .account(let change): change.onlyTakesAway
+        case .stopShare: true
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead,
             .acceptShare:
@@ -146,6 +150,9 @@ package struct WriteRequest: Sendable {
         }
         if case .resetSchema = operation { return try resetSchema(&transaction) }
         if case .changeRole(let change) = operation { return try changeRole(change, &transaction) }
+        if case .stopShare(let request) = operation {
+            return try stopShare(request, number, &transaction)
+        }
         if case .acceptShare(let request) = operation {
             let (outcome, keep) = try request.run(scope, number, by: caller, in: &transaction)
             return (outcome.map(Answer.accepted), keep)
@@ -217,6 +224,19 @@ package struct WriteRequest: Sendable {
         return (.success(.role(existed: existed)), !existed || !change.isGiven)
     }
 
+    private func stopShare(
+        _ request: StopShare,
+        _ number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let outcome = try request.run(in: scope.container, number, &transaction)
+        guard case .success(let existed) = outcome else {
+            return (outcome.map(Answer.stopped), false)
+        }
+        return (.success(.stopped(existed: existed)), existed)
+    }
+
     private var operatorsOnly: ServiceError? {
         if caller.role == .operator { return nil }
         return ServiceError(.permissionFailure, "only an operator may do this")
@@ -239,7 +259,7 @@ package struct WriteRequest: Sendable {
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
-            .acceptShare:
+            .acceptShare, .stopShare:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -310,7 +330,7 @@ package struct WriteRequest: Sendable {
             // Marks have no items: a trace of them says that they stand.
             case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
                 .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-                .enterChunks, .markRead, .acceptShare:
+                .enterChunks, .markRead, .acceptShare, .stopShare:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -341,7 +361,7 @@ package struct WriteRequest: Sendable {
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-            .enterChunks, .markRead, .acceptShare:
+            .enterChunks, .markRead, .acceptShare, .stopShare:
             true
         }
     }
@@ -378,7 +398,7 @@ package struct WriteRequest: Sendable {
             return (.success(.truncated(scopes: scopes)), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
-            .acceptShare:
+            .acceptShare, .stopShare:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -258,6 +258,21 @@ extension RowReader where Self: ~Copyable {
         try row(.sharePlace(scope, share))
     }
 
+    /// The places of shares of a scope behind a key, and the key to go on from; nil at the end.
+    package borrowing func sharePlaces(
+        in scope: ScopeNumber,
+        after key: Bytes?,
+        limit: Int
+    ) throws(EngineError) -> (places: [SharePlace], next: Bytes?) {
+        var range = KeyRange(prefix: RowKey(.sharePlace) { $0.add(scope) }.bytes)
+        if let key { range.start = key + [0] }
+        let page = try rows(.meta, range, limit: limit)
+        let places = try page.map { (key, value) throws(EngineError) in
+            try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
+        }
+        return (places, page.count < limit ? nil : page.last?.key)
+    }
+
     /// The zones of others in which a user is, or was until a month ago, by owner and name.
     package borrowing func visibleZones(
         of user: String,

@@ -286,3 +286,86 @@ package enum LookUpParticipantsResponse {
             .map(ShareDetails.Participant.init(wire:))
     }
 }
+
+// MARK: - For operators
+
+package struct ListSharesRequest: Hashable, Sendable {
+    /// Name.
+    package var user: Bytes
+
+    package init(user: Bytes) {
+        self.user = user
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, bytes: user)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__list_shares_request__unpack)
+        user = message.raw.user.swiftBytes
+    }
+}
+
+package enum ListSharesResponse {
+    /// - Parameter shares: Encoded records.
+    package static func answer(_ shares: ArraySlice<Bytes>) -> Bytes {
+        var writer = CanonicalWriter()
+        for share in shares { writer.present(1, bytes: share) }
+        return writer.bytes
+    }
+
+    package static func shares(wire bytes: Bytes) throws(MalformedMessage) -> [Record] {
+        let message = try CMessage(answer: bytes, cumulus__v1__list_shares_response__unpack)
+        return try elements(message.raw.n_shares, message.raw.shares).map {
+            (raw) throws(MalformedMessage) in
+            guard let record = Record(wire: raw), record.shareDetails != nil else {
+                throw MalformedMessage(message: "the answer holds what is no share")
+            }
+            return record
+        }
+    }
+}
+
+package struct StopShareRequest: Hashable, Sendable {
+    /// Name of the owner.
+    package var user: Bytes
+    package var zone: Bytes
+    /// Name of the share's record.
+    package var share: Bytes
+
+    package init(user: Bytes, zone: Bytes, share: Bytes) {
+        self.user = user
+        self.zone = zone
+        self.share = share
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, bytes: user)
+        writer.field(2, bytes: zone)
+        writer.field(3, bytes: share)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__stop_share_request__unpack)
+        user = message.raw.user.swiftBytes
+        zone = message.raw.zone.swiftBytes
+        share = message.raw.share.swiftBytes
+    }
+}
+
+package enum StopShareResponse {
+    package static func encoded(existed: Bool) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: existed ? 1 : 0)
+        return writer.bytes
+    }
+
+    package static func existed(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
+        try CMessage(answer: bytes, cumulus__v1__stop_share_response__unpack).raw.existed != 0
+    }
+}

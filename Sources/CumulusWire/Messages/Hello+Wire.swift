@@ -279,6 +279,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case sharingMetadata = 144
     case sharingAccept = 145
     case sharingLookUp = 146
+    case sharingList = 147
+    case sharingStop = 148
 }
 
 /// Stands before the first message of a call.

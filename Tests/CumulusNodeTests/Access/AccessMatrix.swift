@@ -207,6 +207,7 @@ struct AccessMatrix {
             .operatorVerify, .operatorListMergePolicies, .operatorSetMergePolicy,
             .operatorZoneStatus, .operatorRescue, .schemaRead, .schemaImport, .schemaDeploy,
             .indexesList, .indexesRebuild, .indexesVerify, .schemaReset, .rolesList, .rolesSet,
+            .sharingList, .sharingStop,
         ].map { Row($0, .own, "10 10 10 10 · 10") }
         // An operator would send the node away.
         + [Row(.operatorLeave, .own, "10 10 10 10 - 10")]

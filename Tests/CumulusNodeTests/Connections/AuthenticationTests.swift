@@ -231,7 +231,7 @@ import Testing
                 .operatorListUsers, .operatorAddUser, .operatorAddToken,
                 .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
                 .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
-                .keysAdd, .keysRevoke,
+                .keysAdd, .keysRevoke, .sharingList, .sharingStop,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

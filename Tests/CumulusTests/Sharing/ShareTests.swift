@@ -251,6 +251,35 @@ import Testing
         }
     }
 
+    /// Names and rights, and no titles.
+    @Test func anOperatorListsAndStopsShares() async throws {
+        try await withWorld { world in
+            var share = Share(recordZoneID: world.zone)
+            share.title = "Our trips"
+            share.publicPermission = .readOnly
+            share = try await world.ada.privateCloudDatabase.save(share)
+            let url = try #require(share.url)
+            try await world.bob.accept(url)
+            let admin = world.server.nodeOperator()
+            let container = TestServer.container
+            let found = try await admin.shares(of: "ada", in: container, .development)
+            #expect(found.map(\.url) == [url] && found.map(\.title) == [nil])
+            #expect(found.map(\.recordID.zoneID) == [world.sharedZone])
+            let bob = try await world.bob.userRecordID()
+            #expect(found[0].participants.map(\.role) == [.owner, .publicUser])
+            #expect(found[0].participants.last?.userRecordID == bob)
+            #expect(try await admin.shares(of: "bob", in: container, .development).isEmpty)
+            func stop() async throws -> Bool {
+                try await admin.stop(share.recordID, of: "ada", in: container, .development)
+            }
+            #expect(try await stop())
+            #expect(try await !stop())
+            await admin.close()
+            #expect(try await world.bob.sharedCloudDatabase.allRecordZones().isEmpty)
+            #expect(await code { try await world.bob.accept(url) } == .unknownItem)
+        }
+    }
+
     @Test func strangersLearnNothing() async throws {
         try await withWorld { world in
             let share = try await world.ada.privateCloudDatabase

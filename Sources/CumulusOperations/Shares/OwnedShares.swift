@@ -1,0 +1,116 @@
+// What operators do about the shares of a user: list them, and stop one.
+//
+// `all` is run by reads, `StopShare` by the writer. Names and rights are told, and no field of a
+// record.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum OwnedShares {
+    /// A share's record without its fields, and where it is.
+    package struct Entry: Hashable, Sendable {
+        package var zone: ZoneAddress
+        package var share: RecordView
+    }
+
+    /// The shares in force in a user's private database, by zones and names.
+    ///
+    /// Reads through the places of all shares of the scope: which of them are the user's is said
+    /// nowhere else.
+    package static func all(
+        of user: String,
+        in container: String,
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws -> [Entry] {
+        guard let known = try Users.find(user, in: reader) else { throw Users.unknown(user) }
+        let owner = known.recordName(in: container)
+        let database = DatabaseID(kind: .private, owner: owner)
+        var places: Set<Place> = []
+        var last: Bytes?
+        repeat {
+            let page = try reader.sharePlaces(in: scope, after: last, limit: placesAtOnce)
+            for place in page.places where place.zone.database == database {
+                for name in place.recordNames {
+                    places.insert(Place(zone: place.zone.name, share: name))
+                }
+            }
+            last = page.next
+        } while last != nil
+        return try places.sorted { ($0.zone, $0.share) < ($1.zone, $1.share) }.compactMap {
+            try entry($0, database, scope, reader)
+        }
+    }
+
+    private struct Place: Hashable {
+        let zone: String
+        let share: String
+    }
+
+    private static let placesAtOnce = 1_000
+
+    private static func entry(
+        _ place: Place,
+        _ database: DatabaseID,
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Entry? {
+        guard let found = try reader.find(place.zone, in: database, of: scope),
+            let number = found.number,
+            let share = try reader.shareInForce(place.share, in: number)
+        else { return nil }
+        var view = try reader.decoding(Bytes(place.share.utf8)) { () throws(MalformedBytes) in
+            RecordView(share.row, name: share.name)
+        }
+        view.fields = []
+        view.sharing = ShareView(share, in: found.zone, for: database.owner)
+        return Entry(zone: ZoneAddress(name: place.zone, owner: database.owner), share: view)
+    }
+}
+
+/// Ends a share as its owner would.
+package struct StopShare: Hashable, Sendable {
+    /// Name of the owner.
+    package var user: String
+    package var zone: String
+    /// Name of the share's record.
+    package var share: String
+
+    package init(user: String, zone: String, share: String) {
+        self.user = user
+        self.zone = zone
+        self.share = share
+    }
+
+    /// Returns false if there is no such share.
+    func run(
+        in container: String,
+        _ scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Bool, ServiceError> {
+        guard let known = try Users.find(user, in: transaction) else {
+            return .failure(Users.unknown(user))
+        }
+        let owner = known.recordName(in: container)
+        let database = DatabaseID(kind: .private, owner: owner)
+        guard let number = try transaction.find(zone, in: database, of: scope)?.number,
+            try transaction.share(share, in: number) != nil
+        else { return .success(false) }
+        let address = RecordAddress(zone: ZoneAddress(name: zone), name: share)
+        let delete = ModifyRecords(database: .private, deletes: [DeleteItem(address: address)])
+        let caller = Caller(role: .user(owner))
+        let outcome: ModifyOutcome
+        switch try delete.run(scope, by: caller, nil, in: &transaction) {
+        case .failure(let error): return .failure(error)
+        case .success(let done): outcome = done
+        }
+        if outcome.needsSurvey { return .failure(StopShare.tooMuch) }
+        guard case .failure(let failure)? = outcome.deletes.first else { return .success(true) }
+        return .failure(failure.error)
+    }
+
+    private static let tooMuch = ServiceError(
+        .limitExceeded,
+        "too many records would be deleted with this share; let its owner delete it"
+    )
+}
