@@ -99,13 +99,25 @@ extension RowReader where Self: ~Copyable {
         of scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> FoundZone? {
-        // To those who see nothing of it, it is not there.
-        guard !caller.isOwner(named: address.owner), address.name != Names.defaultZone else {
-            return nil
-        }
+        guard let row = try visibleZone(address, of: scope, to: caller) else { return nil }
         let owner = DatabaseID(kind: .private, owner: address.owner)
         guard let found = try find(address.name, in: owner, of: scope) else { return nil }
-        return try found.seen(by: caller, of: scope, in: self)
+        let shares = try shares(lettingIn: caller.user, to: found, by: row)
+        return try found.seen(by: shares, in: self)
+    }
+
+    /// What leads a user to a zone of another one; nil if the user was never in.
+    ///
+    /// To those who see nothing of it a zone is not there: one read says so, whether or not it is.
+    borrowing func visibleZone(
+        _ address: ZoneAddress,
+        of scope: ScopeNumber,
+        to caller: Caller
+    ) throws(EngineError) -> VisibleZone? {
+        guard case .user(let user) = caller.role, !caller.isOwner(named: address.owner),
+            address.name != Names.defaultZone
+        else { return nil }
+        return try visibleZone(address.name, of: address.owner, to: user, in: scope)
     }
 
     /// Finds a zone whose records are to be shown.

@@ -17,15 +17,6 @@ struct LivingShare: Hashable, Sendable {
 }
 
 extension FoundZone {
-    /// The zone as another user sees it; nil if no share lets that user in.
-    func seen<Reader: RowReader & ~Copyable>(
-        by caller: Caller,
-        of scope: ScopeNumber,
-        in reader: borrowing Reader
-    ) throws(EngineError) -> FoundZone? {
-        try seen(by: try reader.shares(lettingIn: caller, to: self, of: scope), in: reader)
-    }
-
     /// The zone as a user sees it by these shares; nil if none of them is in force.
     func seen<Reader: RowReader & ~Copyable>(
         by shares: [LivingShare],
@@ -42,21 +33,14 @@ extension FoundZone {
 
 extension RowReader where Self: ~Copyable {
     /// The shares of a zone whose records let a user in.
+    ///
+    /// - Parameter row: What leads the user to the zone.
     borrowing func shares(
-        lettingIn caller: Caller,
+        lettingIn user: String,
         to found: FoundZone,
-        of scope: ScopeNumber
+        by row: VisibleZone
     ) throws(EngineError) -> [LivingShare] {
-        let zone = found.zone
-        guard case .user(let user) = caller.role, let number = found.number,
-            let row = try visibleZone(
-                zone.name,
-                of: zone.database.owner,
-                to: user,
-                in: scope
-            ),
-            row.generation == zone.generation
-        else { return [] }
+        guard let number = found.number, row.generation == found.zone.generation else { return [] }
         var shares: [LivingShare] = []
         for name in row.shares {
             guard let share = try share(name, in: number), let root = share.root,
@@ -109,11 +93,9 @@ extension RowReader where Self: ~Copyable {
         var zones: [FoundZone] = []
         for entry in try visibleZones(of: user, in: scope) {
             let owner = DatabaseID(kind: .private, owner: entry.owner)
-            guard
-                let found = try find(entry.zone, in: owner, of: scope)?
-                    .seen(by: caller, of: scope, in: self)
-            else { continue }
-            zones.append(found)
+            guard let found = try find(entry.zone, in: owner, of: scope) else { continue }
+            let shares = try shares(lettingIn: user, to: found, by: entry.row)
+            if let seen = try found.seen(by: shares, in: self) { zones.append(seen) }
         }
         return zones
     }

@@ -15,7 +15,7 @@ package final class ZoneDirectory: Sendable {
     }
 
     private struct ViewerKey: Hashable {
-        var zone: ZoneNumber
+        var zone: Key
         var user: String
     }
 
@@ -38,16 +38,16 @@ package final class ZoneDirectory: Sendable {
             guard caller.isOwner(named: address.owner) else { return nil }
             return try find(address.name, in: database, of: scope, reader)
         }
-        guard !caller.isOwner(named: address.owner), address.name != Names.defaultZone else {
-            return nil
-        }
         let owner = DatabaseID(kind: .private, owner: address.owner)
-        guard let found = try find(address.name, in: owner, of: scope, reader),
-            let number = found.number
+        let zone = Key(scope: scope, database: owner, zone: address.name)
+        let key = ViewerKey(zone: zone, user: caller.user)
+        if let known = shares.withLock({ $0[key] }) {
+            return try find(address.name, in: owner, of: scope, reader)?.seen(by: known, in: reader)
+        }
+        guard let row = try reader.visibleZone(address, of: scope, to: caller),
+            let found = try find(address.name, in: owner, of: scope, reader)
         else { return nil }
-        let key = ViewerKey(zone: number, user: caller.user)
-        if let known = shares.withLock({ $0[key] }) { return try found.seen(by: known, in: reader) }
-        let shares = try reader.shares(lettingIn: caller, to: found, of: scope)
+        let shares = try reader.shares(lettingIn: caller.user, to: found, by: row)
         self.shares.withLock { kept in
             if kept.count >= ZoneDirectory.capacity { kept = [:] }
             kept[key] = shares

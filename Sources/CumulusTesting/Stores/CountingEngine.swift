@@ -14,6 +14,8 @@ package final class CountingEngine: StorageEngine {
     private let mostRows = Atomic<Int>(0)
     private let readCount = Atomic<Int>(0)
     private let lentCount = Atomic<Int>(0)
+    private let lookCount = Atomic<Int>(0)
+    private let seenCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let flushSeconds: Double
@@ -53,6 +55,17 @@ package final class CountingEngine: StorageEngine {
 
     /// Rows that those of them visited which read a range.
     package var rowsLent: Int { lentCount.load(ordering: .relaxed) }
+
+    /// Rows that anybody asked for by their keys, found or not, and ranges with the rows visited.
+    package var looks: Int { lookCount.load(ordering: .relaxed) }
+
+    /// Bytes of the values that were found by all that.
+    package var bytesSeen: Int { seenCount.load(ordering: .relaxed) }
+
+    fileprivate func count(_ value: Int) {
+        lookCount.wrappingAdd(1, ordering: .relaxed)
+        seenCount.wrappingAdd(value, ordering: .relaxed)
+    }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -173,7 +186,9 @@ private struct ColdReader: EngineReader {
 
     func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes? {
         try check(reach)
-        return try reader.get(family, key, reach: reach)
+        let value = try reader.get(family, key, reach: reach)
+        disk.count(value?.count ?? 0)
+        return value
     }
 
     func lendRows(
@@ -184,7 +199,11 @@ private struct ColdReader: EngineReader {
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         try check(reach)
-        try reader.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
+        disk.count(0)
+        try reader.lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+            disk.count(value.count)
+            return visit(key, value)
+        }
     }
 
     private func check(_ reach: Reach) throws(EngineError) {

@@ -13,8 +13,8 @@ struct ShareTestBed {
     let dave: Caller
     static let zone = "z"
 
-    init() throws {
-        let store = try TestStore()
+    init(engine: any StorageEngine = MemoryEngine()) throws {
+        let store = try TestStore(engine: engine)
         self.store = store
         let callers = try ["owner", "bob", "carol", "dave"].enumerated().map { number, name in
             try store.addUser(name, UInt8(number + 1))
