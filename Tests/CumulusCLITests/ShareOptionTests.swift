@@ -64,9 +64,27 @@ import Testing
         ["create", "Trips", "--public", "readOnly", "--writer", "ada@example.org"], ["create"],
         ["set", "Trips"], ["add", "Trips"], ["remove", "Trips"], ["remove", "Trips", "ada"],
         ["leave", "Trips"], ["accept"], ["metadata"], ["stop"],
+        ["list", "--operator-token-file", "t"], ["list", "--user", "ada", "--token", "t"],
+        ["list", "--user", "ada", "--database", "shared"],
+        ["stop", "Trips", "--user", "ada", "--replicas", "1"],
     ])
     func whatIsMissingOrWrongIsRefused(words: [String]) {
         #expect(throws: (any Error).self) { try Main.parseAsRoot(["share"] + words) }
+    }
+
+    /// An operator names the user, and the environment like a user.
+    @Test func anOperatorAsksAboutAUser() throws {
+        let words = ["--user", "ada", "--container", "iCloud.notes", "--environment", "production"]
+        let list = try #require(
+            try Main.parseAsRoot(["share", "list"] + words) as? ShareCommand.List
+        )
+        #expect(list.others.user == "ada")
+        #expect(list.connection.user.scope.containerName == "iCloud.notes")
+        let stop = try #require(
+            try Main.parseAsRoot(["share", "stop", "Trips", "--root", "oslo"] + words)
+                as? ShareCommand.Stop
+        )
+        #expect(stop.others.user == "ada" && stop.target.root == "oslo")
     }
 
     @Test(arguments: ["https://example.org/share/AAAAAAAAAAAAAAAAAAAAAA", "cumulus:/share/A"])

@@ -104,12 +104,14 @@ extension Container {
             newPassword: Bytes(password: newPassword),
             label: label
         )
-        return try await openOnce(
+        let session = try await openOnce(
             .accountsChangePassword,
             request.encoded(),
             ifLost: "the connection was lost after the passwords were sent; sign in with the new "
                 + "one to see whether it is set"
         )
+        core.account.note(.noAccount)
+        return session
     }
 
     /// The signed-in user's sessions, oldest first, on all devices.
@@ -143,6 +145,7 @@ extension Container {
     /// - Throws: `notAuthenticated` without an access token.
     public func revokeAllSessions() async throws {
         _ = try await revoke(RevokeSessionsRequest(id: []))
+        core.account.note(.noAccount)
     }
 
     /// Ends the session of this container's access token; nothing is done without a token, or if
@@ -157,6 +160,7 @@ extension Container {
         } catch let error as ServiceError where error.code == .notAuthenticated {
             // Somebody else ended it, or an earlier attempt whose answer was lost.
         }
+        core.account.note(.noAccount)
     }
 
     private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {

@@ -38,6 +38,22 @@ extension Container {
         }
     }
 
+    /// Whether nodes let this container's caller in, each time that this changes.
+    ///
+    /// It begins with what calls have found so far, if there was one. It tells `available` once a
+    /// call is answered: the caller is signed in. It tells `noAccount` when a call is refused or a
+    /// stream ends because the session was revoked or has expired, its user was disabled or has
+    /// another password, and after ``signOut()``; calls of an app find out, so nothing is told to
+    /// one that makes none. A node that has not heard of a new session refuses it like any unknown
+    /// token, so `available` may follow. It ends when the container is closed.
+    ///
+    /// ```swift
+    /// for await status in container.accountStatusChanges where status == .noAccount {
+    ///     showSignIn()
+    /// }
+    /// ```
+    public var accountStatusChanges: AsyncStream<AccountStatus> { core.account.changes() }
+
     // MARK: Oneself
 
     /// What the signed-in user says of itself, in all containers.
@@ -121,11 +137,6 @@ extension Container {
 
     /// Handles that a node looks up in one call.
     static let handlesAtOnce = 100
-}
-
-extension ClientSettings {
-    /// The caller shows nothing.
-    fileprivate var isAnonymous: Bool { hello.token.isEmpty && signer == nil }
 }
 
 extension ClientCore {

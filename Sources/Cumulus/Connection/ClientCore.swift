@@ -16,6 +16,7 @@ final class ClientCore: Sendable {
     var keyring: Keyring { settings.keyring }
     let environment: ClientEnvironment
     let assetCache: AssetCache
+    let account: AccountWatch
     private let pool: ConnectionPool
     private let seen: SharedTokens
 
@@ -26,6 +27,7 @@ final class ClientCore: Sendable {
             directory: settings.assetDirectory,
             byteLimit: settings.assetCacheBytes
         )
+        account = AccountWatch(isAnonymous: settings.isAnonymous)
         seen = SharedTokens(settings.session)
         pool = ConnectionPool(settings, environment, seen)
     }
@@ -65,13 +67,33 @@ final class ClientCore: Sendable {
             hasOwnID: !prototype.requestID.isEmpty
         )
         var header = prototype
-        return try await repeating(retries) { lease, deadline, isAnew throws(CallFailure) in
-            if isChange, isAnew, prototype.requestID.isEmpty {
-                header.requestID = requestID(clockOffset: lease.clockOffset)
+        return try await judging(prototype.method) {
+            try await repeating(retries) { lease, deadline, isAnew throws(CallFailure) in
+                if isChange, isAnew, prototype.requestID.isEmpty {
+                    header.requestID = requestID(clockOffset: lease.clockOffset)
+                }
+                defer { pool.release(lease) }
+                try await settle(deadline, on: lease)
+                return try await send(header, message, deadline, on: lease)
             }
-            defer { pool.release(lease) }
-            try await settle(deadline, on: lease)
-            return try await send(header, message, deadline, on: lease)
+        }
+    }
+
+    /// Notes whether the caller was let in.
+    ///
+    /// - Parameter method: Its number; nil: of a stream.
+    private func judging<Answer>(
+        _ method: UInt32? = nil,
+        _ ask: () async throws -> Answer
+    ) async throws -> Answer {
+        guard method.map(Method.judgesCaller) ?? true else { return try await ask() }
+        do {
+            let answer = try await ask()
+            account.note(.available)
+            return answer
+        } catch let error as ServiceError {
+            account.note(refusal: error)
+            throw error
         }
     }
 
@@ -248,17 +270,19 @@ final class ClientCore: Sendable {
         _ begin: (ConnectionPool.Lease) async throws(CallFailure) -> Stream
     ) async throws -> Stream {
         let retries = Retries(settings, isChange: false, isRepeatable: true, hasOwnID: false)
-        return try await repeating(retries, isFollowed: isFollowed) {
-            lease,
-            deadline,
-            _ throws(CallFailure) in
-            do throws(CallFailure) {
-                try await settle(deadline, on: lease)
-            } catch {
-                pool.release(lease)
-                throw error
+        return try await judging {
+            try await repeating(retries, isFollowed: isFollowed) {
+                lease,
+                deadline,
+                _ throws(CallFailure) in
+                do throws(CallFailure) {
+                    try await settle(deadline, on: lease)
+                } catch {
+                    pool.release(lease)
+                    throw error
+                }
+                return try await begin(lease)
             }
-            return try await begin(lease)
         }
     }
 
@@ -284,8 +308,9 @@ final class ClientCore: Sendable {
             patience: patience,
             onMessage: onMessage,
             onCredit: onCredit
-        ) { [pool] ending in
+        ) { [pool, account] ending in
             pool.release(lease)
+            if case .refused(let error) = ending { account.note(refusal: error) }
             onEnd(ending)
         }
         lease.connection.link.loop.execute { lease.connection.start(call) }
@@ -312,6 +337,7 @@ final class ClientCore: Sendable {
     /// When it returns, none is being made any more and no call waits for an answer.
     func close() async {
         await pool.close()
+        account.close()
     }
 
     private func requestID(clockOffset: Int64) -> Bytes {

@@ -15,6 +15,8 @@ struct ClientSettings: Sendable {
     var hello: Hello
     /// Signs the greeting; nil means it goes out as it is.
     var signer: GreetingSigner?
+    /// The caller shows nothing.
+    var isAnonymous: Bool { hello.token.isEmpty && signer == nil }
     var assetDirectory = ""
     var assetCacheBytes: UInt64 = 1 << 30
     /// What seals and opens encrypted fields.

@@ -58,6 +58,68 @@ import Testing
         await code { _ = try await container.privateCloudDatabase.allRecordZones() }
     }
 
+    // MARK: Whether the caller is let in
+
+    @Test func theEndOfASessionIsTold() async throws {
+        try await withAda { server, admin in
+            let ada = server.container(token: try await signIn(server).token)
+            var changes = ada.accountStatusChanges.makeAsyncIterator()
+            #expect(await refusal(ada) == nil)
+            #expect(await changes.next() == .available)
+            // A wrong password says nothing of the session.
+            let wrong = await code { _ = try await ada.signIn(name: "ada", password: "wrong pass") }
+            #expect(wrong == .notAuthenticated)
+            try await admin.revokeAllSessions(of: "ada")
+            #expect(await refusal(ada) == .notAuthenticated)
+            #expect(await changes.next() == .noAccount)
+            var later = ada.accountStatusChanges.makeAsyncIterator()
+            #expect(await later.next() == .noAccount)
+            await ada.close()
+            #expect(await changes.next() == nil)
+            #expect(await later.next() == nil)
+        }
+    }
+
+    @Test func signingOutIsTold() async throws {
+        try await withAda { server, _ in
+            let ends: [@Sendable (Container) async throws -> Void] = [
+                { try await $0.signOut() }, { try await $0.revokeAllSessions() },
+                { _ = try await $0.changePassword(from: Self.password, to: "battery staple") },
+            ]
+            for end in ends {
+                let ada = server.container(token: try await signIn(server).token)
+                var changes = ada.accountStatusChanges.makeAsyncIterator()
+                #expect(await ada.accountStatus() == .available)
+                #expect(await changes.next() == .available)
+                try await end(ada)
+                #expect(await changes.next() == .noAccount)
+                await ada.close()
+            }
+            let visitor = server.container()
+            var changes = visitor.accountStatusChanges.makeAsyncIterator()
+            #expect(await changes.next() == .noAccount)
+            _ = try await visitor.signIn(name: "ada", password: "battery staple")
+            await visitor.close()
+            #expect(await changes.next() == nil)
+        }
+    }
+
+    /// No call is made: the stream ends.
+    @Test func aStreamThatEndsIsTold() async throws {
+        try await withAda { server, admin in
+            let ada = server.container(token: try await signIn(server).token)
+            var changes = ada.accountStatusChanges.makeAsyncIterator()
+            var pages = ada.privateCloudDatabase.followDatabaseChanges(since: nil)
+                .makeAsyncIterator()
+            _ = try await pages.next()
+            #expect(await changes.next() == .available)
+            try await admin.revokeAllSessions(of: "ada")
+            #expect(await code { while try await pages.next() != nil {} } == .notAuthenticated)
+            #expect(await changes.next() == .noAccount)
+            await ada.close()
+        }
+    }
+
     @Test func aSessionIsOpenedListedAndEnded() async throws {
         try await withAda { server, admin in
             let session = try await signIn(server, label: "phone")

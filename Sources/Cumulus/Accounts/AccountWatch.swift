@@ -1,0 +1,82 @@
+// Whether nodes let a container's caller in, as its calls find out, and who waits to hear of it.
+//
+// Told by `ClientCore` after each call; read through `Container.accountStatusChanges`. A watcher
+// gets the newest status only: what was before helps nobody who asks later.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+final class AccountWatch: Sendable {
+    private struct State {
+        /// What the last call found; nil before the first one.
+        var status: AccountStatus?
+        var isClosed = false
+        var watchers: [Int: AsyncStream<AccountStatus>.Continuation] = [:]
+        var count = 0
+    }
+
+    private let state = Mutex(State())
+    /// A container that shows nothing has no account, whatever calls are answered.
+    private let isAnonymous: Bool
+
+    init(isAnonymous: Bool) {
+        self.isAnonymous = isAnonymous
+    }
+
+    /// - Parameter error: With which a call was refused; other errors than 9 say nothing.
+    func note(refusal error: ServiceError) {
+        if error.code == .notAuthenticated { note(.noAccount) }
+    }
+
+    func note(_ status: AccountStatus) {
+        if isAnonymous { return }
+        state.withLock { state in
+            guard !state.isClosed, state.status != status else { return }
+            state.status = status
+            for watcher in state.watchers.values { watcher.yield(status) }
+        }
+    }
+
+    /// Begins with what is known; ends when the container is closed.
+    func changes() -> AsyncStream<AccountStatus> {
+        let (stream, watcher) = AsyncStream.makeStream(
+            of: AccountStatus.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let number: Int? = state.withLock { state in
+            if isAnonymous { watcher.yield(.noAccount) }
+            if let status = state.status { watcher.yield(status) }
+            if state.isClosed { return nil }
+            state.count += 1
+            state.watchers[state.count] = watcher
+            return state.count
+        }
+        guard let number else {
+            watcher.finish()
+            return stream
+        }
+        watcher.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.watchers.removeValue(forKey: number) }
+        }
+        return stream
+    }
+
+    func close() {
+        let watchers = state.withLock { state in
+            defer { (state.isClosed, state.watchers) = (true, [:]) }
+            return Array(state.watchers.values)
+        }
+        for watcher in watchers { watcher.finish() }
+    }
+}
+
+extension Method {
+    /// A refusal says that a password or an ID token is wrong, and nothing of the caller.
+    private static let opening: Set<UInt32> = Set(
+        [Method.accountsSignIn, .accountsRegister, .accountsChangePassword].map(\.rawValue)
+    )
+
+    /// Whether answers to calls of that number tell whether the caller is let in.
+    static func judgesCaller(_ number: UInt32) -> Bool { !opening.contains(number) }
+}
