@@ -1,7 +1,7 @@
 // Whether nodes let a container's caller in, as its calls find out, and who waits to hear of it.
 //
 // Told by `ClientCore` after each call; read through `Container.accountStatusChanges`. A watcher
-// gets the newest status only: what was before helps nobody who asks later.
+// gets the newest status only.
 
 import CumulusModel
 import CumulusWire
