@@ -164,6 +164,7 @@ import Testing
                 own.addOperation(save)
             }
             #expect(log.lines == ["saved ok", "user ok", "fetched ok"] && log.isSerial)
+            withExtendedLifetime(own) {}
         }
     }
 

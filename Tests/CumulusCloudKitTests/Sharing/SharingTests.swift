@@ -181,11 +181,11 @@ import Testing
             #expect(await failure { try await mine.save(share) }?.code == .tooManyParticipants)
 
             // Stopping with the root in the batch tells that it is the root of none.
-            let stopped = try await mine.modifyRecords(
-                saving: [trip],
-                deleting: [share.recordID]
-            )
-            #expect((try? stopped.saveResults[trip.recordID]?.get()) != nil && trip.share == nil)
+            let root = try await mine.record(for: trip.recordID)
+            #expect(root.share?.recordID == share.recordID)
+            root["title"] = "Oslo"
+            let stopped = try await mine.modifyRecords(saving: [root], deleting: [share.recordID])
+            #expect((try? stopped.saveResults[root.recordID]?.get()) != nil && root.share == nil)
         }
     }
 
