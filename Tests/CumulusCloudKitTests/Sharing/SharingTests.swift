@@ -48,7 +48,8 @@ import Testing
             let url = try #require(share.url)
             #expect(trip.share?.recordID == share.recordID && share.participants.count == 2)
 
-            #expect(await failure { try await eve.shareMetadata(for: url) }?.code != nil)
+            let stranger = await failure { try await eve.shareMetadata(for: url) }
+            #expect(stranger?.code == .permissionFailure)
             let metadata = try await bo.shareMetadata(for: url)
             #expect(metadata.participantStatus == .pending && metadata.rootRecord == nil)
             #expect(metadata.participantPermission == .readWrite)
@@ -186,6 +187,21 @@ import Testing
             root["title"] = "Oslo"
             let stopped = try await mine.modifyRecords(saving: [root], deleting: [share.recordID])
             #expect((try? stopped.saveResults[root.recordID]?.get()) != nil && root.share == nil)
+        }
+    }
+
+    /// Somebody is invited by an address that no user has shown to hold: it may be anybody's.
+    @Test func anAddressIsVerifiedBeforeItLetsIn() async throws {
+        try await withUsers { ada, _, eve in
+            let share = CKShare(recordZoneID: zone.zoneID)
+            share.addParticipant(
+                try await ada.shareParticipant(forEmailAddress: "eve@example.org")
+            )
+            try await ada.privateCloudDatabase.save(share)
+            let url = try #require(share.url)
+            let found = try await eve.shareMetadatas(for: [url])
+            let error = await failure { try found[url]?.get() }
+            #expect(error?.code == .participantMayNeedVerification)
         }
     }
 
