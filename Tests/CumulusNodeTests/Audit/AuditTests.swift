@@ -152,6 +152,12 @@ import Testing
                 )
                 _ = try admin.perform(header, request.encoded())
             }
+            header.method = Method.sharingStop.rawValue
+            let (user, zone) = (Bytes("ada".utf8), Bytes("Trips".utf8))
+            let stop = StopShareRequest(user: user, zone: zone, share: Bytes("share".utf8))
+            _ = try admin.perform(header, stop.encoded())
+            header.method = Method.sharingList.rawValue
+            _ = try admin.perform(header, ListSharesRequest(user: user).encoded())
             _ = try admin.perform(.operatorListUsers)
             _ = try admin.perform(.operatorStatus)
             let found = try lines.take()
@@ -159,6 +165,7 @@ import Testing
                 found.map(\.short) == [
                     "operator ROLES_SET ada: Moderator given 0",
                     "operator ROLES_SET ada: Moderator taken 0",
+                    "operator SHARING_STOP ada: Trips/share 0",
                 ]
             )
             #expect(found.allSatisfy { $0.container == TestServer.container })

@@ -9,6 +9,8 @@ import Testing
         (["create", "Trips", "--public", "readOnly", "--reader", "ada@example.org"], "--public"),
         (["create", "Trips", "--writer", "ada"], "ada"),
         (["set", "Trips"], "--title or --public"), (["add", "Trips"], "--reader"),
+        (["list", "--user", "bo", "--token", "t"], "--user"),
+        (["stop", "Trips", "--operator-token-file", "t"], "--operator-token-file"),
         (["leave", "Trips"], "--owner"), (["set", "Trips", "--public", "all"], "readWrite"),
     ])
     func wrongUsageIsExplained(words: [String], hint: String) async throws {
@@ -24,6 +26,39 @@ import Testing
         let run = try await CommandLineRun(["share", name, "--help"])
         #expect(run.code == 0 && run.output.contains("cumulus share \(name) "))
         #expect(run.output.contains("--json"))
+    }
+
+    /// The operator names the user, sees no title, and stops a share by its zone or root.
+    @Test func anOperatorListsAndStopsShares() async throws {
+        try await Story.play(on: 1) { story in
+            let bo = try story.otherDevice(of: "bo", in: "private")
+            let node = story.cluster.nodes[0]
+            let admin = [
+                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TLS": "never",
+                "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+            ]
+            for zone in ["Trips", "Plans"] {
+                try await story.change(["zone", "create", zone], by: bo)
+            }
+            try await story.change(["share", "create", "Trips", "--title", "Secret"], by: bo)
+            let oslo = ["record", "save", "Note", "oslo", "--zone", "Plans"]
+            try await story.change(oslo + ["--field", "text=Hej"], by: bo)
+            let open = ["share", "create", "Plans", "--root", "oslo", "--public", "readOnly"]
+            try await story.change(open, by: bo)
+            let list = ["share", "list", "--user", "bo", "--json"]
+            let found = try await story.ask(list, by: admin)
+            #expect(found.contains("Trips") && found.contains(#""root": "oslo""#), "\(found)")
+            #expect(!found.contains("Secret") && !found.contains("Hej"))
+            let some = try await story.ask(list + ["--zone", "Trips"], by: admin)
+            #expect(some.contains("Trips") && !some.contains("oslo"))
+            let stop = ["share", "stop", "Plans", "--user", "bo"]
+            let run = try await CommandLineRun(stop, variables: admin)
+            #expect(run.code == 1 && run.errors.contains("share list --user bo"), "\(run.errors)")
+            _ = try await story.ask(stop + ["--root", "oslo"], by: admin)
+            #expect(!(try await story.ask(["share", "list"], by: bo)).contains("oslo"))
+            let unknown = ["share", "list", "--user", "eve"]
+            #expect(try await CommandLineRun(unknown, variables: admin).code == 1)
+        }
     }
 
     @Test func whatIsNotThereIsSaidPlainly() async throws {

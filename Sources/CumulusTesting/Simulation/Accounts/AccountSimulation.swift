@@ -107,12 +107,9 @@ package struct AccountSimulation {
         self.broken = broken
         self.isTold = isTold
         dice = SeededGenerator(seed: seed)
-        let count = Int.random(in: 2...3, using: &dice)
-        stores = try (0..<count).map { try TestStore(seed: seed &* 8 &+ UInt64($0)) }
-        for store in stores {
-            store.breakRegisters(broken?.registers ?? [])
-            store.now += Int64.random(in: 0...20, using: &dice)
-        }
+        stores = try SimulatedStores.make(seed: seed, using: &dice)
+        SimulatedStores.spreadClocks(of: stores, using: &dice)
+        for store in stores { store.breakRegisters(broken?.registers ?? []) }
         let schema = "DEFINE SCHEMA CREATE ROLE \(Self.role); RECORD TYPE Note (n INT64);"
         let source = SchemaImport.Source.file(try Schema(ckdb: schema), drops: false)
         _ = try stores[0].run(
@@ -124,7 +121,7 @@ package struct AccountSimulation {
         ).get()
         try perform(.addUser(name: "owner", id: Self.owner), at: 0, .touched)
         try resetPassword(Self.first, at: 0)
-        for other in 1..<count { try exchange(from: 0, to: other, most: .max) }
+        for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
     }
 
     // MARK: Steps

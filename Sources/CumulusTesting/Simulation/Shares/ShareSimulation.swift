@@ -73,17 +73,14 @@ package struct ShareSimulation {
         self.broken = broken
         self.isTold = isTold
         dice = SeededGenerator(seed: seed)
-        let count = Int.random(in: 2...3, using: &dice)
-        stores = try (0..<count).map { try TestStore(seed: seed &* 8 &+ UInt64($0)) }
+        stores = try SimulatedStores.make(seed: seed, using: &dice)
         let users = Self.participants.prefix(Int.random(in: 1...2, using: &dice))
         devices = users.map(SharedDevice.init)
-        for store in stores {
-            store.breakRules(broken?.inStores ?? [])
-            store.now += Int64.random(in: 0...20, using: &dice)
-        }
+        SimulatedStores.spreadClocks(of: stores, using: &dice)
+        for store in stores { store.breakRules(broken?.inStores ?? []) }
         try makeZone(at: 0)
         try ask(save([item("p", below: nil), item("q", below: "p")]), at: 0)
-        for other in 1..<count { try exchange(from: 0, to: other, most: .max) }
+        for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
     }
 
     // MARK: Steps
