@@ -31,6 +31,11 @@ import Testing
 
     /// Runs a test as a signed-in user whose app has a file and its settings.
     private func asUser(_ body: (URL) async throws -> Void) async throws {
+        try await onServer { file, _ in try await body(file) }
+    }
+
+    /// The same for a test that has more users.
+    private func onServer(_ body: (URL, TestServer) async throws -> Void) async throws {
         let folder = URL(filePath: NSTemporaryDirectory()).appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -47,7 +52,7 @@ import Testing
         CKContainer.connection = connection
         let result: Result<Void, Error>
         do {
-            result = .success(try await body(file))
+            result = .success(try await body(file, server))
         } catch {
             result = .failure(error)
         }
@@ -85,6 +90,28 @@ import Testing
             #expect(deleted.0 == 3 && deleted.1 == nil)
             let push: [AnyHashable: Any] = ["ck": ["qry": ["fo": 1, "rid": "p", "dbs": 1]]]
             #expect(manager.handle(push) == "added p")
+        }
+    }
+
+    /// Ada shares an album; then Bo is signed in, in the same app.
+    @Test func albums() async throws {
+        try await onServer { _, server in
+            let sharing = AlbumSharing()
+            let bo = try await server.makeUser("bo")
+            try await server.setAddress("bo@example.org", of: "bo")
+            let error: Error? = await value { sharing.makeZone(completion: $0) }
+            #expect(error == nil)
+            let shared: (URL?, Error?) = await value { done in
+                sharing.share(album: "Oslo", with: "bo@example.org") { done(($0, $1)) }
+            }
+            let url = try #require(shared.0)
+            CKContainer.connection.accessToken = bo
+            let joined: (CKShare?, Error?) = await value { done in
+                sharing.accept(url) { done(($0, $1)) }
+            }
+            #expect(joined.0?[CKShareTitleKey] as? String == "Oslo" && joined.1 == nil)
+            let lines: [String] = await value { sharing.sharedAlbums(completion: $0) }
+            #expect(lines == ["Oslo", "writer"])
         }
     }
 

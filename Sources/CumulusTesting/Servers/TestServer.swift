@@ -196,6 +196,13 @@ package final class TestServer: Sendable {
         return token
     }
 
+    /// A user holds an e-mail address from now on, verified.
+    package func setAddress(_ address: String, of user: String) async throws {
+        let admin = nodeOperator()
+        _ = try await admin.setHandle(.emailAddress(address), of: user, isHeld: true)
+        await admin.close()
+    }
+
     /// Makes the development schema what a text in the schema language says.
     package func importSchema(_ ckdb: String) async throws {
         let admin = nodeOperator()

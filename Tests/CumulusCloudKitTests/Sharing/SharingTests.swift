@@ -1,6 +1,7 @@
 // Two users and a stranger share by `CKShare` alone, with a real node over a socket.
 
 import CumulusCloudKit
+import CumulusTesting
 import Foundation
 import Synchronization
 import Testing
@@ -16,7 +17,7 @@ import Testing
             try await cloud.asUser("ada") { ada in
                 try await cloud.asUser("bo") { bo in
                     try await cloud.asUser("eve") { eve in
-                        try await cloud.setAddress("bo@example.org", of: "bo")
+                        try await cloud.server.setAddress("bo@example.org", of: "bo")
                         try await ada.privateCloudDatabase.save(zone)
                         try await body(ada, bo, eve)
                     }

@@ -1,6 +1,5 @@
 // A node in this process, and containers of its users over a real socket.
 
-import Cumulus
 import CumulusCloudKit
 import CumulusTesting
 import Testing
@@ -28,13 +27,6 @@ struct Cloud {
     func asUser(_ name: String, _ body: (CKContainer) async throws -> Void) async throws {
         let token = try await server.makeUser(name)
         try await with(connection(token), body)
-    }
-
-    /// A user holds an e-mail address from now on, verified.
-    func setAddress(_ address: String, of user: String) async throws {
-        let admin = server.nodeOperator()
-        _ = try await admin.setHandle(.emailAddress(address), of: user, isHeld: true)
-        await admin.close()
     }
 
     func connection(_ token: String?, device: String = "phone") -> CumulusConnection {
