@@ -4,8 +4,9 @@
 // compile here.
 //
 // Folder: CloudKit's members, one by one. `NumbersTests` runs; the other files are only compiled.
+// All are compiled twice, here in Swift 6 and through a link in `CloudKitTests` in Swift 5.
 
-import CumulusCloudKit
+import CloudKit
 import Foundation
 
 private typealias ID = CKRecord.ID

@@ -1,6 +1,6 @@
 // The numbers and names that apps store and compare are those of CloudKit.
 
-import CumulusCloudKit
+import CloudKit
 import Foundation
 import Testing
 

@@ -2,7 +2,7 @@
 //
 // Compiled, never run: see `DatabaseSurface`.
 
-import CumulusCloudKit
+import CloudKit
 import Foundation
 
 private typealias ID = CKRecord.ID
