@@ -28,9 +28,7 @@ package struct ShareID: Hashable, Sendable {
 /// Where the records of shares stand that are of one root.
 package struct SharePlace: RowValue, Hashable, Sendable {
     package var zone: Commit.Zone
-    /// Ascending, at least one.
-    ///
-    /// Of several shares of one root at most one counts.
+    /// Ascending, at least one; of several shares of one root at most one counts.
     package var recordNames: [String]
 
     package init(zone: Commit.Zone, recordNames: [String]) {
@@ -182,9 +180,9 @@ package struct StoredShare: Hashable, Sendable {
     /// The life that is shown.
     package let row: RecordRow
     package let entries: AccessEntries
-    /// What its lives are of, the one that counts first.
+    /// What its lives are of; the first one counts.
     ///
-    /// Several where two nodes made root and share of one request.
+    /// There are several where two nodes made root and share of one request.
     package let roots: [SharedRoot]
 
     package var root: SharedRoot? { roots.first }

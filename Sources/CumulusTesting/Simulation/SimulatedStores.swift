@@ -2,6 +2,8 @@
 //
 // Called by `AccountSimulation` and `ShareSimulation` when a history begins.
 
+import CumulusModel
+
 enum SimulatedStores {
     /// Two or three stores.
     ///

@@ -123,8 +123,7 @@ import Testing
     }
 
     /// 17 the request makes the root as well: the life that is shown is shared with all who were
-    /// invited at either node, whichever life is the greater one, and either node's URL leads
-    /// there.
+    /// invited at either node, whichever life is the greater one; either URL leads there.
     @Test(arguments: [-1_000, 1_000]) func requestWithANewRootRepeatedOnAnotherNode(
         ahead: Int64
     ) throws {
