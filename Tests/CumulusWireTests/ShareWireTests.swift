@@ -37,33 +37,29 @@ import Testing
     private static let encodedShare: Bytes = {
         var view = Self.view("share", "cloudkit.share", by: "_u1")
         view.fields = fields("cloudkit.title", "Oslo")
-        view.sharing = ShareView(
-            share: [],
+        let added = WireSamples.created + 1_500
+        let details = ShareDetails(
             root: "oslo",
-            publicPermission: .none,
-            owner: "_u1",
-            members: [
-                ShareView.Member(
+            participants: [
+                ShareDetails.Participant(
                     id: [2] + Bytes(1...16),
                     user: "_u2",
-                    handle: "ada@example.org",
+                    handle: .init(kind: 1, text: "ada@example.org"),
                     role: .administrator,
                     permission: .readWrite,
                     status: .accepted,
-                    added: WireSamples.created + 1_500,
+                    added: added,
                     isCaller: true
                 ),
-                ShareView.Member(
+                ShareDetails.Participant(
                     id: [3] + Bytes(2...17),
-                    user: nil,
-                    handle: "+4930123456",
-                    role: .privateUser,
-                    permission: .readOnly,
-                    status: .pending,
-                    added: WireSamples.created + 1_500
+                    handle: .init(kind: 2, text: "+4930123456"),
+                    added: added
                 ),
-            ]
+            ],
+            owner: "_u1"
         )
+        view.sharing = ShareView(share: [], details: details)
         return view.encoded(as: WireRecordID(share), url: url)
     }()
 

@@ -1,7 +1,7 @@
-// What a share's record says besides its fields, as clients hold it: part of `Record`.
+// What a share's record says besides its fields: what it shares, and with whom.
 //
-// Decoded and encoded by CumulusWire, shown by `Share` of the client library. The node's own form
-// is `ShareView`.
+// Part of `Record` in the client library, which shows it as a `Share`, and of `ShareView` on the
+// node. Decoded and encoded by CumulusWire.
 
 package struct ShareDetails: Hashable, Sendable {
     /// Somebody with whom it is shared; the owner is not among them.

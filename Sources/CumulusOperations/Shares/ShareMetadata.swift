@@ -124,15 +124,13 @@ package struct LookUpParticipant: Sendable {
     package func run(
         in container: String,
         _ reader: ReadTransaction
-    ) throws(EngineError) -> ShareView.Member {
+    ) throws(EngineError) -> ShareDetails.Participant {
         let person = try People.discover(handle, in: container, reader)
-        return ShareView.Member(
-            id: ParticipantID(handle).wholeBytes,
-            user: person?.user,
-            handle: handle.text,
-            role: .privateUser,
-            permission: .readOnly,
-            status: .pending
+        let id = ParticipantID(handle)
+        return ShareDetails.Participant(
+            id: id.wholeBytes,
+            user: person?.user ?? "",
+            handle: id.handle(handle.text)
         )
     }
 }

@@ -22,21 +22,21 @@ extension ShareView {
             zone.database.owner == user
             || participants.contains { isCaller($0) && $0.role > .publicUser }
         let root = share.root ?? .zone
-        var rootName: String?
+        var rootName = ""
         if case .record(let name, _) = root { rootName = name }
-        self.init(
-            share: ShareID(root, in: zone).bytes,
+        let details = ShareDetails(
             root: rootName,
             publicPermission: entries.publicPermission,
-            owner: zone.database.owner,
-            members: participants.filter { seesAll || isCaller($0) }.map {
-                Member($0, entries.permission(of: $0), isCaller: isCaller($0))
-            }
+            participants: participants.filter { seesAll || isCaller($0) }.map {
+                ShareDetails.Participant($0, entries.permission(of: $0), isCaller: isCaller($0))
+            },
+            owner: zone.database.owner
         )
+        self.init(share: ShareID(root, in: zone).bytes, details: details)
     }
 }
 
-extension ShareView.Member {
+extension ShareDetails.Participant {
     fileprivate init(
         _ participant: AccessEntries.Participant,
         _ permission: ShareParticipant.Permission,
@@ -45,8 +45,8 @@ extension ShareView.Member {
         let isUser = participant.id.kind == .user
         self.init(
             id: participant.id.wholeBytes,
-            user: isUser ? participant.name : participant.hasAccepted ? participant.user : nil,
-            handle: isUser ? "" : participant.name,
+            user: isUser ? participant.name : participant.hasAccepted ? participant.user ?? "" : "",
+            handle: participant.id.handle(participant.name),
             role: participant.role,
             permission: permission,
             status: participant.status,
@@ -59,6 +59,15 @@ extension ShareView.Member {
 package typealias ParticipantID = AccessEntries.ParticipantID
 
 extension AccessEntries.ParticipantID {
+    /// The handle that is meant; nil for a user.
+    ///
+    /// - Parameter text: As it was typed.
+    func handle(_ text: String) -> ShareDetails.Participant.Handle? {
+        if kind == .user { return nil }
+        // The kinds of handles are the same, and count from one.
+        return ShareDetails.Participant.Handle(kind: UInt32(kind.rawValue) - 1, text: text)
+    }
+
     /// The kind, then its 16 bytes.
     package var wholeBytes: Bytes { [kind.rawValue] + bytes }
 

@@ -11,30 +11,9 @@ package import CumulusModel
 extension ShareView {
     /// Writes a `ShareParts`.
     func encode(url: String, to writer: inout CanonicalWriter) {
-        writer.field(1, text: root ?? "")
-        writer.field(2, varint: UInt64(publicPermission.rawValue))
-        for member in members {
-            writer.message(3) { ShareDetails.Participant(member).encode(to: &$0) }
-        }
-        writer.field(4, text: owner)
+        details.encode(to: &writer)
+        writer.field(4, text: details.owner)
         writer.field(5, text: url)
-    }
-}
-
-extension ShareDetails.Participant {
-    fileprivate init(_ member: ShareView.Member) {
-        self.init(
-            id: member.id,
-            user: member.user ?? "",
-            role: member.role,
-            permission: member.permission,
-            status: member.status,
-            added: member.added,
-            isCaller: member.isCaller
-        )
-        // The first byte of an id says by what somebody was invited: 1 is the user record name.
-        guard !member.handle.isEmpty, let kind = member.id.first, kind > 1 else { return }
-        handle = Handle(kind: UInt32(kind) - 1, text: member.handle)
     }
 }
 
@@ -265,10 +244,6 @@ package struct LookUpParticipantsRequest: Hashable, Sendable {
 }
 
 package enum LookUpParticipantsResponse {
-    package static func encoded(_ members: [ShareView.Member]) -> Bytes {
-        encoded(members.map { ShareDetails.Participant($0) })
-    }
-
     package static func encoded(_ participants: [ShareDetails.Participant]) -> Bytes {
         var writer = CanonicalWriter()
         for participant in participants { writer.message(1) { participant.encode(to: &$0) } }

@@ -25,13 +25,7 @@ import Testing
             modified: 0,
             modifiedBy: ""
         )
-        view.sharing = ShareView(
-            share: share,
-            root: nil,
-            publicPermission: .none,
-            owner: "",
-            members: []
-        )
+        view.sharing = ShareView(share: share, details: ShareDetails(root: ""))
         return view
     }
 

@@ -73,8 +73,9 @@ import Testing
         try give("bob@example.org", to: "bob")
         #expect(try bed.accept(by: carol) == .permissionFailure)
         #expect(try bed.accept(by: bob) == nil)
-        let found = try bed.fetch(Names.zoneShare, by: bob).get().sharing?.members ?? []
-        #expect(found.map(\.handle) == ["bob@example.org"])
+        let found =
+            try bed.fetch(Names.zoneShare, by: bob).get().sharing?.details.participants ?? []
+        #expect(found.map(\.handle?.text) == ["bob@example.org"])
         #expect(found.map(\.user) == [bob.user] && found.map(\.isCaller) == [true])
     }
 
@@ -156,7 +157,8 @@ import Testing
         try bed.exchange(with: other)
         for node in [bed, other] {
             #expect(try node.code(Names.zoneShare, by: bob) == .zoneNotFound)
-            let members = try node.fetch(Names.zoneShare, by: owner).get().sharing?.members
+            let members = try node.fetch(Names.zoneShare, by: owner).get().sharing?.details
+                .participants
             #expect(members?.map(\.status) == [.pending])
         }
         #expect(try other.accept(by: bob) == nil)
@@ -180,12 +182,12 @@ import Testing
         try bed.set([bed.member(bob, .readOnly)], .readWrite, of: "share-r")
         let open = try bed.metadata(of: id, by: carol)
         #expect(open.role == .publicUser && open.permission == .readWrite)
-        #expect(open.share.sharing?.members == [])
+        #expect(open.share.sharing?.details.participants == [])
     }
 
     @Test func aLookUpAnswersAlikeForUsersAndOthers() throws {
         try give("bob@example.org", to: "bob")
-        func look(_ text: String) throws -> ShareView.Member {
+        func look(_ text: String) throws -> ShareDetails.Participant {
             try LookUpParticipant(handle: handle(text)).run(
                 in: store.scope.container,
                 store.reader
@@ -194,8 +196,8 @@ import Testing
         var known = try look("bob@example.org")
         var unknown = try look("nobody@example.org")
         #expect(known.id.count == 17 && known.id != unknown.id)
-        (known.id, known.handle, unknown.id, unknown.handle) = ([], "", [], "")
-        #expect(known == unknown && known.user == nil)
+        (known.id, known.handle, unknown.id, unknown.handle) = ([], nil, [], nil)
+        #expect(known == unknown && known.user.isEmpty)
     }
 
     // MARK: URLs

@@ -95,7 +95,8 @@ import Testing
         try other.set([bed.member(bob, .readWrite)])
         try bed.exchange(with: other)
         for node in [bed, other] {
-            let members = try node.fetch(Names.zoneShare, by: owner).get().sharing?.members
+            let members = try node.fetch(Names.zoneShare, by: owner).get().sharing?.details
+                .participants
             #expect(members?.map(\.permission) == [.readOnly])
         }
     }
@@ -347,7 +348,7 @@ import Testing
         try bed.set(members)
         try other.set(members.dropLast() + [bed.member(bob)])
         try bed.exchange(with: other)
-        let shown = try bed.fetch(Names.zoneShare, by: owner).get().sharing?.members
+        let shown = try bed.fetch(Names.zoneShare, by: owner).get().sharing?.details.participants
         #expect(shown?.count == 101)
         #expect(try bed.accept(by: bob) == nil)
     }

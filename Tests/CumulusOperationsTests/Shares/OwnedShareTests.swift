@@ -48,7 +48,7 @@ import Testing
         #expect(found.allSatisfy { $0.zone.owner == owner.user && $0.share.fields.isEmpty })
         #expect(found.map { $0.share.sharing?.root } == ["q", "r"])
         for entry in found {
-            let members = entry.share.sharing?.members ?? []
+            let members = entry.share.sharing?.details.participants ?? []
             #expect(members.map(\.user) == [bob.user])
             #expect(members.map(\.status) == [.accepted])
         }

@@ -117,7 +117,7 @@ import Testing
                     in: store.scope.container,
                     reader
                 )
-                return found.user ?? "nobody"
+                return found.user.isEmpty ? "nobody" : found.user
             }
         }
         #expect(Set(looks.map(\.looks)).count == 1, "\(looks)")

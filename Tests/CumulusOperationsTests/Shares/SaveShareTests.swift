@@ -15,10 +15,10 @@ import Testing
     private func members(
         of name: String = Names.zoneShare,
         by caller: Caller
-    ) throws -> [String: ShareView.Member] {
+    ) throws -> [String: ShareDetails.Participant] {
         let share = try bed.fetch(name, by: caller).get()
-        let members = try #require(share.sharing).members
-        return Dictionary(uniqueKeysWithValues: members.map { ($0.user ?? $0.handle, $0) })
+        let members = try #require(share.sharing).details.participants
+        return Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0) })
     }
 
     // MARK: What can be shared
@@ -27,8 +27,8 @@ import Testing
         #expect(try bed.shareZone(with: [bed.member(bob, .readOnly)]) == nil)
         let share = try bed.fetch(Names.zoneShare, by: owner).get()
         let sharing = try #require(share.sharing)
-        #expect(sharing.root == nil && sharing.owner == owner.user)
-        #expect(sharing.publicPermission == .none && sharing.share.count == 16)
+        #expect(sharing.root == nil && sharing.details.owner == owner.user)
+        #expect(sharing.details.publicPermission == .none && sharing.share.count == 16)
         let invited = try #require(try members(by: owner)[bob.user])
         #expect(invited.permission == .readOnly && invited.role == .privateUser)
         #expect(invited.status == .pending && !invited.isCaller)
@@ -159,7 +159,9 @@ import Testing
             let outcome = try bed.outcome(of: [item], policy, by: owner)
             #expect(outcome.codes == [.serverRecordChanged])
             guard case .failure(let failure) = outcome.saves[0] else { continue }
-            #expect(failure.serverRecord?.sharing?.members.map(\.status) == [.accepted])
+            #expect(
+                failure.serverRecord?.sharing?.details.participants.map(\.status) == [.accepted]
+            )
         }
     }
 
@@ -311,4 +313,9 @@ import Testing
         #expect(try bed.fetch("r", by: owner).get().share == "s")
         #expect(try bed.code("r", by: bob) == .zoneNotFound)
     }
+}
+
+extension ShareDetails.Participant {
+    /// The user, or the handle of somebody who is not known yet.
+    fileprivate var name: String { user.isEmpty ? handle?.text ?? "" : user }
 }

@@ -49,7 +49,7 @@ import Testing
         #expect(try bed.zones(by: carol) == [bed.zone(of: carol)])
         let changes = try bed.changes(by: carol)
         #expect(Set(changes.records.map(\.name)) == ["a", Names.zoneShare])
-        #expect(changes.records.contains { $0.sharing?.owner == owner.user })
+        #expect(changes.records.contains { $0.sharing?.details.owner == owner.user })
     }
 
     @Test func aQueryNamesItsZone() throws {
