@@ -83,6 +83,12 @@ play_line() {
     case $line in
         '') ;;
         '#'*) say "" && say "$line" ;;
+        'admin: '*)
+            say "$line"
+            read -r -a word <<<"${line#admin: }"
+            select_node 1
+            cumulus_operator "${word[@]}" >/dev/null
+            ;;
         'kill '[123])
             select_node "${line#kill }"
             say "Killing node ${line#kill } (SIGKILL): pid $(node_pid)"

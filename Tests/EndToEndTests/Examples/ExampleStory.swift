@@ -6,6 +6,7 @@
 //     ada: COMMAND       Ada's app does it, and it has to succeed
 //     ada& COMMAND       Ada's app begins it; her next line waits for its end
 //     ada: quit          her app ends; her next line starts it again
+//     admin: COMMAND     the operator of node 1 runs a command of the command line
 //     kill 2             node 2 is killed
 //     start 2            and started again
 //     same FILE FILE     two files have to be equal
@@ -77,15 +78,7 @@ final class ExampleStory {
     private func setUp(_ schema: String) async throws {
         tokens["ada"] = cluster.token
         tokens["bo"] = try await cluster.nodes[0].makeToken(of: "bo")
-        let node = cluster.nodes[0]
-        let run = try await CommandLineRun(
-            ["schema", "import", schema],
-            variables: [
-                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TLS": "never",
-                "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
-            ]
-        )
-        try #require(run.code == 0, "\(run.errors)")
+        try await administer(["schema", "import", schema])
         // Every node knows the schema and the users.
         try await expectAgreement()
         for node in cluster.nodes {
@@ -94,6 +87,19 @@ final class ExampleStory {
             }
             try #require(isKnown, "a node does not know Bo")
         }
+    }
+
+    /// Runs a command of the command line as the operator of the first node.
+    private func administer(_ words: [String]) async throws {
+        let node = cluster.nodes[0]
+        let run = try await CommandLineRun(
+            words,
+            variables: [
+                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TLS": "never",
+                "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+            ]
+        )
+        try #require(run.code == 0, "\(words): \(run.errors)")
     }
 
     /// Runs a command of the command line, on the public database.
@@ -129,6 +135,7 @@ final class ExampleStory {
         )
         let words = line.split(separator: " ").map(String.init)
         switch words[0] {
+        case "admin:": try await administer(Array(words.dropFirst()))
         case "kill": try await cluster.nodes[try number(words)].end(SIGKILL)
         case "start": try await cluster.restart(try number(words))
         case "same":
