@@ -101,6 +101,7 @@ actor HabitDatabase {
 
     var syncEngine: CKSyncEngine {
         if _syncEngine == nil { initializeSyncEngine() }
+        // swift-format-ignore: NeverForceUnwrap
         return _syncEngine!
     }
 

@@ -55,6 +55,7 @@ class Sighting: NSObject {
         if let data = systemFields {
             let unarchiver = NSKeyedUnarchiver(forReadingWith: data)
             unarchiver.requiresSecureCoding = true
+            // swift-format-ignore: NeverForceUnwrap
             record = CKRecord(coder: unarchiver)!
         } else {
             record = CKRecord(recordType: Sighting.recordType, recordID: recordID)
@@ -160,6 +161,7 @@ class SightingCache {
         _ userInfo: [AnyHashable: Any],
         completion: @escaping (Bool) -> Void
     ) {
+        // swift-format-ignore: NeverForceUnwrap
         let dict = userInfo as! [String: NSObject]
         guard
             let notification = CKNotification(fromRemoteNotificationDictionary: dict)
