@@ -308,5 +308,7 @@ let package = Package(
         // The examples.
         example("CloudPhotos", old),
         example("Continuum"),
+        example("FoodPin"),
+        example("Timeline", old),
     ]
 #endif

@@ -29,6 +29,34 @@ import Testing
             }
         }
 
+        /// What one user deletes is gone on the other one's device; nothing else is.
+        @Test func peopleKeepATimeline() async throws {
+            try await ExampleStory.play("Timeline") { story in
+                let left = try await story.ask(["query", "Entry", "--database", "public"])
+                for text in ["In the clouds", "Above the sea", "On the ground"] {
+                    #expect(left.code == 0 && left.output.contains(text), "\(left)")
+                }
+                #expect(!left.output.contains("Good morning"), "\(left)")
+                let comments = try await story.ask([
+                    "query", "Comment", "--count", "--database", "public",
+                ])
+                #expect(comments.code == 0 && comments.output.contains("0"), "\(comments)")
+            }
+        }
+
+        /// Only the user with the role has added restaurants.
+        @Test func peopleDiscoverRestaurants() async throws {
+            try await ExampleStory.play("FoodPin") { story in
+                let left = try await story.ask([
+                    "query", "Restaurant", "--json", "--database", "public",
+                ])
+                for name in ["At the bridge", "Mountain hut", "Round table"] {
+                    #expect(left.code == 0 && left.output.contains(name), "\(left)")
+                }
+                #expect(!left.output.contains("Vinothek"), "\(left)")
+            }
+        }
+
         /// A script that can't go on says where and why, and exits with 1.
         @Test func aScriptEndsAtTheStepThatFails() async throws {
             let folder = try TestFolder()
