@@ -161,8 +161,10 @@ class SightingCache {
         _ userInfo: [AnyHashable: Any],
         completion: @escaping (Bool) -> Void
     ) {
-        // swift-format-ignore: NeverForceUnwrap
-        let dict = userInfo as! [String: NSObject]
+        guard let dict = userInfo as? [String: NSObject] else {
+            completion(false)
+            return
+        }
         guard
             let notification = CKNotification(fromRemoteNotificationDictionary: dict)
                 as? CKDatabaseNotification
