@@ -27,7 +27,7 @@ import Testing
                 bird STRING, count INT64, seenAt TIMESTAMP, location LOCATION, \(system)
             );
             RECORD TYPE Spot (
-                name STRING, location LOCATION QUERYABLE SORTABLE, photo ASSET, \(system)
+                name STRING, location LOCATION QUERYABLE, photo ASSET, \(system)
             );
         """
 

@@ -10,6 +10,8 @@ final class TimelineScreen {
     private let terminal: Terminal
     private let controller: TimelineController
     private var manager: CloudKitManager { return controller.manager }
+    /// The names of users who were found, by the names of their records.
+    private var people: [String: String] = [:]
 
     init(_ terminal: Terminal, _ controller: TimelineController) {
         self.terminal = terminal
@@ -180,6 +182,7 @@ final class TimelineScreen {
             }
         }
         for user in found {
+            if let id = user.userRecordID { people[id.recordName] = name(of: user) }
             terminal.say("\(user.lookupInfo?.emailAddress ?? "?") is \(name(of: user))")
         }
         terminal.say(found.count == 1 ? "Found 1 user" : "Found \(found.count) users")
@@ -188,12 +191,13 @@ final class TimelineScreen {
     private func author(of entry: Entry) async -> String {
         if controller.isMine(entry) { return "you" }
         guard let author = entry.author else { return "somebody" }
+        if let name = people[author] { return name }
         let user: CKUserIdentity? = await withCheckedContinuation { done in
             manager.discoverUser(withRecordID: CKRecord.ID(recordName: author)) {
                 done.resume(returning: $0)
             }
         }
-        return user.map { name(of: $0) } ?? "somebody who can't be found"
+        return user.map { name(of: $0) } ?? "somebody who was not found"
     }
 
     private func name(of user: CKUserIdentity) -> String {
