@@ -43,21 +43,23 @@ struct DiscoverScreen {
                 terminal.say(count(model.restaurants.count, "restaurant"))
             },
             ExampleCommand("image NAME", "Loads and shows the image of a restaurant.") {
-                _ = try await showImage(of: try restaurant($0))
+                _ = try await showImage(of: try await restaurant($0))
             },
             ExampleCommand("images", "Loads all images that are not loaded, one by one.") { _ in
                 try await showImages()
             },
             ExampleCommand("open NAME FILE", "Writes the image of a restaurant into a file.") {
-                try await open(try restaurant($0), try $0.word(1, "the file"))
+                try await open(try await restaurant($0), try $0.word(1, "the file"))
             },
             ExampleCommand(
                 "add FILE NAME TYPE [LOCATION]",
                 "Adds a restaurant with a JPEG or PNG file; needs the role Critic."
             ) { try await add($0) },
             ExampleCommand("delete NAME", "Deletes a restaurant that you added.") {
-                let restaurant = try restaurant($0)
-                try await telling { try await model.delete(restaurant) }
+                let restaurant = try await restaurant($0)
+                try await telling("only the user who added a restaurant may delete it") {
+                    try await model.delete(restaurant)
+                }
                 terminal.say("Deleted \(restaurant.name)")
             },
         ]
@@ -118,7 +120,11 @@ struct DiscoverScreen {
         let (name, type) = (try words.word(1, "the name"), try words.word(2, "the type"))
         let location = words.count > 3 ? words[3] : ""
         let picture = try Picture(file: image)
-        try await telling {
+        let refusal = """
+            to add restaurants needs the role Critic; an operator gives it with 'cumulus role \
+            assign USER Critic'
+            """
+        try await telling(refusal) {
             try await model.add(name: name, type: type, location: location, image: image)
         }
         terminal.say("Added \(name): \(picture.description)")
@@ -126,9 +132,11 @@ struct DiscoverScreen {
 
     // MARK: - Finding, and failing
 
-    /// The restaurant whose name is a command's first word.
-    private func restaurant(_ words: [String]) throws -> Restaurant {
+    /// The restaurant whose name is a command's first word; the list is fetched if that was not
+    /// done yet.
+    private func restaurant(_ words: [String]) async throws -> Restaurant {
         let name = try words.word(0, "the name")
+        if model.restaurants.isEmpty { try await telling { _ = try await model.refresh() } }
         guard let restaurant = model.restaurants.first(where: { $0.name == name }) else {
             throw StepProblem("the list has no restaurant '\(name)'; try discover")
         }
@@ -140,18 +148,19 @@ struct DiscoverScreen {
     }
 
     /// Runs a call; its errors say what they mean to a user of this app.
-    private func telling(_ call: () async throws -> Void) async throws {
+    ///
+    /// - Parameter refusal: What it means that the user may not do it.
+    private func telling(
+        _ refusal: String = "you may not see restaurants",
+        _ call: () async throws -> Void
+    ) async throws {
         do {
             try await call()
         } catch let error as CKError {
             switch error.code {
             case .notAuthenticated:
                 throw StepProblem("you are signed out: restaurants can be discovered, not added")
-            case .permissionFailure:
-                throw StepProblem(
-                    "you may not: to add restaurants needs the role Critic, and only who added one "
-                        + "may delete it"
-                )
+            case .permissionFailure: throw StepProblem(refusal)
             case .unknownItem: throw StepProblem("the restaurant has been deleted meanwhile")
             default: throw error
             }
