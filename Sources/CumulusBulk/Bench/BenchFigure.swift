@@ -37,6 +37,10 @@ struct BenchFigure: Encodable {
     /// Processor time per operation, in microseconds.
     var serverMicroseconds: Double?
     var clientMicroseconds: Double?
+    /// Per operation: how often a thread of the server gave its processor to another one, and bytes
+    /// that the server had written to its disk.
+    var serverSwitches: Double?
+    var serverWrittenBytes: Double?
     /// Bytes of the server when the path ended, and at most so far.
     var serverResident: Int?
     var serverPeakResident: Int?
@@ -144,6 +148,8 @@ extension BenchFigure {
             p999: milliseconds(99.9),
             serverMicroseconds: use.server.map { $0 / each },
             clientMicroseconds: use.client / each,
+            serverSwitches: use.switches.map { Double($0) / each },
+            serverWrittenBytes: use.writtenBytes.map { Double($0) / each },
             serverResident: use.resident,
             serverPeakResident: use.peakResident,
             others: use.others,

@@ -27,6 +27,10 @@ struct BenchMeter {
         var peakResident: Int?
         /// Bytes by which the server grew.
         var residentGrowth: Int?
+        /// How often a thread of the server gave its processor to another one.
+        var switches: Int?
+        /// Bytes that the server had written to its disk.
+        var writtenBytes: Int?
     }
 
     func use(since earlier: BenchMeter) -> Use {
@@ -45,8 +49,19 @@ struct BenchMeter {
             peakResident: self.server?.peakResident,
             residentGrowth: self.server?.resident.flatMap { now in
                 earlier.server?.resident.map { now - $0 }
-            }
+            },
+            switches: difference(\.switches, since: earlier),
+            writtenBytes: difference(\.writtenBytes, since: earlier)
         )
+    }
+}
+
+extension BenchMeter {
+    private func difference(_ counter: KeyPath<ProcessUse, Int?>, since earlier: BenchMeter) -> Int?
+    {
+        guard let now = server?[keyPath: counter], let before = earlier.server?[keyPath: counter]
+        else { return nil }
+        return now - before
     }
 }
 
@@ -79,6 +94,9 @@ struct ProcessUse: Sendable {
     var resident: Int?
     /// Bytes at most so far.
     var peakResident: Int?
+    /// Of all threads that are there.
+    var switches: Int?
+    var writtenBytes: Int?
 
     /// This process.
     static func own() -> ProcessUse {
@@ -104,14 +122,28 @@ struct ProcessUse: Sendable {
         else { return nil }
         return ProcessUse(
             cpuMicroseconds: (user + system) * microsecondsPerTick,
-            resident: kilobytes("VmRSS:", status).map { $0 << 10 },
-            peakResident: kilobytes("VmHWM:", status).map { $0 << 10 }
+            resident: number("VmRSS:", status).map { $0 << 10 },
+            peakResident: number("VmHWM:", status).map { $0 << 10 },
+            switches: switches(of: id),
+            writtenBytes: read("/proc/\(id)/io").flatMap { number("write_bytes:", $0) }
         )
+    }
+
+    private static func switches(of id: Int32) -> Int? {
+        let folder = "/proc/\(id)/task"
+        guard let tasks = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+            return nil
+        }
+        return tasks.compactMap { read("\(folder)/\($0)/status") }.reduce(0) { sum, status in
+            sum + (number("voluntary_ctxt_switches:", status) ?? 0)
+                + (number("nonvoluntary_ctxt_switches:", status) ?? 0)
+        }
     }
 
     static let microsecondsPerTick = 1e6 / Double(sysconf(Int32(_SC_CLK_TCK)))
 
-    private static func kilobytes(_ name: String, _ status: String) -> Int? {
+    /// What stands behind a name in a file of lines.
+    private static func number(_ name: String, _ status: String) -> Int? {
         let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
         return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
     }
