@@ -17,7 +17,7 @@ final class TimelineController {
 
     /// Without a connection entries are kept here, until there is one again.
     var isInAirplaneMode = false
-    /// Who is signed in; nil means nobody.
+    /// Who is signed in; nil without a user.
     var user: CKRecord.ID?
     /// Called for each change by others.
     var announce: (String) -> Void = { _ in }

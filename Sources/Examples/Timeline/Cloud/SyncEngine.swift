@@ -99,7 +99,7 @@ final class SyncEngine {
                     unsynced.first { $0.recordID == record.recordID }?.isSynced = true
                     count += 1
                 case .referenceViolation?:
-                    // The entry was deleted meanwhile, so nobody will see the comment.
+                    // The entry was deleted meanwhile, so no one will see the comment.
                     self.store.remove(record.recordID.recordName)
                 default:
                     firstError = firstError ?? error
