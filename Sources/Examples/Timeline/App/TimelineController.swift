@@ -102,7 +102,20 @@ final class TimelineController {
         if notification.queryNotificationReason == .recordDeleted, let id = notification.recordID {
             return completion(forget([id]))
         }
-        sync { completion($0.error) }
+        sync { outcome in
+            guard outcome.error == nil, notification.recordID == nil else {
+                return completion(outcome.error)
+            }
+            self.forgetWhatIsGone(completion)
+        }
+    }
+
+    /// Asks for each entry whether it is still there: the notification could not tell what changed.
+    private func forgetWhatIsGone(_ completion: @escaping (Error?) -> Void) {
+        let known = entries.filter { $0.isSynced }.map { $0.recordID }
+        manager.fetchDeletedIDs(among: known) { deleted, error in
+            completion(error ?? self.forget(deleted))
+        }
     }
 
     /// Removes what others have deleted: a sync only finds what is new.

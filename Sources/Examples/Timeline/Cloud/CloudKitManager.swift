@@ -89,6 +89,22 @@ class CloudKitManager {
         }
     }
 
+    /// Finds out which of these records are there no more.
+    func fetchDeletedIDs(
+        among recordIDs: [CKRecord.ID],
+        completion: @escaping (_ recordIDs: [CKRecord.ID], _ error: Error?) -> Void
+    ) {
+        let operation = CKFetchRecordsOperation(recordIDs: recordIDs)
+        // Only whether they exist.
+        operation.desiredKeys = []
+        operation.fetchRecordsCompletionBlock = { _, error in
+            let errors = (error as? CKError)?.partialErrorsByItemID
+            let deleted = recordIDs.filter { (errors?[$0] as? CKError)?.code == .unknownItem }
+            DispatchQueue.main.async { completion(deleted, errors == nil ? error : nil) }
+        }
+        publicDatabase.add(operation)
+    }
+
     // MARK: - Changing
 
     /// Saves records, each for itself: one that fails keeps no other one from being saved.
