@@ -19,7 +19,7 @@ import Testing
             RECORD TYPE Habit (name STRING, streak INT64, changedAt TIMESTAMP, \(system));
             RECORD TYPE Note (text STRING, spot REFERENCE QUERYABLE, \(system));
             RECORD TYPE Recipe (
-                title STRING QUERYABLE SORTABLE, servings INT64 QUERYABLE,
+                title STRING QUERYABLE SORTABLE, servings INT64 QUERYABLE SORTABLE,
                 ingredients LIST<STRING>, cookedAt TIMESTAMP, photo ASSET,
                 privateNote ENCRYPTED STRING, \(system)
             );
