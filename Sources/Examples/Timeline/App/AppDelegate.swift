@@ -45,7 +45,13 @@ final class AppDelegate {
     ///
     /// What was added is found by the next sync.
     private func registerForRemoteNotifications(_ completion: @escaping () -> Void) {
-        controller.manager.fetchNotifications { notifications, token, error in
+        let last = controller.notificationToken
+        controller.manager.fetchNotifications(since: last) { notifications, token, error in
+            if (error as? CKError)?.code == .changeTokenExpired {
+                // The server does not remember that far back.
+                self.receiveNotifications(since: nil)
+                return self.controller.forgetWhatIsGone { _ in completion() }
+            }
             let deleted = notifications.compactMap { notification -> CKRecord.ID? in
                 guard let notification = notification as? CKQueryNotification,
                     notification.queryNotificationReason == .recordDeleted
@@ -55,7 +61,8 @@ final class AppDelegate {
             if let error = error ?? self.controller.forget(deleted) {
                 self.terminal.say(error.localizedDescription)
             }
-            self.receiveNotifications(since: token)
+            self.controller.notificationToken = token ?? last
+            self.receiveNotifications(since: token ?? last)
             completion()
         }
     }
@@ -66,6 +73,7 @@ final class AppDelegate {
             do {
                 try await receiver.run { userInfo in
                     await self.application(didReceiveRemoteNotification: userInfo)
+                    await self.keep(receiver.token)
                 }
             } catch {
                 self.terminal.say("Notifications end: \(error.localizedDescription)")
@@ -74,6 +82,11 @@ final class AppDelegate {
     }
 
     // MARK: - Notifications
+
+    /// The next start goes on from here; what was handled since may come again.
+    private func keep(_ token: CKServerChangeToken?) {
+        if let token = token { controller.notificationToken = token }
+    }
 
     private func application(didReceiveRemoteNotification userInfo: [AnyHashable: Any]) {
         guard

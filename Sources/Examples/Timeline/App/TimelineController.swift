@@ -27,6 +27,15 @@ final class TimelineController {
         engine = SyncEngine(manager, store)
     }
 
+    /// Up to which notification this device has been told.
+    var notificationToken: CKServerChangeToken? {
+        get { return store.notificationToken }
+        set {
+            store.notificationToken = newValue
+            try? store.save()
+        }
+    }
+
     // MARK: - Reading
 
     var entries: [Entry] { return store.entries }
@@ -111,7 +120,7 @@ final class TimelineController {
     }
 
     /// Asks for each entry whether it is still there: the notification could not tell what changed.
-    private func forgetWhatIsGone(_ completion: @escaping (Error?) -> Void) {
+    func forgetWhatIsGone(_ completion: @escaping (Error?) -> Void) {
         let known = entries.filter { $0.isSynced }.map { $0.recordID }
         manager.fetchDeletedIDs(among: known) { deleted, error in
             completion(error ?? self.forget(deleted))

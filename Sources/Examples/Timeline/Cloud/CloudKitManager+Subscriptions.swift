@@ -43,15 +43,16 @@ extension CloudKitManager {
         }
     }
 
-    /// Fetches the notifications that the server still knows, and the token of the last one.
+    /// Fetches the notifications since a token, and the token of the last one.
     func fetchNotifications(
+        since token: CKServerChangeToken?,
         completion:
             @escaping (
                 _ notifications: [CKNotification], _ token: CKServerChangeToken?, _ error: Error?
             ) -> Void
     ) {
         var notifications: [CKNotification] = []
-        let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: nil)
+        let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: token)
         operation.notificationChangedBlock = { notifications.append($0) }
         operation.fetchNotificationChangesCompletionBlock = { token, error in
             DispatchQueue.main.async { completion(notifications, token, error) }

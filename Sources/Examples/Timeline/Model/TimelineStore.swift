@@ -3,12 +3,15 @@
 //
 // Held by `TimelineController`; used on the main queue only.
 
+import CloudKit
 import Foundation
 
 final class TimelineStore {
     private struct Content: Codable {
         var entries: [Entry] = []
         var comments: [Comment] = []
+        /// Archived.
+        var notificationToken: Data?
     }
 
     private let file: URL
@@ -43,6 +46,26 @@ final class TimelineStore {
     }
 
     var comments: [Comment] { return content.comments }
+
+    /// Up to which notification this device has been told; nil on its first start.
+    var notificationToken: CKServerChangeToken? {
+        get {
+            return content.notificationToken.flatMap {
+                try? NSKeyedUnarchiver.unarchivedObject(
+                    ofClass: CKServerChangeToken.self,
+                    from: $0
+                )
+            }
+        }
+        set {
+            content.notificationToken = newValue.flatMap {
+                try? NSKeyedArchiver.archivedData(
+                    withRootObject: $0,
+                    requiringSecureCoding: true
+                )
+            }
+        }
+    }
 
     // MARK: - Changing
 
