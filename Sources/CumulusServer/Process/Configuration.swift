@@ -122,6 +122,15 @@ struct Configuration {
                 """
         ),
         Setting(
+            name: "cache",
+            standard: "",
+            help: """
+                memory for rows that were read, such as 2GB or 25% of the machine's; empty: what \
+                the profile has, \(MemoryProfile.small.blockCacheBytes >> 20) or \
+                \(MemoryProfile.standard.blockCacheBytes >> 20) MB
+                """
+        ),
+        Setting(
             name: "disk-reserve",
             standard: "",
             help: """

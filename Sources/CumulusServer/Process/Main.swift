@@ -91,6 +91,8 @@ struct Flags: ParsableArguments {
     @Option(help: "Megabytes of log kept for a missing node (default: 8192).")
     var logMegabytes: String?
     @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
+    @Option(help: "Memory for rows that were read, such as 2GB or 25%; default: the profile's.")
+    var cache: String?
     @Option(help: "Free bytes of disk below which only deletes are taken (default: the least).")
     var diskReserve: String?
     @Option(help: "Event loops (default: 2).") var threads: String?
@@ -147,6 +149,7 @@ struct Flags: ParsableArguments {
         flags["log-keep-seconds"] = logKeepSeconds
         flags["log-megabytes"] = logMegabytes
         flags["profile"] = profile
+        flags["cache"] = cache
         flags["disk-reserve"] = diskReserve
         flags["threads"] = threads
         flags["readers"] = readers

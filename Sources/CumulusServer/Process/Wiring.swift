@@ -305,6 +305,7 @@ struct Wiring {
             let engine = try RocksDBEngine(
                 directory: directory.store,
                 profile: try configuration.profile(),
+                cacheBytes: try configuration.cacheBytes(),
                 reserve: 0
             )
             for note in engine.notes { logger.warning("\(note)") }
@@ -321,6 +322,7 @@ struct Wiring {
             container: configuration.container,
             operatorToken: []  // read where there is a directory
         )
+        _ = try configuration.cacheBytes()
         settings.diskReserve = try configuration.diskReserve()
         settings.deleteReserve = try configuration.profile().deleteReserveBytes
         settings.replicas = try configuration.replicas()

@@ -32,12 +32,14 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     /// - Parameters:
     ///   - path: The directory; its parent must be there.
     ///   - profile: How much memory it may take.
+    ///   - cacheBytes: Memory for blocks of tables; nil for that of the profile.
     ///   - reserve: Free bytes that must be there; nil for those of the profile. Opening may write
     ///     more, and then asks for that: RocksDB may end the process where it finds the disk full.
     ///   - flushing: False only in the test that shows what a power cut then costs.
     package init(
         directory path: String,
         profile: MemoryProfile,
+        cacheBytes: Int? = nil,
         reserve: UInt64? = nil,
         flushing: Bool = true
     ) throws(RocksDBError) {
@@ -52,6 +54,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
             directory,
             RocksDBOptions(
                 profile: profile,
+                cacheBytes: cacheBytes,
                 creating: inspection.isNew,
                 recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail,
                 names: names,

@@ -14,17 +14,19 @@ struct RocksDBOptions: ~Copyable {
     let families: [(name: String, options: OpaquePointer)]
 
     /// - Parameters:
+    ///   - cacheBytes: Nil for those of the profile.
     ///   - names: Under which the families stand in the database.
     ///   - isDamaged: Whether a table of a family is: its tables are not merged.
     init(
         profile: MemoryProfile,
+        cacheBytes: Int? = nil,
         creating: Bool,
         recovery: Recovery,
         names: FamilyRenewal.Names = FamilyRenewal.Names([]),
         isDamaged: (Family) -> Bool = { _ in false }
     ) {
         database = Self.database(profile, creating: creating, recovery: recovery)
-        let cache = Self.cache(profile)
+        let cache = Self.cache(profile, cacheBytes ?? profile.blockCacheBytes)
         defer { rocksdb_cache_destroy(cache) }
         families =
             [("default", Self.unused(profile))]
@@ -37,10 +39,10 @@ struct RocksDBOptions: ~Copyable {
 
     /// A part of the cache has to hold the index of a whole table, some megabytes: one that doesn't
     /// fit is read again by every single read.
-    private static func cache(_ profile: MemoryProfile) -> OpaquePointer {
+    private static func cache(_ profile: MemoryProfile, _ byteCount: Int) -> OpaquePointer {
         let options: OpaquePointer = rocksdb_lru_cache_options_create()
         defer { rocksdb_lru_cache_options_destroy(options) }
-        rocksdb_lru_cache_options_set_capacity(options, profile.blockCacheBytes)
+        rocksdb_lru_cache_options_set_capacity(options, byteCount)
         rocksdb_lru_cache_options_set_num_shard_bits(options, profile.cachePartBits)
         return rocksdb_cache_create_lru_opts(options)
     }

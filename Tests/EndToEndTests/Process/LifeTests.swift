@@ -378,6 +378,8 @@ import Testing
         (["--listen", "nowhere:x"], "is no address; write host"),
         (["--peers", "nowhere:x"], "peers: 'nowhere:x'"),
         (["--disk-reserve", "9000000000000000000"], "full"),
+        (["--cache", "lots"], "'lots'"), (["--cache", "101%"], "25%"),
+        (["--cache", "1MB"], "16MB"), (["--cache", "1000000GB"], "less than"),
         (["--disk-reserve", "41943040"], "needs 268435456"),
         (["--disk-reserve", "0", "--profile", "standard"], "choose --profile small"),
         (["--threads", "0"], "between 1 and 256"), (["--readers", "100000"], "between 1 and 256"),
