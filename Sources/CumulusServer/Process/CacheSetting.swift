@@ -3,7 +3,6 @@
 // Part of `Configuration`; asked once, when the store is opened.
 
 import CumulusSystem
-import Foundation
 
 extension Configuration {
     /// Bytes; nil means what the profile has.
@@ -49,7 +48,7 @@ enum Machine {
         let all = ProcessInfo.processInfo.physicalMemory
         // Of control groups, version 2; without a limit it says `max`.
         let limit = try? String(contentsOfFile: "/sys/fs/cgroup/memory.max", encoding: .utf8)
-        let bytes = limit.flatMap { UInt64($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        let bytes = limit.flatMap { UInt64($0.trimmed) }
         return min(all, bytes ?? all)
     }()
 }
