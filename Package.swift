@@ -53,6 +53,9 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -71,6 +74,14 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         // TLS 1.3.
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        // HTTP, for the gateway alone; none of its larger parts.
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird",
+            from: "2.28.1",
+            traits: []
+        ),
+        // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // A private authority and the certificates of nodes.
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         // Octets of addresses in certificates.
@@ -166,11 +177,20 @@ let package = Package(
                 log,
             ]
         ),
+        // CloudKit's web services, by the same handlers as the binary protocol.
+        room(
+            "CumulusGateway",
+            [
+                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, httpTypes,
+                hummingbird, hummingbirdCore, log, nioCore, nioSSL,
+            ]
+        ),
         .executableTarget(
             name: "CumulusServer",
             dependencies: [
-                "CumulusNode", "CumulusOperations", "CumulusTransport", "JWTKitTokens",
-                "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem",
+                "CumulusGateway", "CumulusNode", "CumulusOperations", "CumulusTransport",
+                "JWTKitTokens", "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel",
+                "CumulusSystem",
                 arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -260,6 +280,13 @@ let package = Package(
                 "CumulusTransport", "CumulusNode", "CumulusStorage", "CumulusWire", "CumulusModel",
                 "CumulusTesting", nioCore, nioEmbedded,
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ]
+        ),
+        tests(
+            "CumulusGatewayTests",
+            [
+                "CumulusGateway", "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations",
+                "CumulusTesting", "CumulusTransport", crypto, log,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

@@ -298,7 +298,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_save_record__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_save_record__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_modify_records_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_modify_records_request__field_descriptors[6] =
 {
   {
     "database",
@@ -360,9 +360,22 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_modify_records_request__
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "delete_tags",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__NodeModifyRecordsRequest, n_delete_tags),
+    offsetof(Cumulus__V1__NodeModifyRecordsRequest, delete_tags),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_modify_records_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
+  5,   /* field[5] = delete_tags */
   4,   /* field[4] = deletes */
   2,   /* field[2] = non_atomic */
   1,   /* field[1] = policy */
@@ -371,7 +384,7 @@ static const unsigned cumulus__v1__node_modify_records_request__field_indices_by
 static const ProtobufCIntRange cumulus__v1__node_modify_records_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_modify_records_request__descriptor =
 {
@@ -381,7 +394,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_modify_records_request__descr
   "Cumulus__V1__NodeModifyRecordsRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeModifyRecordsRequest),
-  5,
+  6,
   cumulus__v1__node_modify_records_request__field_descriptors,
   cumulus__v1__node_modify_records_request__field_indices_by_name,
   1,  cumulus__v1__node_modify_records_request__number_ranges,

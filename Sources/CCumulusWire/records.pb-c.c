@@ -2732,7 +2732,7 @@ const ProtobufCMessageDescriptor cumulus__v1__record_result__descriptor =
   (ProtobufCMessageInit) cumulus__v1__record_result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__modify_records_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__modify_records_request__field_descriptors[6] =
 {
   {
     "database",
@@ -2794,9 +2794,22 @@ static const ProtobufCFieldDescriptor cumulus__v1__modify_records_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "delete_tags",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__ModifyRecordsRequest, n_delete_tags),
+    offsetof(Cumulus__V1__ModifyRecordsRequest, delete_tags),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__modify_records_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
+  5,   /* field[5] = delete_tags */
   4,   /* field[4] = deletes */
   2,   /* field[2] = non_atomic */
   1,   /* field[1] = policy */
@@ -2805,7 +2818,7 @@ static const unsigned cumulus__v1__modify_records_request__field_indices_by_name
 static const ProtobufCIntRange cumulus__v1__modify_records_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__modify_records_request__descriptor =
 {
@@ -2815,7 +2828,7 @@ const ProtobufCMessageDescriptor cumulus__v1__modify_records_request__descriptor
   "Cumulus__V1__ModifyRecordsRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ModifyRecordsRequest),
-  5,
+  6,
   cumulus__v1__modify_records_request__field_descriptors,
   cumulus__v1__modify_records_request__field_indices_by_name,
   1,  cumulus__v1__modify_records_request__number_ranges,

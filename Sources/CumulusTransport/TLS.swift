@@ -7,7 +7,7 @@ import Crypto
 import CumulusModel
 import CumulusSystem
 import NIOCore
-import NIOSSL
+package import NIOSSL
 import Synchronization
 
 /// Why TLS can't be used as it is set up, in one line.
@@ -64,6 +64,8 @@ enum TLS {
 package final class TLSIdentity: Sendable {
     struct Loaded: Sendable {
         let context: NIOSSLContext
+        /// The same for browsers and scripts.
+        let web: NIOSSLContext
         let digest: Bytes
     }
 
@@ -86,6 +88,9 @@ package final class TLSIdentity: Sendable {
     }
 
     var current: Loaded { files.current }
+
+    /// What an HTTP listener shows.
+    package var web: NIOSSLContext { files.current.web }
 
     private static func load(_ certificate: String, _ key: String) throws -> Loaded {
         let chain: [NIOSSLCertificate]
@@ -115,8 +120,11 @@ package final class TLSIdentity: Sendable {
             configuration.minimumTLSVersion = .tlsv13
             configuration.applicationProtocols = [TLS.protocolName]
             configuration.shutdownTimeout = .milliseconds(TLS.shutdownMilliseconds)
+            var web = configuration
+            web.applicationProtocols = ["http/1.1"]
             return Loaded(
                 context: try NIOSSLContext(configuration: configuration),
+                web: try NIOSSLContext(configuration: web),
                 digest: try TLS.digest(of: leaf)
             )
         } catch NIOSSLError.failedToLoadPrivateKey {

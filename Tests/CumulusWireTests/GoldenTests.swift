@@ -308,7 +308,8 @@ import Testing
             policy: 1,
             isAtomic: false,
             saves: [record.encodedSave(allKeys: false)],
-            deletes: [WireRecordID(rome)]
+            deletes: [WireRecordID(rome)],
+            deleteTags: [[8, 7, 6, 5, 4, 3, 2, 1]]
         )
         #expect(encoded.hex == golden.hex)
 
@@ -317,6 +318,7 @@ import Testing
         #expect(request.policy == 1)
         #expect(!request.isAtomic)
         #expect(request.deletes == [WireRecordID(rome)])
+        #expect(request.deleteTags == [[8, 7, 6, 5, 4, 3, 2, 1]])
         let save = try #require(request.saves.first)
         #expect(request.saves.count == 1)
         #expect(save.id == WireRecordID(WireSamples.oslo))

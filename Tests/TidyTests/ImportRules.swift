@@ -60,6 +60,10 @@ enum ImportRules {
         "Cumulus": system.union([
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
+        "CumulusGateway": [
+            "Crypto", "CumulusModel", "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes",
+            "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOSSL", "Synchronization",
+        ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [
             "Cumulus", "CumulusFoundation", "CumulusModel", "Foundation", "Synchronization",
@@ -72,7 +76,7 @@ enum ImportRules {
             "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusServer": essentials.union([
-            "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusOperations",
+            "ArgumentParser", "CumulusGateway", "CumulusModel", "CumulusNode", "CumulusOperations",
             "CumulusStorage", "CumulusTransport", "CumulusWire", "JWTKitTokens", "Logging",
             "RocksDBStorage", "UnixSignals",
         ]),

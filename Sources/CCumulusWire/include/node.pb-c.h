@@ -65,10 +65,12 @@ struct  Cumulus__V1__NodeModifyRecordsRequest
   Cumulus__V1__NodeSaveRecord **saves;
   size_t n_deletes;
   Cumulus__V1__RecordID **deletes;
+  size_t n_delete_tags;
+  ProtobufCBinaryData *delete_tags;
 };
 #define CUMULUS__V1__NODE_MODIFY_RECORDS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_modify_records_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, CUMULUS__V1__SAVE_POLICY__IF_UNCHANGED, 0, 0,NULL, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, CUMULUS__V1__SAVE_POLICY__IF_UNCHANGED, 0, 0,NULL, 0,NULL, 0,NULL }
 
 
 /* Cumulus__V1__NodeRecord methods */

@@ -543,10 +543,16 @@ struct  Cumulus__V1__ModifyRecordsRequest
   Cumulus__V1__SaveRecord **saves;
   size_t n_deletes;
   Cumulus__V1__RecordID **deletes;
+  /*
+   * Change tags that the deletions must find, as many as there are; an empty one, or none at all:
+   * whatever is there.
+   */
+  size_t n_delete_tags;
+  ProtobufCBinaryData *delete_tags;
 };
 #define CUMULUS__V1__MODIFY_RECORDS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__modify_records_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, CUMULUS__V1__SAVE_POLICY__IF_UNCHANGED, 0, 0,NULL, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, CUMULUS__V1__SAVE_POLICY__IF_UNCHANGED, 0, 0,NULL, 0,NULL, 0,NULL }
 
 
 struct  Cumulus__V1__SaveRecord

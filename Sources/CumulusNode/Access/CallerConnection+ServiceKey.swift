@@ -43,9 +43,23 @@ extension CallerConnection {
         _ reader: ReadTransaction,
         _ epoch: UInt64
     ) throws {
+        try enter(&identity, by: hello.keyID, of: scope, reader, epoch) { publicKey in
+            isSigned(hello, scope, by: publicKey)
+        }
+    }
+
+    /// Takes the caller for the server with that key, if it has the private half.
+    func enter(
+        _ identity: inout Identity,
+        by keyID: Bytes,
+        of scope: ScopeID,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64,
+        _ isRight: (_ publicKey: Bytes) -> Bool
+    ) throws {
         let now = node.environment.wallClock()
-        let key = try ServiceKeys.find(hello.keyID, of: scope, now: now, in: reader)
-        let isSigned = isSigned(hello, scope, by: key?.publicKey ?? ServiceKeys.ofNobody)
+        let key = try ServiceKeys.find(keyID, of: scope, now: now, in: reader)
+        let isSigned = isRight(key?.publicKey ?? ServiceKeys.ofNobody)
         guard let key, isSigned else { throw ServiceKeys.refusal }
         identity.caller.role = .server(key.recordName)
         identity.caller.registered = key.created

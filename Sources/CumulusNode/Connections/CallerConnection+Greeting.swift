@@ -167,20 +167,25 @@ extension CallerConnection {
             identity.scopeNumber = number
             identity.wantsTokens = hello.features.contains(.causalTokens)
             identity.caller.device = hello.deviceID
-            if !hello.token.isEmpty { try enter(&identity, with: hello.token, reader, epoch) }
+            if !hello.token.isEmpty {
+                let digest = Sessions.digest(of: hello.token)
+                try enter(&identity, withSession: digest, reader, epoch)
+            }
             if !hello.keyID.isEmpty { try enter(&identity, by: hello, scope, reader, epoch) }
         }
         return identity
     }
 
     /// Takes the caller for the user whose token it has.
-    private func enter(
+    ///
+    /// - Parameter digest: SHA-256 of the token.
+    func enter(
         _ identity: inout Identity,
-        with token: Bytes,
+        withSession digest: Bytes,
         _ reader: ReadTransaction,
         _ epoch: UInt64
     ) throws {
-        let (digest, now) = (Sessions.digest(of: token), node.environment.wallClock())
+        let now = node.environment.wallClock()
         guard let scope = identity.scope,
             let session = try Sessions.find(digest, now: now, in: reader)
         else { throw Sessions.refusal }

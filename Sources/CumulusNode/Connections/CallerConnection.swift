@@ -189,7 +189,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
             guard frame.kind == .hello, frame.stream == 0 else {
                 throw ProtocolFault("the first frame must be HELLO")
             }
-            phase = .judging
+            beginJudging()
             judge(frame.payload)
         case .open: try handleOpen(frame, now: now)
         case .judging, .closing: break
@@ -215,6 +215,9 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     var isBeingJudged: Bool {
         if case .judging = phase { !isClosed } else { false }
     }
+
+    /// Somebody looks up who calls; frames wait.
+    func beginJudging() { phase = .judging }
 
     /// Accepts the caller: its calls are taken from now on.
     func greet(_ identity: Identity, role: UInt32, proof: Bytes = []) {

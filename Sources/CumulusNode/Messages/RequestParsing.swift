@@ -50,12 +50,23 @@ struct RequestParser {
         guard count <= limits.itemsPerRequest else {
             throw ServiceError.tooManyItems(count, limit: limits.itemsPerRequest)
         }
+        guard request.deleteTags.isEmpty || request.deleteTags.count == request.deletes.count else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "delete_tags must be empty, or have one tag for each deletion"
+            )
+        }
+        var deletes = request.deletes.map(delete)
+        for (index, tag) in request.deleteTags.enumerated() where !tag.isEmpty {
+            deletes[index].changeTag = tag
+        }
         let modify = ModifyRecords(
             database: try database(request.database),
             policy: try policy(request.policy),
             isAtomic: request.isAtomic,
             saves: request.saves.map(save),
-            deletes: request.deletes.map(delete),
+            deletes: deletes,
             limits: limits
         )
         try modify.checkOwners()

@@ -37,6 +37,11 @@ final class TokenMint: Sendable {
         seal.seal(.feed, token.content, number: next())
     }
 
+    func seal(web content: Bytes) -> Bytes { seal.seal(.web, content, number: next()) }
+
+    /// nil if no node of this cluster sealed it, or it is damaged.
+    func open(web bytes: Bytes) -> Bytes? { seal.open(.web, bytes) }
+
     /// What a notification is called on every node.
     func id(of news: FeedNews) -> FeedNotification.ID {
         FeedNotification.ID(bytes: seal.name(of: news.identity))

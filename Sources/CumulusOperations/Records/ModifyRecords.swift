@@ -84,11 +84,14 @@ package struct SaveItem: Sendable {
 
 package struct DeleteItem: Sendable {
     package var address: RecordAddress
+    /// The record is deleted only if this is its tag; nil: whatever its tag is.
+    package var changeTag: Bytes?
     /// Why it can't be a record; nil if it can.
     package var fault: ServiceError?
 
-    package init(address: RecordAddress, fault: ServiceError? = nil) {
+    package init(address: RecordAddress, changeTag: Bytes? = nil, fault: ServiceError? = nil) {
         self.address = address
+        self.changeTag = changeTag
         self.fault = fault
     }
 }

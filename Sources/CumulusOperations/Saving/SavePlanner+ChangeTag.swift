@@ -1,6 +1,6 @@
-// Whether a save's change tag is that of the stored record.
+// Whether a save's or a deletion's change tag is that of the stored record.
 //
-// Called by `SavePlanner.plan`; a save that ignores tags passes.
+// Called by `SavePlanner.plan` and by `ZoneBatch`; an item that ignores tags passes.
 
 import CumulusModel
 import CumulusStorage
@@ -47,5 +47,27 @@ extension SavePlanner {
             for: caller
         )
         return ModifyOutcome.Failure(error, serverRecord: record)
+    }
+}
+
+extension DeleteItem {
+    /// Why the record is not deleted: it is not as its caller saw it, or gone.
+    ///
+    /// - Parameter row: nil: there is none that the caller may see.
+    func tagFailure(over row: RecordRow?) -> ModifyOutcome.Failure? {
+        guard let changeTag else { return nil }
+        guard let row else {
+            return ModifyOutcome.Failure(
+                ServiceError(.unknownItem, "Record not found: it was deleted since it was fetched")
+            )
+        }
+        if changeTag == row.tag { return nil }
+        return ModifyOutcome.Failure(
+            ServiceError(
+                .serverRecordChanged,
+                .changeTagMismatch,
+                "client oplock error deleting record; fetch it, and delete what is there now"
+            )
+        )
     }
 }

@@ -29,6 +29,8 @@ package struct TokenSeal: Sendable {
         case cursor = 3
         /// How far a device has been told what its user's subscriptions ask for.
         case feed = 4
+        /// What the HTTP gateway hands out: users' sessions in browsers.
+        case web = 5
     }
 
     private static let version: UInt8 = 1

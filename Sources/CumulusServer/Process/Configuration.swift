@@ -58,6 +58,19 @@ struct Configuration {
         Setting(name: "data", standard: "cumulus-data", help: "directory of the node's data"),
         Setting(name: "listen", standard: "127.0.0.1:7420", help: "address and port"),
         Setting(
+            name: "http",
+            standard: "",
+            help: "address and port of web services, /livez, /readyz and /metrics; empty: none"
+        ),
+        Setting(
+            name: "web-apps",
+            standard: "",
+            help: """
+                JSON file with the web apps whose API tokens are good, the same on all nodes; \
+                empty: none are
+                """
+        ),
+        Setting(
             name: "container",
             standard: "iCloud.dev.cumulus",
             help: "container that is made if it doesn't exist; empty: none"

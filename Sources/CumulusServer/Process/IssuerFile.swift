@@ -70,7 +70,7 @@ enum IssuerFile {
         return file[...slash] + path
     }
 
-    private static func bytes(of path: String, limit: Int) throws(Unusable) -> Bytes {
+    static func bytes(of path: String, limit: Int) throws(Unusable) -> Bytes {
         guard let size = Files.size(of: path), size <= UInt64(limit),
             let data = FileManager.default.contents(atPath: path), data.count <= limit
         else {
@@ -79,7 +79,7 @@ enum IssuerFile {
         return Bytes(data)
     }
 
-    private struct Unusable: Error, CustomStringConvertible {
+    struct Unusable: Error, CustomStringConvertible {
         let description: String
 
         init(_ description: String) {

@@ -70,6 +70,10 @@ struct Flags: ParsableArguments {
     @Option(help: "Directory of the node's data (default: cumulus-data).") var data: String?
     @Option(help: "Address and port; port 0 takes a free one (default: 127.0.0.1:7420).")
     var listen: String?
+    @Option(help: "Address and port of web services and of /metrics (default: none).")
+    var http: String?
+    @Option(help: "JSON file with the web apps whose API tokens are good, with --http.")
+    var webApps: String?
     @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
     var container: String?
     @Option(help: "Addresses of other nodes of the cluster, separated by commas.")
@@ -138,6 +142,8 @@ struct Flags: ParsableArguments {
         var flags: [String: String] = [:]
         flags["data"] = data
         flags["listen"] = listen
+        flags["http"] = http
+        flags["web-apps"] = webApps
         flags["container"] = container
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey

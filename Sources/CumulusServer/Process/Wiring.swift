@@ -52,6 +52,7 @@ struct Wiring {
         } catch {
             throw cannotListen(error)
         }
+        try await probeHTTP(plan.http, loops)
         let directory = try DataHome(configuration.data)
         let audit = plan.auditBytes.map {
             AuditFile(directory: directory.path, byteLimit: $0, logger: logger)
@@ -77,9 +78,10 @@ struct Wiring {
             ]
         )
         let tasks = plan.settings.isReadOnly ? [] : takePart(node, plan, at: bound, loops)
+        let web = try await serveHTTP(node, at: plan.http, plan.identity, loops)
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
-        try await drain(node, listener, tasks, plan.patience)
+        try await drain(node, listener, tasks + web, plan.patience)
         audit?.stop()
     }
 
@@ -152,6 +154,8 @@ struct Wiring {
         let patience: Int64
         let threads: Int
         let address: (host: String, port: Int)
+        /// nil: no HTTP.
+        let http: (host: String, port: Int)?
         let peers: [String]
         let schedule: Collector.Schedule
         let identity: TLSIdentity?
@@ -167,7 +171,7 @@ struct Wiring {
     }
 
     private func judge() throws -> Plan {
-        let address = try address()
+        let address = try address(configuration.listen, of: "listen")
         // What is only looked at needs no room.
         if try !configuration.flag("read-only") { try configuration.checkDisk() }
         return Plan(
@@ -175,6 +179,7 @@ struct Wiring {
             patience: Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000)),
             threads: try configuration.number("threads", in: 1...256),
             address: address,
+            http: try http(),
             peers: try peers(),
             schedule: try configuration.schedule(),
             identity: try identity(),
@@ -182,21 +187,6 @@ struct Wiring {
             advertised: try advertised(address.host),
             auditBytes: try configuration.auditBytes()
         )
-    }
-
-    private func address() throws -> (host: String, port: Int) {
-        let (host, port) = try parts(of: configuration.listen, "listen")
-        let isSafe = TLSTrust.isLoopback(host) || !configuration["tls-certificate"].isEmpty
-        guard try isSafe || configuration.flag("insecure") else {
-            throw Configuration.Problem(
-                message: """
-                    listen: \(host) can be reached from other machines; name a certificate \
-                    (--tls-certificate; 'cumulus cluster certificate' makes them), listen on \
-                    127.0.0.1, or say --insecure
-                    """
-            )
-        }
-        return (host, port)
     }
 
     /// What the node shows its callers; nil means it speaks plain TCP.
@@ -272,7 +262,7 @@ struct Wiring {
         )
     }
 
-    private func parts(of text: String, _ setting: String) throws -> (host: String, port: Int) {
+    func parts(of text: String, _ setting: String) throws -> (host: String, port: Int) {
         let address = try address(text, setting)
         guard let parts = Endpoint.split(address) else {
             throw Configuration.Problem(message: "\(setting): '\(text)' is no address")
@@ -419,7 +409,7 @@ struct Wiring {
     }
 
     /// - Parameters:
-    ///   - tasks: What was cancelled; it holds the node, and uses the loops.
+    ///   - tasks: What holds the node and uses the loops; it is cancelled once calls have ended.
     ///   - patience: Milliseconds that calls in progress may take.
     private func drain(
         _ node: Node,
@@ -436,13 +426,16 @@ struct Wiring {
         }
         // The last answers are on their way to the sockets.
         try await Task.sleep(for: .milliseconds(100))
-        for task in tasks { await task.value }
+        for task in tasks {
+            task.cancel()
+            await task.value
+        }
         node.stop()
         try await listener.stop()
         logger.info("ended", metadata: ["calls": "\(node.callsInProgress)"])
     }
 
-    private func say(_ line: String) {
+    func say(_ line: String) {
         // Nobody may be listening.
         write(line + "\n", to: STDOUT_FILENO)
     }

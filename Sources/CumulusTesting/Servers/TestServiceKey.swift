@@ -28,6 +28,11 @@ package struct TestServiceKey: Sendable {
         ServiceKeys.Key(publicKey: publicKey, scope: scope, label: "test")
     }
 
+    /// A signature over bytes; DER.
+    package func sign(_ content: Bytes) throws -> Bytes {
+        Bytes(try key.signature(for: content).derRepresentation)
+    }
+
     /// What a greeting signs.
     package struct Challenge: Sendable {
         package var serverNonce: Bytes

@@ -95,13 +95,15 @@ private func recordResult(_ raw: Cumulus__V1__RecordResult) -> RecordResult {
 package enum ModifyRecordsRequest {
     /// The client's form.
     ///
-    /// `saves` are encoded `SaveRecord`s.
+    /// `saves` are encoded `SaveRecord`s. `deleteTags` is empty, or has one per deletion, of which
+    /// an empty one asks for nothing.
     package static func encoded(
         database: DatabaseScope,
         policy: UInt32,
         isAtomic: Bool,
         saves: [Bytes],
-        deletes: [WireRecordID]
+        deletes: [WireRecordID],
+        deleteTags: [Bytes] = []
     ) -> Bytes {
         var writer = CanonicalWriter(reserving: 64 + saves.reduce(0) { $0 + $1.count + 4 })
         writer.field(1, varint: UInt64(database.rawValue))
@@ -109,6 +111,7 @@ package enum ModifyRecordsRequest {
         writer.field(3, varint: isAtomic ? 0 : 1)
         for save in saves { writer.present(4, bytes: save) }
         for id in deletes { id.encode(5, to: &writer) }
+        for tag in deleteTags { writer.present(6, bytes: tag) }
         return writer.bytes
     }
 }
@@ -144,6 +147,8 @@ package struct NodeModifyRecordsRequest: Hashable, Sendable {
     package var isAtomic: Bool
     package var saves: [Save]
     package var deletes: [WireRecordID]
+    /// None, or as many as there are deletions; an empty one asks for nothing.
+    package var deleteTags: [Bytes]
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__node_modify_records_request__unpack)
@@ -153,6 +158,7 @@ package struct NodeModifyRecordsRequest: Hashable, Sendable {
         isAtomic = raw.non_atomic == 0
         saves = elements(raw.n_saves, raw.saves).map(Save.init(wire:))
         deletes = elements(raw.n_deletes, raw.deletes).map(WireRecordID.init(wire:))
+        deleteTags = elements(raw.n_delete_tags, raw.delete_tags).map(\.swiftBytes)
     }
 }
 

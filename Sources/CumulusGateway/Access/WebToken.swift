@@ -1,0 +1,100 @@
+// The token of a user's session in a browser: sealed by a node, renewed with every answer.
+//
+// It names the session's register, where it is good, and when it was made. Renewing it writes
+// nothing: only its time is new, so an older token of the session works until its own time is up,
+// and requests that run side by side never lose the session. Revoking the session ends them all.
+
+package import CumulusModel
+
+package struct WebToken: Hashable, Sendable {
+    /// SHA-256 of the token of the session that the user opened.
+    package var session: Bytes
+    /// Where it is good.
+    package var scope: ScopeID
+    /// SHA-256 of the API token with which the user signed in; it is good with that one only.
+    package var api: Bytes
+    /// When it was made, in milliseconds since 1970 UTC.
+    package var made: Int64
+    /// The user chose to stay signed in.
+    package var isKept: Bool
+
+    /// How long a token is good, in milliseconds.
+    package static let idle: Int64 = 30 * 60_000
+    /// The same where the user chose to stay signed in.
+    package static let kept: Int64 = 14 * 24 * 3_600_000
+    private static let digestBytes = 32
+
+    package init(session: Bytes, scope: ScopeID, api: Bytes, made: Int64, isKept: Bool) {
+        self.session = session
+        self.scope = scope
+        self.api = api
+        self.made = made
+        self.isKept = isKept
+    }
+
+    /// Whether it is good for a request.
+    ///
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package func isGood(in scope: ScopeID, api: Bytes, now: Int64) -> Bool {
+        // Clocks of two nodes differ a little.
+        let age = now - made
+        return self.scope == scope && self.api == api && age > -60_000
+            && age < (isKept ? WebToken.kept : WebToken.idle)
+    }
+
+    // MARK: Bytes
+
+    /// What is sealed.
+    package var content: Bytes {
+        var writer = CanonicalWriter()
+        writer.delimited(session)
+        writer.delimited(scope.container.utf8)
+        writer.varint(UInt64(scope.environment.rawValue))
+        writer.delimited(api)
+        writer.varint(zigzag(made))
+        writer.varint(isKept ? 1 : 0)
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        session = try reader.delimitedBytes()
+        let container = try reader.text()
+        let number = UInt8(truncatingIfNeeded: try reader.varint())
+        guard let environment = Environment(rawValue: number) else {
+            throw MalformedBytes("a web token of no environment")
+        }
+        scope = ScopeID(container: container, environment: environment)
+        api = try reader.delimitedBytes()
+        made = try reader.signed()
+        isKept = try reader.varint() != 0
+        guard session.count == WebToken.digestBytes, api.count == WebToken.digestBytes,
+            reader.isAtEnd
+        else { throw MalformedBytes("a web token of another length") }
+    }
+}
+
+/// What was registered for a web app, for one environment of a container.
+package struct WebAPIToken: Hashable, Sendable {
+    /// How the page that signs a user in tells the app.
+    package enum Callback: Hashable, Sendable {
+        /// By a message to the window that opened it.
+        case message
+        /// By going to this URL.
+        case redirect(String)
+    }
+
+    package var scope: ScopeID
+    package var callback: Callback
+    /// Where pages may come from that use it; empty: from everywhere.
+    package var origins: [String]
+
+    package init(scope: ScopeID, callback: Callback = .message, origins: [String] = []) {
+        self.scope = scope
+        self.callback = callback
+        self.origins = origins
+    }
+
+    /// Whether a page of that origin may use it.
+    package func admits(origin: String) -> Bool { origins.isEmpty || origins.contains(origin) }
+}

@@ -1,0 +1,62 @@
+// The door of a node in this process.
+//
+// Made once by `cumulusd`, and by tests. It adds nothing to what the node decides.
+
+package import CumulusModel
+package import CumulusNode
+import CumulusWire
+
+package struct NodeDoor: WebDoor {
+    private let node: Node
+    private let findApp: @Sendable (Bytes) -> WebAPIToken?
+
+    /// - Parameter findApp: The web app whose API token has an SHA-256.
+    package init(_ node: Node, findApp: @escaping @Sendable (Bytes) -> WebAPIToken?) {
+        self.node = node
+        self.findApp = findApp
+    }
+
+    package var clusterID: Bytes { node.clusterID }
+
+    package var now: Int64 { node.environment.wallClock() }
+
+    package func nanoseconds() -> UInt64 { node.environment.nanoseconds() }
+
+    package func random() -> UInt64 { node.environment.random() }
+
+    package func apiToken(_ digest: Bytes) -> WebAPIToken? { findApp(digest) }
+
+    package func seal(_ content: Bytes) -> Bytes { node.seal(web: content) }
+
+    package func open(_ sealed: Bytes) -> Bytes? { node.open(web: sealed) }
+
+    package func enter(
+        _ entrance: LocalEntrance
+    ) async throws(ServiceError) -> any WebCalls {
+        let (connection, user) = try await LocalConnection.open(entrance, on: node)
+        return Calls(user: user, node: node, scope: entrance.scope, connection: connection)
+    }
+
+    private struct Calls: WebCalls {
+        let user: String
+        let node: Node
+        let scope: ScopeID
+        let connection: LocalConnection
+
+        func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
+            try await connection.call(CallHeader(method), message)
+        }
+
+        func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
+            try await connection.change(method, message)
+        }
+
+        func columns(
+            of types: [String]
+        ) async throws(ServiceError) -> [String: [String: FieldType]] {
+            try await node.columns(of: types, in: scope)
+        }
+
+        func close() { connection.close() }
+    }
+}

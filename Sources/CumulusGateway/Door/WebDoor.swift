@@ -1,0 +1,43 @@
+// The seam to the node: how a request enters it, and the calls that the caller may then make.
+//
+// `NodeDoor` is the door of a node in this process; its calls go to the handlers of `MethodTable`,
+// like those of a client over TCP. Tests may put another one in its place.
+//
+// Folder: how requests reach the node. Read `WebDoor`, then `NodeDoor`.
+
+package import CumulusModel
+package import CumulusNode
+package import CumulusWire
+
+package protocol WebDoor: Sendable {
+    var clusterID: Bytes { get }
+    /// Milliseconds since 1970 UTC.
+    var now: Int64 { get }
+    /// A clock that never goes back, to measure with.
+    func nanoseconds() -> UInt64
+    /// Makes a random number.
+    func random() -> UInt64
+    /// What was registered under the SHA-256 of an API token; nil: nothing.
+    func apiToken(_ digest: Bytes) async -> WebAPIToken?
+    /// Lets a caller in.
+    func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
+    /// Seals what callers carry; every node of the cluster opens it.
+    func seal(_ content: Bytes) -> Bytes
+    /// nil if no node of this cluster sealed it.
+    func open(_ sealed: Bytes) -> Bytes?
+}
+
+/// The calls of one caller; whoever got it closes it.
+package protocol WebCalls: Sendable {
+    /// The caller's user record name; empty: nobody is signed in.
+    var user: String { get }
+    /// Makes a call that changes nothing; returns the messages of its answer.
+    func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
+    /// Makes a change under a request id of its own.
+    func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
+    /// The fields of record types; types that the schema does not have are left out.
+    func columns(
+        of types: [String]
+    ) async throws(ServiceError) -> [String: [String: FieldType]]
+    func close()
+}

@@ -1,0 +1,250 @@
+// A request of web services from its first line to its answer: route, caller, endpoint, errors.
+//
+// Called by the HTTP server with requests that are there as a whole; tests call it without one.
+// Every answer is a JSON object, errors too, and carries the id that errors name.
+
+import Crypto
+package import CumulusModel
+import CumulusNode
+
+package struct WebRequest: Sendable {
+    package var method: String
+    /// Path and query as they were sent.
+    package var target: String
+    /// By their names in lower case.
+    package var headers: [String: String]
+    package var body: Bytes
+    /// The caller's IP address: 4 or 16 bytes; empty: unknown.
+    package var address: Bytes = []
+    /// Nobody between caller and node can read it.
+    package var isSecret = false
+
+    package init(
+        _ method: String,
+        _ target: String,
+        headers: [String: String] = [:],
+        body: Bytes = []
+    ) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+    }
+}
+
+package struct WebAnswer: Sendable {
+    package var status: Int
+    package var headers: [(name: String, value: String)] = []
+    package var body: String
+}
+
+package struct WebGateway: Sendable {
+    private let door: any WebDoor
+    package let meter = WebMeter()
+    /// Where users sign in; nil: nowhere.
+    private let signInURL: String?
+
+    package init(_ door: any WebDoor, signInURL: String? = nil) {
+        self.door = door
+        self.signInURL = signInURL
+    }
+
+    /// Who calls, as far as the gateway judges it.
+    private struct Caller {
+        var proof = LocalEntrance.Proof.nothing
+        /// Of a signed-in user, to be renewed.
+        var token: WebToken?
+        var api: WebAPIToken?
+        var isServer = false
+    }
+
+    package func answer(_ request: WebRequest) async -> WebAnswer {
+        let start = door.nanoseconds()
+        var endpoint: WebEndpoint?
+        let answer = await answer(request, &endpoint)
+        let microseconds = (door.nanoseconds() - start) / 1_000
+        meter.note(endpoint, status: answer.status, microseconds: microseconds)
+        return answer
+    }
+
+    private func answer(_ request: WebRequest, _ endpoint: inout WebEndpoint?) async -> WebAnswer {
+        let uuid = WebText.uuid(door.random(), door.random())
+        var answer = WebAnswer(status: 200, body: "")
+        let origin = request.headers["origin"]
+        if request.method == "OPTIONS" {
+            answer.status = 204
+            answer.headers = WebGateway.sharing(with: origin, isPreflight: true)
+            return answer
+        }
+        var isAdmitted = true
+        do throws(WebError) {
+            let route = try WebRoute(method: request.method, target: request.target)
+            endpoint = route.endpoint
+            let caller = try await caller(of: request, at: route)
+            if let origin, let api = caller.api, !api.admits(origin: origin) {
+                isAdmitted = false
+                throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
+            }
+            answer.headers += renewed(caller.token)
+            answer.body = try await run(request, route, caller, uuid).text
+        } catch {
+            answer.status = error.status
+            answer.body = error.json(uuid: uuid).text
+            if !error.allowed.isEmpty {
+                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
+            }
+        }
+        answer.headers += WebGateway.common(uuid)
+        if isAdmitted { answer.headers += WebGateway.sharing(with: origin, isPreflight: false) }
+        return answer
+    }
+
+    /// The answer to a request that is refused before it is read.
+    package func refusal(_ error: WebError) -> WebAnswer {
+        let uuid = WebText.uuid(door.random(), door.random())
+        return WebAnswer(
+            status: error.status,
+            headers: WebGateway.common(uuid),
+            body: error.json(uuid: uuid).text
+        )
+    }
+
+    private static func common(_ uuid: String) -> [(name: String, value: String)] {
+        [
+            ("Content-Type", "application/json; charset=UTF-8"), ("X-Apple-Request-UUID", uuid),
+            ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
+        ]
+    }
+
+    private func run(
+        _ request: WebRequest,
+        _ route: WebRoute,
+        _ caller: Caller,
+        _ uuid: String
+    ) async throws(WebError) -> JSON {
+        let object = try WebObject(body: request.body)
+        let entrance = LocalEntrance(
+            route.scope,
+            caller.proof,
+            address: request.address,
+            isSecret: request.isSecret
+        )
+        let calls: any WebCalls
+        do throws(ServiceError) {
+            calls = try await door.enter(entrance)
+        } catch {
+            throw refusal(error, caller)
+        }
+        defer { calls.close() }
+        do throws(WebError) {
+            return try await WebContext(route, object, calls, door: door, uuid: uuid).answer()
+        } catch {
+            guard error.code == .authenticationRequired else { throw error }
+            throw signIn
+        }
+    }
+
+    /// A session that has ended is begun again by signing in.
+    private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
+        guard error.code == .notAuthenticated else { return WebError(error) }
+        return caller.isServer ? WebCredentials.refusal : signIn
+    }
+
+    private var signIn: WebError {
+        var error = WebContext.userNeeded
+        error.redirectURL = signInURL
+        return error
+    }
+
+    // MARK: Callers
+
+    private func caller(
+        of request: WebRequest,
+        at route: WebRoute
+    ) async throws(WebError) -> Caller {
+        let credentials = try WebCredentials(target: request.target) { request.headers[$0] }
+        switch credentials {
+        case .server(let signature): return try server(signature, request, route)
+        case .tokens(let api, let user):
+            var caller = Caller()
+            var digest: Bytes = []
+            for reading in api where caller.api == nil {
+                digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
+                caller.api = await door.apiToken(digest)
+            }
+            guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
+            caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
+            if let token = caller.token { caller.proof = .session(digest: token.session) }
+            let isOpen = route.database == .public && route.endpoint.isOpen && user.isEmpty
+            guard caller.token != nil || isOpen else { throw signIn }
+            return caller
+        }
+    }
+
+    /// A user's token that is good here; nil for everything else.
+    private func token(_ text: String, _ scope: ScopeID, _ api: Bytes) -> WebToken? {
+        guard let sealed = Base64URL.decode(Bytes(text.utf8)[...]),
+            let content = door.open(sealed), let token = try? WebToken(content: content),
+            token.isGood(in: scope, api: api, now: door.now)
+        else { return nil }
+        return token
+    }
+
+    /// The token for a session that a user opened.
+    package func token(_ token: WebToken) -> String { Base64URL.encode(door.seal(token.content)) }
+
+    private func renewed(_ token: WebToken?) -> [(name: String, value: String)] {
+        guard var token else { return [] }
+        token.made = door.now
+        return [("X-Apple-CloudKit-Web-Auth-Token", self.token(token))]
+    }
+
+    /// A server's key opens the public database, and tells the server who it is.
+    private func server(
+        _ signature: ServerSignature,
+        _ request: WebRequest,
+        _ route: WebRoute
+    ) throws(WebError) -> Caller {
+        let isUsers = route.endpoint.rawValue.hasPrefix("users/")
+        guard signature.clusterID == door.clusterID, signature.isCurrent(now: door.now),
+            route.database == .public,
+            !isUsers || route.endpoint == .usersCaller
+        else { throw WebCredentials.refusal }
+        var caller = Caller()
+        caller.isServer = true
+        caller.proof = .serviceKey(id: signature.keyID) { [body = request.body] publicKey in
+            signature.isRight(body: body, publicKey: publicKey)
+        }
+        return caller
+    }
+
+    // MARK: Pages of other origins
+
+    /// What lets a page of another origin read an answer.
+    private static func sharing(
+        with origin: String?,
+        isPreflight: Bool
+    ) -> [(name: String, value: String)] {
+        guard let origin else { return [] }
+        var headers = [
+            ("Access-Control-Allow-Origin", origin), ("Access-Control-Allow-Credentials", "true"),
+            ("Vary", "Origin"),
+            (
+                "Access-Control-Expose-Headers",
+                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID"
+            ),
+        ]
+        if isPreflight {
+            headers += [
+                ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
+                (
+                    "Access-Control-Allow-Headers",
+                    "content-type, X-Apple-CloudKit-Request-KeyID, "
+                        + "X-Apple-CloudKit-Request-ISO8601Date, "
+                        + "X-Apple-CloudKit-Request-SignatureV1"
+                ), ("Access-Control-Max-Age", "600"),
+            ]
+        }
+        return headers.map { (name: $0.0, value: $0.1) }
+    }
+}

@@ -1,0 +1,150 @@
+// records/modify: plans, sends, plans forced operations again that somebody was ahead of, and shows
+// the saved records whole.
+
+import CumulusModel
+import CumulusWire
+
+extension WebContext {
+    /// What came of one operation.
+    private enum Outcome {
+        case saved(Record)
+        case deleted
+        case failed(WebError)
+    }
+
+    /// How often forced operations are planned; each time somebody else was ahead.
+    private static let rounds = 5
+
+    func modifyRecords() async throws -> [JSON.Member] {
+        let modify = try WebModify(request) { newRecordName() }
+        var outcomes: [Int: Outcome] = [:]
+        var open = Array(modify.operations.indices)
+        for _ in 0..<WebContext.rounds where !open.isEmpty {
+            let knowledge = try await knowledge(of: open, modify)
+            let plan = modify.plan(open, knowledge)
+            for (place, error) in plan.failures { outcomes[place] = .failed(error) }
+            open = try await send(plan, modify, &outcomes)
+        }
+        for place in open {
+            var error = WebError(.tryAgainLater, "others change the record all the time; try again")
+            error.retryAfter = 1
+            outcomes[place] = .failed(error)
+        }
+        if let error = zoneError(outcomes) { throw error }
+        return [JSON.Member("records", .array(try await entries(outcomes, modify)))]
+    }
+
+    /// A zone that the whole request is for and that is not there refuses the request.
+    private func zoneError(_ outcomes: [Int: Outcome]) -> WebError? {
+        guard request["zoneID"] != nil, !outcomes.isEmpty else { return nil }
+        var first: WebError?
+        for outcome in outcomes.values {
+            guard case .failed(let error) = outcome, error.code == .zoneNotFound else { return nil }
+            first = error
+        }
+        return first
+    }
+
+    /// Like a UUID, as clients expect.
+    private func newRecordName() -> String {
+        WebText.uuid(door.random(), door.random())
+    }
+
+    private func knowledge(
+        of places: [Int],
+        _ modify: WebModify
+    ) async throws -> WebModify.Knowledge {
+        let ids = modify.needed(places)
+        let results = try await fetch(ids, keys: nil)
+        let found = results.compactMap { try? $0.get().recordType }
+        let types = Set(modify.types(places)).union(found)
+        return WebModify.Knowledge(
+            stored: Dictionary(zip(ids, results)) { first, _ in first },
+            columns: try await calls.columns(of: types.sorted()),
+            user: user,
+            database: database
+        )
+    }
+
+    /// Sends a plan; returns the operations that are to be planned again.
+    private func send(
+        _ plan: WebModify.Plan,
+        _ modify: WebModify,
+        _ outcomes: inout [Int: Outcome]
+    ) async throws -> [Int] {
+        if plan.saves.isEmpty, plan.deletes.isEmpty { return [] }
+        let message = ModifyRecordsRequest.encoded(
+            database: database,
+            policy: 0,
+            isAtomic: modify.isAtomic,
+            saves: plan.saves.map { $0.record.encodedSave(allKeys: false) },
+            deletes: plan.deletes.map { WireRecordID($0.id) },
+            deleteTags: plan.deletes.map { $0.tag.flatMap { Bytes(hex: $0) } ?? [] }
+        )
+        var saves: [RecordResult] = []
+        var deletes: [ServiceError?] = []
+        for message in try await calls.change(.recordsModify, message) {
+            let answer = try ModifyRecordsResponse(wire: message)
+            saves += answer.saves
+            deletes += answer.deletes
+        }
+        guard saves.count == plan.saves.count, deletes.count == plan.deletes.count else {
+            throw WebContext.resultMissing
+        }
+        var overtaken: Set<Int> = []
+        var waiting: [Int] = []
+        for (save, result) in zip(plan.saves, saves) {
+            switch result {
+            case .success(let answer): outcomes[save.place] = .saved(save.record.saved(as: answer))
+            case .failure(let error):
+                outcomes[save.place] = .failed(WebError(error))
+                let isForced = modify.operations[save.place].kind.isForced
+                let isLate = error.code == .serverRecordChanged || error.code == .unknownItem
+                if isForced, isLate { overtaken.insert(save.place) }
+                if error.code == .batchRequestFailed { waiting.append(save.place) }
+            }
+        }
+        for (delete, error) in zip(plan.deletes, deletes) {
+            outcomes[delete.place] = error.map { .failed(WebError($0)) } ?? .deleted
+            if error?.code == .batchRequestFailed { waiting.append(delete.place) }
+        }
+        // The rest of an atomic zone goes with the operation that it failed for.
+        let zones = Set(overtaken.map { modify.operations[$0].id.zoneID })
+        let others = waiting.filter { zones.contains(modify.operations[$0].id.zoneID) }
+        return (overtaken.union(others)).sorted()
+    }
+
+    // MARK: Answers
+
+    private func entries(
+        _ outcomes: [Int: Outcome],
+        _ modify: WebModify
+    ) async throws -> [JSON] {
+        let saved = modify.operations.indices.filter {
+            if case .saved? = outcomes[$0] { true } else { false }
+        }
+        let keys = WebContext.wireKeys(saved.map { modify.operations[$0].options })
+        // What was saved stays saved, also if it can't be shown whole.
+        let ids = saved.map { modify.operations[$0].id }
+        let whole = (try? await fetch(ids, keys: keys)) ?? []
+        let shown = Dictionary(uniqueKeysWithValues: zip(saved, whole))
+        let records = whole.compactMap { try? $0.get() }
+        let columns = (try? await columns(of: records)) ?? [:]
+        return modify.operations.indices.map { place in
+            let operation = modify.operations[place]
+            switch outcomes[place] {
+            case .saved(let record)?:
+                let found = shown[place].flatMap { try? $0.get() } ?? record
+                return writer(operation.options)
+                    .json(found, columns: columns[found.recordType] ?? [:])
+            case .deleted?:
+                return writer(operation.options).tombstone(operation.id.recordName)
+            case .failed(let error)?:
+                return WebRecordWriter.entry(error, operation.id.recordName, uuid: uuid)
+            case nil:
+                let error = WebContext.resultMissing
+                return WebRecordWriter.entry(error, operation.id.recordName, uuid: uuid)
+            }
+        }
+    }
+}

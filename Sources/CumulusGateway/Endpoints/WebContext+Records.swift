@@ -1,0 +1,85 @@
+// records/lookup and records/query.
+
+import CumulusModel
+import CumulusWire
+
+extension WebContext {
+    func lookUpRecords() async throws -> [JSON.Member] {
+        let base = try WebRecordOptions(request)
+        let zone = try WebZone.id(in: request) ?? .default
+        var wishes: [(id: Record.ID, options: WebRecordOptions)] = []
+        for item in try request.items("records") {
+            let name = try item.needed("recordName")
+            let id = Record.ID(recordName: name, zoneID: try WebZone.id(in: item) ?? zone)
+            wishes.append((id, try WebRecordOptions(item, over: base)))
+        }
+        let keys = WebContext.wireKeys(wishes.map(\.options))
+        let results = try await fetch(wishes.map(\.id), keys: keys)
+        let columns = try await columns(of: results.compactMap { try? $0.get() })
+        let entries = zip(wishes, results).map { wish, result in
+            entry(result, wish.id, columns, wish.options)
+        }
+        return [JSON.Member("records", .array(entries))]
+    }
+
+    /// One entry of an answer's records.
+    func entry(
+        _ result: RecordResult,
+        _ id: Record.ID,
+        _ columns: [String: [String: FieldType]],
+        _ options: WebRecordOptions
+    ) -> JSON {
+        switch result {
+        case .success(let record):
+            writer(options).json(record, columns: columns[record.recordType] ?? [:])
+        case .failure(let error):
+            WebRecordWriter.entry(WebError(error), id.recordName, uuid: uuid)
+        }
+    }
+
+    // MARK: Queries
+
+    func queryRecords() async throws -> [JSON.Member] {
+        guard let object = try request.object("query") else {
+            throw WebError.badRequest("'query' is missing")
+        }
+        let marker = try QueryMarker(token(request, "continuationMarker"))
+        var options = try WebRecordOptions(request)
+        // Clients don't repeat them.
+        if !request.names("desiredKeys") { options.keys = marker.keys }
+        let type = try WebQuery.recordType(object)
+        let columns = try await calls.columns(of: [type])
+        let zone = try queriedZone()
+        let reader = WebFieldReader(zone: zone ?? .default, user: user)
+        let query = try WebQuery(columns: columns[type] ?? [:], reader).query(object)
+        var call = QueryRecordsRequest(
+            query,
+            database: database,
+            zone: zone.map { WireZoneID($0) }
+        )
+        call.limit = UInt32(try limit(request))
+        call.keys = options.keys?.map { Bytes($0.utf8) }
+        call.cursor = marker.cursor
+        let messages = try await calls.read(.recordsQuery, call.encoded())
+        guard let message = messages.first else { throw WebContext.resultMissing }
+        let answer = try QueryRecordsResponse(wire: message)
+        let writer = writer(options)
+        let entries = answer.records.map { writer.json($0, columns: columns[type] ?? [:]) }
+        var members = [JSON.Member("records", .array(entries))]
+        if !answer.cursor.isEmpty {
+            let next = QueryMarker(cursor: answer.cursor, keys: options.keys)
+            members.append(
+                JSON.Member("continuationMarker", .string(Base64.encode(next.content)))
+            )
+        }
+        return members
+    }
+
+    /// nil means all zones.
+    private func queriedZone() throws -> RecordZone.ID? {
+        if let zone = try WebZone.id(in: request) { return zone }
+        let isWide = try request.flag("zoneWide") ?? false
+        // A public database has one zone.
+        return isWide && database != .public ? nil : .default
+    }
+}

@@ -1,0 +1,83 @@
+// records/resolve and records/accept: what a share's URL leads to, and joining by it.
+
+import CumulusModel
+import CumulusWire
+
+extension WebContext {
+    /// - Parameter accepts: The caller joins; else it only looks.
+    func resolveShares(accepts: Bool) async throws -> [JSON.Member] {
+        guard !user.isEmpty else { throw WebContext.userNeeded }
+        let options = try WebRecordOptions(request)
+        var results: [JSON] = []
+        for item in try request.items("shortGUIDs") {
+            let value = try item.needed("value")
+            do {
+                let found = try await metadata(item, value, accepts: accepts)
+                results.append(json(found, value, options))
+            } catch let error as ServiceError {
+                results.append(shareEntry(WebError(error), value))
+            }
+        }
+        return [JSON.Member("results", .array(results))]
+    }
+
+    private func shareEntry(_ error: WebError, _ value: String) -> JSON {
+        let subject = JSON.Member("shortGUID", ["value": .string(value)])
+        return error.entry(subject, uuid: uuid)
+    }
+
+    /// Joining twice is no error, and tells the same as looking.
+    private func metadata(
+        _ item: WebObject,
+        _ value: String,
+        accepts: Bool
+    ) async throws -> WireShareMetadata {
+        let url = Bytes(value.utf8)
+        if accepts {
+            let message = AcceptShareRequest(url: url).encoded()
+            let answer = try await calls.read(.sharingAccept, message)
+            guard let first = answer.first else { throw WebContext.resultMissing }
+            return try WireShareMetadata(wire: first)
+        }
+        let keys = try item.strings("rootRecordDesiredKeys")
+        let message = ShareMetadataRequest(
+            url: url,
+            wantsRootRecord: try item.flag("shouldFetchRootRecord") ?? false,
+            keys: keys?.map { Bytes($0.utf8) }
+        )
+        let answer = try await calls.read(.sharingMetadata, message.encoded())
+        guard let first = answer.first else { throw WebContext.resultMissing }
+        return try WireShareMetadata(wire: first)
+    }
+
+    private func json(
+        _ found: WireShareMetadata,
+        _ value: String,
+        _ options: WebRecordOptions
+    ) -> JSON {
+        let zone = found.share.recordID.zoneID
+        let isOwner = found.role == .owner
+        let owner = found.share.shareDetails?.owner ?? ""
+        let ownerName = WebZone.owner(owner, isOwner ? user : zone.ownerName)
+        let writer = writer(options)
+        var members = [
+            JSON.Member("shortGUID", ["value": .string(value)]),
+            JSON.Member("containerIdentifier", .string(route.scope.container)),
+            JSON.Member("environment", .string(route.scope.environment.name)),
+            JSON.Member("databaseScope", isOwner ? "PRIVATE" : "SHARED"),
+            JSON.Member("zoneID", WebZone.json(zone, user: user)),
+            JSON.Member("share", writer.json(found.share)),
+            JSON.Member("ownerIdentity", ["userRecordName": .string(ownerName)]),
+            JSON.Member("participantStatus", WebShare.status(found.status)),
+            JSON.Member("participantPermission", WebShare.permission(found.permission)),
+            JSON.Member("participantType", WebShare.type(found.role)),
+        ]
+        if let root = found.share.shareDetails?.root, !root.isEmpty {
+            members.append(JSON.Member("rootRecordName", .string(root)))
+        }
+        if let root = found.rootRecord {
+            members.append(JSON.Member("rootRecord", writer.json(root)))
+        }
+        return .object(members)
+    }
+}

@@ -1,0 +1,91 @@
+// users/caller, users/current, users/discover and the older users/lookup.
+
+import CumulusModel
+import CumulusWire
+
+extension WebContext {
+    /// The identity at the top level, as most clients read it, and in a list, as it is described.
+    func identity() throws(WebError) -> [JSON.Member] {
+        guard !user.isEmpty else { throw WebContext.userNeeded }
+        let name = JSON.Member("userRecordName", .string(user))
+        if route.endpoint == .usersCurrent { return [name] }
+        return [name, JSON.Member("users", .array([.object([name])]))]
+    }
+
+    /// One user that is looked for.
+    private struct LookUp {
+        var key: String
+        var value: String
+
+        /// nil: by its record name, by which no handle finds it.
+        var handle: WireHandle? {
+            switch key {
+            case "emailAddress": WireHandle(kind: 1, value: Bytes(value.utf8))
+            case "phoneNumber": WireHandle(kind: 2, value: Bytes(value.utf8))
+            default: nil
+            }
+        }
+    }
+
+    /// Users who want to be found, by their addresses.
+    ///
+    /// Contacts are on no server, so none is found by them.
+    func discoverUsers() async throws -> [JSON.Member] {
+        let key = route.endpoint == .usersDiscover ? "lookupInfos" : "users"
+        guard request.names(key) else { return [JSON.Member("users", .array([]))] }
+        var lookUps: [LookUp] = []
+        for item in try request.items(key) {
+            let names = ["emailAddress", "phoneNumber", "userRecordName"]
+            guard let name = names.first(where: { item[$0] != nil }) else {
+                throw WebError.badRequest(
+                    "'\(item.path)' must have an emailAddress, a phoneNumber or a userRecordName"
+                )
+            }
+            lookUps.append(LookUp(key: name, value: try item.needed(name)))
+        }
+        let found = try await discover(lookUps.compactMap(\.handle))
+        var rest = found[...]
+        let entries = lookUps.map { lookUp -> JSON in
+            let user = lookUp.handle == nil ? nil : rest.popFirst()
+            return entry(lookUp, user)
+        }
+        return [JSON.Member("users", .array(entries))]
+    }
+
+    private func discover(_ handles: [WireHandle]) async throws -> [DiscoveredUser] {
+        var found: [DiscoveredUser] = []
+        var rest = handles[...]
+        while !rest.isEmpty {
+            let part = Array(rest.prefix(WebContext.handlesPerCall))
+            rest = rest.dropFirst(part.count)
+            let message = DiscoverRequest(handles: part).encoded()
+            for answer in try await calls.read(.accountsDiscover, message) {
+                found += try DiscoveredUser.list(wire: answer)
+            }
+        }
+        guard found.count == handles.count else { throw WebContext.resultMissing }
+        return found
+    }
+
+    private static let handlesPerCall = 100
+
+    private func entry(_ lookUp: LookUp, _ user: DiscoveredUser?) -> JSON {
+        let info: JSON = .object([JSON.Member(lookUp.key, .string(lookUp.value))])
+        let isOwn = lookUp.key == "userRecordName" && lookUp.value == self.user
+        guard isOwn || user?.user.isEmpty == false else {
+            let error = WebError(.notFound, "nobody is found by that who wants to be found")
+            return error.entry(JSON.Member("lookupInfo", info), uuid: uuid)
+        }
+        var members = [
+            JSON.Member("userRecordName", .string(isOwn ? self.user : user?.user ?? "")),
+            JSON.Member("lookupInfo", info),
+        ]
+        if let name = user?.displayName, !name.isEmpty {
+            members.append(JSON.Member("nameComponents", ["givenName": .string(name)]))
+        }
+        if lookUp.key == "emailAddress", route.endpoint == .usersLookupEmail {
+            members.append(JSON.Member("emailAddress", .string(lookUp.value)))
+        }
+        return .object(members)
+    }
+}

@@ -1,0 +1,133 @@
+// One request at its endpoint: what it asks, and the caller's calls to the node.
+//
+// Made by `WebGateway` when the caller was let in. The endpoints are in extensions, one file per
+// family; each returns the members of the answer, or throws what refuses the request.
+//
+// Folder: what each endpoint does. Read `WebContext`, then `WebContext+Records`.
+
+package import CumulusModel
+import CumulusWire
+
+package struct WebContext: Sendable {
+    package let route: WebRoute
+    package let request: WebObject
+    package let calls: any WebCalls
+    /// Names the request in errors.
+    package let uuid: String
+    let door: any WebDoor
+
+    package init(
+        _ route: WebRoute,
+        _ request: WebObject,
+        _ calls: any WebCalls,
+        door: any WebDoor,
+        uuid: String
+    ) {
+        self.route = route
+        self.request = request
+        self.calls = calls
+        self.door = door
+        self.uuid = uuid
+    }
+
+    var user: String { calls.user }
+    var database: DatabaseScope { route.database }
+
+    /// Does what the request asks for.
+    package func answer() async throws(WebError) -> JSON {
+        do {
+            return .object(try await members())
+        } catch let error as WebError {
+            throw error
+        } catch let error as ServiceError {
+            throw WebError(error)
+        } catch let error as MalformedMessage {
+            throw WebError(.internalError, "the node's answer can't be read: \(error.message)")
+        } catch {
+            throw WebError(.internalError, "\(error)")
+        }
+    }
+
+    private func members() async throws -> [JSON.Member] {
+        switch route.endpoint {
+        case .recordsLookup: try await lookUpRecords()
+        case .recordsModify: try await modifyRecords()
+        case .recordsQuery: try await queryRecords()
+        case .recordsChanges: try await recordsChanges()
+        case .changesZone: try await zoneChanges()
+        case .changesDatabase: try await databaseChanges(tokenKeys: ["syncToken"])
+        case .zonesChanges: try await databaseChanges(tokenKeys: ["metaSyncToken", "syncToken"])
+        case .zonesList: try await listZones()
+        case .zonesLookup: try await lookUpZones()
+        case .zonesModify: try await modifyZones()
+        case .usersCaller, .usersCurrent: try identity()
+        case .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupContacts:
+            try await discoverUsers()
+        case .subscriptionsList: try await listSubscriptions()
+        case .subscriptionsLookup: try await lookUpSubscriptions()
+        case .subscriptionsModify: try await modifySubscriptions()
+        case .recordsResolve: try await resolveShares(accepts: false)
+        case .recordsAccept: try await resolveShares(accepts: true)
+        case .assetsUpload, .assetsRereference, .tokensCreate,
+            .tokensRegister:
+            throw WebError(
+                .notFound,
+                "this release has no handler for endpoint '\(route.endpoint.rawValue)'"
+            )
+        }
+    }
+
+    static let userNeeded = WebError(.authenticationRequired, "request needs authorization")
+
+    // MARK: Parts
+
+    /// How many entries the answer may have.
+    func limit(_ object: WebObject) throws(WebError) -> Int {
+        min(try object.count("resultsLimit") ?? WebLimits.items, WebLimits.items)
+    }
+
+    /// A token that the caller carries; empty: it has none.
+    func token(_ object: WebObject, _ key: String) throws(WebError) -> Bytes {
+        guard let text = try object.string(key), !text.isEmpty else { return [] }
+        guard let bytes = Base64.decode(text) else {
+            throw .badRequest("Unknown sync continuation type: '\(object.place(key))' is no token")
+        }
+        return bytes
+    }
+
+    func writer(_ options: WebRecordOptions) -> WebRecordWriter {
+        let fields = WebFieldWriter(numbersAsStrings: options.numbersAsStrings, user: user)
+        return WebRecordWriter(fields, keys: options.keys)
+    }
+
+    /// The fields of the types of records.
+    func columns(of records: [Record]) async throws -> [String: [String: FieldType]] {
+        try await calls.columns(of: Array(Set(records.map(\.recordType))).sorted())
+    }
+
+    /// The fields that a call asks for, so that each of several wishes is met; nil means all.
+    static func wireKeys(_ options: [WebRecordOptions]) -> [Bytes]? {
+        var keys: Set<String> = []
+        for option in options {
+            guard let wanted = option.keys else { return nil }
+            keys.formUnion(wanted)
+        }
+        return keys.sorted().map { Bytes($0.utf8) }
+    }
+
+    /// Reads records by their names; each has a result.
+    func fetch(_ ids: [Record.ID], keys: [Bytes]?) async throws -> [RecordResult] {
+        if ids.isEmpty { return [] }
+        let request = FetchRecordsRequest(
+            database: database,
+            ids: ids.map { WireRecordID($0) },
+            keys: keys
+        )
+        let messages = try await calls.read(.recordsFetch, request.encoded())
+        let results = try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+        guard results.count == ids.count else { throw WebContext.resultMissing }
+        return results
+    }
+
+    static let resultMissing = WebError(.internalError, "the node's answer lacks a result")
+}

@@ -1,0 +1,268 @@
+// What records/modify means: seven kinds of operations become saves and deletes of the binary
+// protocol.
+//
+// A plan is made of the request and of the records as they are stored at that moment. Each save
+// names the change tag that was found, so that a change in between is noticed by the node: the
+// operation fails with it, or, if it is a forced one, is planned again.
+
+package import CumulusModel
+
+package struct WebOperation: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case create
+        case update
+        case forceUpdate
+        case replace
+        case forceReplace
+        case delete
+        case forceDelete
+
+        /// It works whatever is stored.
+        package var isForced: Bool {
+            switch self {
+            case .forceUpdate, .forceReplace, .forceDelete: true
+            case .create, .update, .replace, .delete: false
+            }
+        }
+
+        /// The stored record decides what is to be done.
+        package var needsStored: Bool { self != .create && self != .forceDelete }
+
+        var isReplacing: Bool { self == .replace || self == .forceReplace }
+        var isDeleting: Bool { self == .delete || self == .forceDelete }
+    }
+
+    package var kind: Kind
+    package var id: Record.ID
+    package var record: WebRecord
+    package var options: WebRecordOptions
+}
+
+/// What an answer shows of a record.
+package struct WebRecordOptions: Hashable, Sendable {
+    /// nil means all fields.
+    package var keys: [String]?
+    package var numbersAsStrings = false
+
+    package init() {}
+
+    /// Those of a request, or of one of its items, which override the request's.
+    package init(
+        _ object: WebObject,
+        over base: WebRecordOptions = WebRecordOptions()
+    ) throws(WebError) {
+        self = base
+        if let keys = try object.strings("desiredKeys") {
+            // A name that can't be a field's is unknown, and ignored.
+            self.keys = keys.filter {
+                (try? Names.checkFieldName(Bytes($0.utf8)[...], "a desired key")) != nil
+            }
+        }
+        // The older spelling stands in the protocol's description.
+        let flag = try object.flag("numbersAsStrings")
+        let older = try object.flag("numberAsStrings")
+        numbersAsStrings = flag ?? older ?? base.numbersAsStrings
+    }
+}
+
+package struct WebModify: Sendable {
+    package var operations: [WebOperation] = []
+    package var isAtomic: Bool
+
+    /// - Parameter newName: Makes a name for a record that came without one.
+    package init(
+        _ request: WebObject,
+        newName: () -> String
+    ) throws(WebError) {
+        isAtomic = try request.flag("atomic") ?? true
+        let zone = try WebZone.id(in: request) ?? .default
+        let options = try WebRecordOptions(request)
+        var names: Set<Record.ID> = []
+        for item in try request.items("operations") {
+            let text = try item.needed("operationType")
+            guard let kind = WebOperation.Kind(rawValue: text) else {
+                throw .badRequest("'\(item.place("operationType"))' is no operation: '\(text)'")
+            }
+            guard let object = try item.object("record") else {
+                throw .badRequest("'\(item.place("record"))' is missing")
+            }
+            let record = try WebRecord(object)
+            guard let name = record.name ?? (kind.needsStored ? nil : newName()),
+                record.name != nil || kind == .create
+            else { throw .badRequest("'\(object.place("recordName"))' is missing") }
+            let id = Record.ID(recordName: name, zoneID: record.zoneID ?? zone)
+            guard names.insert(id).inserted else {
+                throw .badRequest(
+                    "record '\(name)' occurs twice in the request; name each record once"
+                )
+            }
+            operations.append(
+                WebOperation(
+                    kind: kind,
+                    id: id,
+                    record: record,
+                    options: try WebRecordOptions(item, over: options)
+                )
+            )
+        }
+    }
+
+    // MARK: Plans
+
+    /// What is sent to the node for some of the operations, by their places in the request.
+    package struct Plan: Sendable {
+        package var saves: [(place: Int, record: Record)] = []
+        /// A deletion with a tag is done only if the record still has it.
+        package var deletes: [(place: Int, id: Record.ID, tag: String?)] = []
+        package var failures: [Int: WebError] = [:]
+    }
+
+    /// What planning knows of the store.
+    package struct Knowledge {
+        /// Of the records that operations need.
+        package var stored: [Record.ID: Result<Record, ServiceError>]
+        /// The fields of types; types that the schema does not have are left out.
+        package var columns: [String: [String: FieldType]]
+        /// The caller's user record name.
+        package var user: String
+        package var database: DatabaseScope
+        /// What a receipt of an upload stands for.
+        package var asset: @Sendable (String) -> Asset?
+
+        package init(
+            stored: [Record.ID: Result<Record, ServiceError>],
+            columns: [String: [String: FieldType]],
+            user: String,
+            database: DatabaseScope,
+            asset: @escaping @Sendable (String) -> Asset? = { _ in nil }
+        ) {
+            self.stored = stored
+            self.columns = columns
+            self.user = user
+            self.database = database
+            self.asset = asset
+        }
+    }
+
+    /// The types whose fields planning has to know, as far as the request says them.
+    package func types(_ places: [Int]) -> [String] {
+        Array(Set(places.compactMap { operations[$0].record.type })).sorted()
+    }
+
+    /// The records that planning has to know.
+    package func needed(_ places: [Int]) -> [Record.ID] {
+        places.map { operations[$0] }.filter(\.kind.needsStored).map(\.id)
+    }
+
+    package func plan(_ places: [Int], _ knowledge: Knowledge) -> Plan {
+        var plan = Plan()
+        for place in places {
+            let operation = operations[place]
+            do throws(WebError) {
+                let stored = try stored(for: operation, knowledge)
+                if operation.kind.isDeleting {
+                    let tag = operation.kind.isForced ? nil : stored?.recordChangeTag
+                    plan.deletes.append((place, operation.id, tag))
+                } else {
+                    plan.saves.append((place, try save(operation, over: stored, knowledge)))
+                }
+            } catch {
+                plan.failures[place] = error
+            }
+        }
+        failSiblings(&plan, knowledge.database)
+        return plan
+    }
+
+    /// Whether operations in a zone are done together or not at all.
+    package func isAtomic(_ zone: RecordZone.ID, in database: DatabaseScope) -> Bool {
+        isAtomic && database != .public && zone.zoneName != Names.defaultZone
+    }
+
+    /// The others of an atomic zone in which one operation can't be done.
+    private func failSiblings(_ plan: inout Plan, _ database: DatabaseScope) {
+        let failed = Set(plan.failures.keys.map { operations[$0].id.zoneID })
+            .filter { isAtomic($0, in: database) }
+        if failed.isEmpty { return }
+        let places = plan.saves.map(\.place) + plan.deletes.map(\.place)
+        for place in places where failed.contains(operations[place].id.zoneID) {
+            plan.failures[place] = WebModify.sibling
+        }
+        plan.saves.removeAll { plan.failures[$0.place] != nil }
+        plan.deletes.removeAll { plan.failures[$0.place] != nil }
+    }
+
+    private static let sibling = WebError(
+        .atomicError,
+        "not done, because another operation of the atomic request failed"
+    )
+
+    /// The stored record, if the operation is right about it; nil if there is none.
+    private func stored(
+        for operation: WebOperation,
+        _ knowledge: Knowledge
+    ) throws(WebError) -> Record? {
+        guard operation.kind.needsStored else { return nil }
+        switch knowledge.stored[operation.id] {
+        case .success(let record)?:
+            if operation.kind.isForced || operation.record.changeTag == record.recordChangeTag {
+                return record
+            }
+            throw WebError(
+                .conflict,
+                operation.record.changeTag == nil
+                    ? "the operation has no recordChangeTag, and the record exists; look it up, or "
+                        + "force the operation"
+                    : "client oplock error updating record; look it up and try again"
+            )
+        case .failure(let error)?:
+            guard error.code == .unknownItem, operation.kind.isForced else {
+                throw WebError(error)
+            }
+            return nil
+        case nil: throw WebError(.internalError, "the stored record was not looked up")
+        }
+    }
+
+    private func save(
+        _ operation: WebOperation,
+        over stored: Record?,
+        _ knowledge: Knowledge
+    ) throws(WebError) -> Record {
+        guard let type = stored?.recordType ?? operation.record.type else {
+            throw .badRequest("a new record needs a recordType")
+        }
+        guard type != Names.shareType else {
+            throw .badRequest("records of type '\(type)' are not saved over HTTP by this release")
+        }
+        guard let columns = knowledge.columns[type] else {
+            throw WebError(
+                .notFound,
+                "record type '\(type)' is not in the schema, and web services add none"
+            )
+        }
+        for field in operation.record.fields where columns[field.key] == nil {
+            throw .badRequest(
+                "field '\(field.key)' is not in record type '\(type)', and web services add none"
+            )
+        }
+        let reader = WebFieldReader(
+            zone: operation.id.zoneID,
+            user: knowledge.user,
+            asset: knowledge.asset
+        )
+        var record = try operation.record.record(
+            operation.id,
+            type: type,
+            columns: columns,
+            reader
+        )
+        record.recordChangeTag = stored?.recordChangeTag
+        if operation.kind.isReplacing, let stored {
+            let given = Set(operation.record.fields.map(\.key))
+            let held = Set(stored.allKeys()).union(stored.encryptedValues.values.keys)
+            for key in held.subtracting(given) { record[key] = nil }
+        }
+        return record
+    }
+}

@@ -1,0 +1,142 @@
+// Which endpoint a request is for: the URL's parts, judged before anything else is looked at.
+//
+// Called once per request. Behind a proxy something may stand in front of `/database` or `/device`;
+// it is skipped, and no part of what a server's key signs.
+//
+// Folder: what a request means, before any node is asked. Read `WebRoute`.
+
+package import CumulusModel
+
+/// The endpoints of web services, by the last parts of their URLs.
+package enum WebEndpoint: String, CaseIterable, Sendable {
+    case recordsQuery = "records/query"
+    case recordsModify = "records/modify"
+    case recordsLookup = "records/lookup"
+    case recordsChanges = "records/changes"
+    case recordsResolve = "records/resolve"
+    case recordsAccept = "records/accept"
+    case changesDatabase = "changes/database"
+    case changesZone = "changes/zone"
+    case zonesList = "zones/list"
+    case zonesLookup = "zones/lookup"
+    case zonesModify = "zones/modify"
+    case zonesChanges = "zones/changes"
+    case subscriptionsList = "subscriptions/list"
+    case subscriptionsLookup = "subscriptions/lookup"
+    case subscriptionsModify = "subscriptions/modify"
+    case usersCaller = "users/caller"
+    case usersCurrent = "users/current"
+    case usersDiscover = "users/discover"
+    case usersLookupEmail = "users/lookup/email"
+    case usersLookupID = "users/lookup/id"
+    case usersLookupContacts = "users/lookup/contacts"
+    case assetsUpload = "assets/upload"
+    case assetsRereference = "assets/rereference"
+    case tokensCreate = "tokens/create"
+    case tokensRegister = "tokens/register"
+
+    /// The methods that it takes.
+    package var methods: [String] {
+        switch self {
+        case .zonesList, .subscriptionsList, .usersDiscover: ["GET", "POST"]
+        case .usersCaller, .usersCurrent: ["GET"]
+        default: ["POST"]
+        }
+    }
+
+    /// The databases in whose URLs it stands; empty: its URL names none.
+    package var databases: Set<DatabaseScope> {
+        switch self {
+        case .tokensCreate, .tokensRegister: []
+        case .recordsChanges, .changesDatabase, .changesZone, .zonesChanges: [.private, .shared]
+        case .zonesModify: [.private]
+        case .usersCaller: [.public, .private]
+        case .usersCurrent, .usersDiscover, .usersLookupEmail, .usersLookupID,
+            .usersLookupContacts, .recordsResolve, .recordsAccept:
+            [.public]
+        default: [.public, .private, .shared]
+        }
+    }
+
+    /// A caller without a user may use it, in the public database.
+    package var isOpen: Bool {
+        switch self {
+        case .recordsQuery, .recordsLookup, .recordsResolve: true
+        default: false
+        }
+    }
+}
+
+package struct WebRoute: Hashable, Sendable {
+    package var scope: ScopeID
+    /// The public database for endpoints whose URLs name none.
+    package var database: DatabaseScope
+    package var endpoint: WebEndpoint
+
+    /// What follows a possible prefix, as it was sent: a server's key signs it.
+    package static func signedPath(_ target: String) -> Substring? {
+        for service in ["/database/1/", "/device/1/"] {
+            if let range = target.firstRange(of: service) { return target[range.lowerBound...] }
+        }
+        return nil
+    }
+
+    /// - Parameters:
+    ///   - method: Of the request.
+    ///   - target: Path and query as they were sent.
+    package init(method: String, target: String) throws(WebError) {
+        let path = target.prefix { $0 != "?" }
+        guard let own = WebRoute.signedPath(String(path)) else {
+            throw WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+        }
+        var parts = own.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
+        guard parts.count >= 4 else { throw WebRoute.unknown(own) }
+        let container = WebText.percentDecoded(parts.removeFirst()) ?? ""
+        guard let environment = Environment(name: String(parts.removeFirst())) else {
+            throw WebError(
+                .notFound,
+                "the URL names no environment; use development or production"
+            )
+        }
+        guard let name = try? Names.checkIdentifier(Bytes(container.utf8)[...], "container") else {
+            throw WebError(.notFound, "the URL names no container")
+        }
+        scope = ScopeID(container: name, environment: environment)
+        // Push tokens belong to no database, whichever form their URL has.
+        let named = parts.first.flatMap { DatabaseScope(name: String($0)) }
+        if named != nil { parts.removeFirst() }
+        guard let endpoint = WebEndpoint(rawValue: parts.joined(separator: "/")) else {
+            throw WebRoute.unknown(own)
+        }
+        self.endpoint = endpoint
+        database = named ?? .public
+        try check(method: method, named: named)
+    }
+
+    private func check(method: String, named: DatabaseScope?) throws(WebError) {
+        guard endpoint.methods.contains(method) else {
+            let list = endpoint.methods.joined(separator: ", ")
+            var error = WebError.badRequest("\(endpoint.rawValue) takes \(list), not \(method)")
+            error.allowed = endpoint.methods
+            throw error
+        }
+        let databases = endpoint.databases
+        if databases.isEmpty { return }
+        guard let named else {
+            throw WebError(
+                .notFound,
+                "the URL names no database; put public, private or shared before "
+                    + endpoint.rawValue
+            )
+        }
+        guard databases.contains(named) else {
+            throw .badRequest(
+                "endpoint not applicable in the database type '\(named.name)db'"
+            )
+        }
+    }
+
+    private static func unknown(_ path: Substring) -> WebError {
+        WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+    }
+}

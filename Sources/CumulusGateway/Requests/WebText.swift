@@ -1,0 +1,70 @@
+// The texts of URLs: percent-encoding, and the query.
+//
+// Clients encode tokens once, twice or not at all; who reads a token tries all three.
+
+import CumulusModel
+
+package enum WebText {
+    /// A text without percent-encoding; nil if an escape is cut off or the bytes are no text.
+    package static func percentDecoded(_ text: some StringProtocol) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(digit),
+                let low = rest.popFirst().flatMap(digit)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+
+    /// The values of a request target's query, as they were sent; the first of each name counts.
+    package static func query(of target: String) -> [String: String] {
+        guard let start = target.firstIndex(of: "?") else { return [:] }
+        var values: [String: String] = [:]
+        for pair in target[target.index(after: start)...].split(separator: "&") {
+            let name = String(pair.prefix { $0 != "=" })
+            guard values[name] == nil else { continue }
+            values[name] = String(pair.dropFirst(name.count + 1))
+        }
+        return values
+    }
+
+    /// The readings of a token in a URL, the likeliest first.
+    package static func readings(of text: String) -> [String] {
+        var readings: [String] = []
+        func add(_ reading: String?) {
+            if let reading, !readings.contains(reading) { readings.append(reading) }
+        }
+        let once = percentDecoded(text)
+        add(once)
+        add(once.flatMap { percentDecoded($0) })
+        for reading in readings { add(reading.replacing(" ", with: "+")) }
+        add(text)
+        return readings
+    }
+}
+
+extension WebText {
+    /// A random UUID of two random numbers, in upper case as clients show it.
+    package static func uuid(_ high: UInt64, _ low: UInt64) -> String {
+        let version = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+        let variant = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        var digits = [version, variant].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }.hex.uppercased()
+        for place in [20, 16, 12, 8] {
+            digits.insert("-", at: digits.index(digits.startIndex, offsetBy: place))
+        }
+        return digits
+    }
+}

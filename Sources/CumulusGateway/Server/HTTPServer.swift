@@ -1,0 +1,193 @@
+// The HTTP listener of a node. Hummingbird carries requests; `WebGateway` and `OperatorPages`
+// answer them.
+//
+// Made by `cumulusd` where it is asked for. It holds strangers to limits before anything is read:
+// connections, the size of heads and bodies, bytes of all bodies together, and the time that a
+// request may take from its first byte to its answer.
+//
+// Folder: HTTP on real sockets. Read `HTTPServer`, then `GuardedChannel` and `OperatorPages`.
+
+import CumulusModel
+import CumulusTransport
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+package import Logging
+package import NIOCore
+package import NIOSSL
+import Synchronization
+
+package struct HTTPServer: Sendable {
+    /// What strangers are held to.
+    package struct Bounds: Sendable {
+        package var connections = 1_000
+        package var headBytes = 32 << 10
+        package var heads = 100
+        package var bodyBytes = 2 << 20
+        /// Of all requests that are being read.
+        package var allBodyBytes = 64 << 20
+        /// How long a connection may be silent between requests, in milliseconds.
+        package var idleMilliseconds: Int64 = 60_000
+        /// From a request's first byte to the first one of its answer.
+        package var requestMilliseconds: Int64 = 90_000
+
+        package init() {}
+    }
+
+    /// Gives the certificate of the moment; nil: plain HTTP.
+    package typealias Secure = @Sendable () throws -> NIOSSLContext
+
+    private let gateway: WebGateway
+    private let pages: OperatorPages
+    private let bounds: Bounds
+    private let secure: Secure?
+    private let logger: Logger
+    private let bodies: BodyRoom
+
+    package init(
+        _ gateway: WebGateway,
+        _ pages: OperatorPages,
+        secure: Secure? = nil,
+        bounds: Bounds = Bounds(),
+        logger: Logger
+    ) {
+        self.gateway = gateway
+        self.pages = pages
+        self.secure = secure
+        self.bounds = bounds
+        self.logger = logger
+        bodies = BodyRoom(bounds.allBodyBytes)
+    }
+
+    /// Serves until the task is cancelled.
+    ///
+    /// - Parameter onRunning: Told the port that was bound.
+    package func run(
+        host: String,
+        port: Int,
+        on group: any EventLoopGroup,
+        onRunning: @escaping @Sendable (Int) -> Void
+    ) async throws {
+        let responder = CallbackResponder<Caller> { [self] request, caller in
+            await respond(to: request, caller)
+        }
+        var configuration = HTTP1Channel.Configuration(
+            idleTimeout: .milliseconds(bounds.idleMilliseconds)
+        )
+        configuration.httpDecoder = .init(
+            maxHeaderFieldSize: bounds.headBytes,
+            maxHeaderListSize: bounds.headBytes,
+            maxHeaderFieldCount: bounds.heads
+        )
+        let server = HTTPServerBuilder { [configuration, bounds, secure] responder in
+            GuardedChannel(
+                base: HTTP1Channel(responder: responder, configuration: configuration),
+                requestMilliseconds: bounds.requestMilliseconds,
+                secure: secure
+            )
+        }
+        let application = Application(
+            responder: responder,
+            server: server,
+            configuration: ApplicationConfiguration(
+                address: .hostname(host, port: port),
+                serverName: nil,
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    bounds.connections,
+                    logger: logger
+                )
+            ),
+            onServerRunning: { onRunning($0.localAddress?.port ?? port) },
+            eventLoopGroupProvider: .shared(group),
+            logger: logger
+        )
+        try await application.run()
+    }
+
+    /// Where a request comes from.
+    private struct Caller: InitializableFromSource {
+        let address: Bytes
+        let isLoopback: Bool
+
+        init(source: ApplicationRequestContextSource) {
+            let remote = source.channel.remoteAddress
+            address = remote?.addressBytes ?? []
+            isLoopback = remote?.isLoopback ?? false
+        }
+    }
+
+    // MARK: Requests
+
+    private func respond(to request: Request, _ caller: Caller) async -> Response {
+        let target = request.head.path ?? "/"
+        let method = request.method.rawValue
+        if let answer = await pages.answer(method, target, isLoopback: caller.isLoopback) {
+            return HTTPServer.response(answer, isHead: method == "HEAD")
+        }
+        var headers: [String: String] = [:]
+        for field in request.headers where headers[field.name.canonicalName] == nil {
+            headers[field.name.canonicalName] = field.value
+        }
+        var web = WebRequest(method, target, headers: headers)
+        web.address = caller.address
+        web.isSecret = secure != nil || caller.isLoopback
+        let length = headers["content-length"].flatMap { Int($0) }
+        let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
+        if reserved > bounds.bodyBytes { return refusal(tooLarge) }
+        guard bodies.take(reserved) else { return refusal(HTTPServer.full) }
+        defer { bodies.give(reserved) }
+        do {
+            let buffer = try await request.body.collect(upTo: bounds.bodyBytes)
+            web.body = Bytes(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            return refusal(tooLarge)
+        } catch {
+            return refusal(.badRequest("the body ended early"))
+        }
+        return HTTPServer.response(await gateway.answer(web), isHead: false)
+    }
+
+    private var tooLarge: WebError {
+        .badRequest("the body is larger than \(bounds.bodyBytes) bytes; send it in parts")
+    }
+
+    private static let full: WebError = {
+        var error = WebError(.tryAgainLater, "the node reads as many requests as it has room for")
+        error.retryAfter = 1
+        return error
+    }()
+
+    private func refusal(_ error: WebError) -> Response {
+        HTTPServer.response(gateway.refusal(error), isHead: false)
+    }
+
+    private static func response(_ answer: WebAnswer, isHead: Bool) -> Response {
+        var fields = HTTPFields()
+        for (name, value) in answer.headers {
+            guard let name = HTTPField.Name(name) else { continue }
+            fields[name] = value
+        }
+        let status = HTTPResponse.Status(code: answer.status)
+        if isHead || answer.body.isEmpty { return Response(status: status, headers: fields) }
+        let body = ByteBuffer(string: answer.body)
+        return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
+    }
+}
+
+/// The bytes of bodies that may be in memory at once.
+private final class BodyRoom: Sendable {
+    private let free: Mutex<Int>
+
+    init(_ bytes: Int) { free = Mutex(bytes) }
+
+    /// Returns false if there is no room.
+    func take(_ count: Int) -> Bool {
+        free.withLock { free in
+            guard count <= free else { return false }
+            free -= count
+            return true
+        }
+    }
+
+    func give(_ count: Int) { free.withLock { $0 += count } }
+}

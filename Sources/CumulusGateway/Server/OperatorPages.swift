@@ -1,0 +1,54 @@
+// The doors that every operator knows: /livez, /readyz and /metrics.
+//
+// Asked by `HTTPServer` before anything else. They tell how the node is and nothing about its
+// users; metrics are told to this machine only, unless the operator opens them.
+
+package import CumulusNode
+
+package struct OperatorPages: Sendable {
+    private let node: Node
+    private let meter: WebMeter
+    private let showsMetricsToAll: Bool
+
+    package init(_ node: Node, _ meter: WebMeter, showsMetricsToAll: Bool = false) {
+        self.node = node
+        self.meter = meter
+        self.showsMetricsToAll = showsMetricsToAll
+    }
+
+    /// nil means the page is none of these.
+    package func answer(
+        _ method: String,
+        _ target: String,
+        isLoopback: Bool
+    ) async -> WebAnswer? {
+        let path = target.prefix { $0 != "?" }
+        guard path == "/livez" || path == "/readyz" || path == "/metrics" else { return nil }
+        guard method == "GET" || method == "HEAD" else {
+            return OperatorPages.text(405, "\(path) takes GET, not \(method)\n", "GET, HEAD")
+        }
+        switch path {
+        case "/livez": return OperatorPages.text(200, "ok\n")
+        case "/readyz":
+            let state = node.state
+            return OperatorPages.text(state == "ready" ? 200 : 503, state + "\n")
+        default:
+            guard isLoopback || showsMetricsToAll else {
+                return OperatorPages.text(403, "metrics are told to this machine only\n")
+            }
+            var answer = OperatorPages.text(200, MetricsText.of(node) + meter.text)
+            answer.headers[0].value = "text/plain; version=0.0.4; charset=utf-8"
+            return answer
+        }
+    }
+
+    private static func text(_ status: Int, _ body: String, _ allow: String? = nil) -> WebAnswer {
+        var headers = [
+            (name: "Content-Type", value: "text/plain; charset=utf-8"),
+            (name: "Cache-Control", value: "no-store"),
+            (name: "X-Content-Type-Options", value: "nosniff"),
+        ]
+        if let allow { headers.append((name: "Allow", value: allow)) }
+        return WebAnswer(status: status, headers: headers, body: body)
+    }
+}

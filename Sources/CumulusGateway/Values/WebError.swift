@@ -1,0 +1,125 @@
+// An error as web services tell it: a code that clients know, its HTTP status, and a reason.
+//
+// Thrown by everything that reads a request; made from `ServiceError`, the core's only error, in
+// one place. As JSON it is the body of a refused request, or one entry of a list of results.
+
+package import CumulusModel
+
+package struct WebError: Error, Hashable, Sendable {
+    /// The codes that clients know.
+    package enum Code: String, CaseIterable, Sendable {
+        case accessDenied = "ACCESS_DENIED"
+        case atomicError = "ATOMIC_ERROR"
+        case authenticationFailed = "AUTHENTICATION_FAILED"
+        case authenticationRequired = "AUTHENTICATION_REQUIRED"
+        case badRequest = "BAD_REQUEST"
+        case conflict = "CONFLICT"
+        case exists = "EXISTS"
+        case internalError = "INTERNAL_ERROR"
+        case notFound = "NOT_FOUND"
+        case quotaExceeded = "QUOTA_EXCEEDED"
+        case throttled = "THROTTLED"
+        case tryAgainLater = "TRY_AGAIN_LATER"
+        case validatingReference = "VALIDATING_REFERENCE_ERROR"
+        case zoneNotFound = "ZONE_NOT_FOUND"
+
+        /// The status of a request that is refused with this code.
+        package var status: Int {
+            switch self {
+            case .badRequest, .atomicError: 400
+            case .authenticationFailed: 401
+            case .accessDenied: 403
+            case .notFound, .zoneNotFound: 404
+            case .conflict, .exists: 409
+            case .validatingReference: 412
+            case .quotaExceeded: 413
+            case .authenticationRequired: 421
+            case .throttled: 429
+            case .internalError: 500
+            case .tryAgainLater: 503
+            }
+        }
+    }
+
+    package var code: Code
+    /// What happened and what to do about it.
+    package var reason: String
+    /// Seconds; nil tells clients not to repeat the request.
+    package var retryAfter: Int64?
+    /// Where a user signs in; an absolute URL.
+    package var redirectURL: String?
+    /// The methods that the endpoint takes; the status is then 405.
+    package var allowed: [String] = []
+
+    package init(_ code: Code, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    package static func badRequest(_ reason: String) -> WebError {
+        WebError(.badRequest, reason)
+    }
+
+    package var status: Int { allowed.isEmpty ? code.status : 405 }
+
+    /// Keys of an error dictionary, without those that name what failed.
+    ///
+    /// - Parameter uuid: Of the request, as in its header.
+    package func members(uuid: String) -> [JSON.Member] {
+        var members = [
+            JSON.Member("uuid", .string(uuid)),
+            JSON.Member("serverErrorCode", .string(code.rawValue)),
+            JSON.Member("reason", .string(reason)),
+        ]
+        if let retryAfter { members.append(JSON.Member("retryAfter", .integer(retryAfter))) }
+        if let redirectURL { members.append(JSON.Member("redirectURL", .string(redirectURL))) }
+        return members
+    }
+
+    /// The body of a refused request.
+    package func json(uuid: String) -> JSON { .object(members(uuid: uuid)) }
+
+    /// One entry of a list of results.
+    ///
+    /// - Parameter subject: What failed, as its endpoint names it.
+    package func entry(_ subject: JSON.Member, uuid: String) -> JSON {
+        .object([subject] + members(uuid: uuid))
+    }
+}
+
+extension WebError {
+    package init(_ error: ServiceError) {
+        self.init(Code(error.code), error.message)
+        guard code == .throttled || code == .tryAgainLater else { return }
+        let milliseconds = Int64(error.retryAfterMilliseconds ?? 1_000)
+        retryAfter = max(1, (milliseconds + 999) / 1_000)
+    }
+}
+
+extension WebError.Code {
+    fileprivate init(_ code: ServiceError.Code) {
+        self =
+            switch code {
+            case .internalError, .partialFailure, .incompatibleVersion: .internalError
+            case .networkUnavailable, .networkFailure, .serviceUnavailable, .zoneBusy,
+                .operationCancelled, .serverResponseLost, .assetNotAvailable,
+                .accountTemporarilyUnavailable:
+                .tryAgainLater
+            case .badContainer, .unknownItem: .notFound
+            case .requestRateLimited: .throttled
+            case .notAuthenticated: .authenticationFailed
+            case .permissionFailure, .missingEntitlement, .managedAccountRestricted:
+                .accessDenied
+            case .invalidArguments, .changeTokenExpired, .badDatabase, .limitExceeded,
+                .assetFileNotFound, .assetFileModified, .tooManyParticipants,
+                .participantMayNeedVerification, .participantAlreadyInvited:
+                .badRequest
+            case .serverRecordChanged: .conflict
+            case .serverRejectedRequest, .alreadyShared, .constraintViolation: .exists
+            case .batchRequestFailed: .atomicError
+            case .quotaExceeded: .quotaExceeded
+            case .zoneNotFound, .userDeletedZone: .zoneNotFound
+            case .referenceViolation: .validatingReference
+            }
+    }
+}

@@ -1,0 +1,162 @@
+// Reads a JSON object of a request: each key by its kind, with an error that names its place.
+//
+// Used by everything that decodes requests. Keys that nothing asks for are ignored, as clients
+// expect; null means the same as a missing key.
+
+package import CumulusModel
+
+package struct WebObject: Sendable {
+    /// Where the object stands in the request; empty for the request itself.
+    package let path: String
+    package let json: JSON
+
+    /// Takes an object; refuses every other value.
+    package init(_ json: JSON, at path: String = "") throws(WebError) {
+        guard case .object = json else {
+            let what = path.isEmpty ? "the body" : "'\(path)'"
+            throw .badRequest("\(what) must be a JSON object")
+        }
+        self.json = json
+        self.path = path
+    }
+
+    /// The object that the bytes of a body hold; an empty body is an empty object.
+    package init(body: [UInt8]) throws(WebError) {
+        if body.isEmpty {
+            try self.init(.object([]))
+            return
+        }
+        let json: JSON
+        do throws(JSONReader.Problem) {
+            json = try JSONReader.read(body)
+        } catch {
+            throw .badRequest("the body is no JSON: \(error.message)")
+        }
+        try self.init(json)
+    }
+
+    /// The value of a key; nil if it is missing or null.
+    package subscript(key: String) -> JSON? {
+        guard let value = json[key], value != .null else { return nil }
+        return value
+    }
+
+    /// Whether the key is there, null or not.
+    package func names(_ key: String) -> Bool { json[key] != nil }
+
+    /// How errors name a key.
+    package func place(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+
+    // MARK: Kinds
+
+    package func string(_ key: String) throws(WebError) -> String? {
+        switch self[key] {
+        case nil: nil
+        case .string(let text)?: text
+        default: throw .badRequest("'\(place(key))' must be a string")
+        }
+    }
+
+    package func needed(_ key: String) throws(WebError) -> String {
+        guard let text = try string(key), !text.isEmpty else {
+            throw .badRequest("'\(place(key))' is missing")
+        }
+        return text
+    }
+
+    package func flag(_ key: String) throws(WebError) -> Bool? {
+        switch self[key] {
+        case nil: nil
+        case .bool(let flag)?: flag
+        case .string("true")?: true
+        case .string("false")?: false
+        default: throw .badRequest("'\(place(key))' must be true or false")
+        }
+    }
+
+    /// A number of things; clients may send it as text.
+    package func count(_ key: String) throws(WebError) -> Int? {
+        guard let value = self[key] else { return nil }
+        guard let number = value.exactInteger, number > 0, let count = Int(exactly: number) else {
+            throw .badRequest("'\(place(key))' must be a positive integer")
+        }
+        return count
+    }
+
+    package func object(_ key: String) throws(WebError) -> WebObject? {
+        guard let value = self[key] else { return nil }
+        return try WebObject(value, at: place(key))
+    }
+
+    /// The elements of a list; nil if the key is missing.
+    package func array(_ key: String) throws(WebError) -> [JSON]? {
+        switch self[key] {
+        case nil: nil
+        case .array(let elements)?: elements
+        default: throw .badRequest("'\(place(key))' must be a list")
+        }
+    }
+
+    package func strings(_ key: String) throws(WebError) -> [String]? {
+        guard let elements = try array(key) else { return nil }
+        var strings: [String] = []
+        for element in elements {
+            guard case .string(let text) = element else {
+                throw .badRequest("'\(place(key))' must be a list of strings")
+            }
+            strings.append(text)
+        }
+        return strings
+    }
+
+    /// The objects of a list that the request must have, at most as many as a request may name.
+    package func items(_ key: String) throws(WebError) -> [WebObject] {
+        guard let elements = try array(key) else {
+            throw .badRequest("'\(place(key))' is missing: it must be a list")
+        }
+        guard elements.count <= WebLimits.items else {
+            throw .badRequest(
+                "'\(place(key))' names \(elements.count) items; a request may name at most "
+                    + "\(WebLimits.items), so send it in parts"
+            )
+        }
+        var items: [WebObject] = []
+        for (index, element) in elements.enumerated() {
+            items.append(try WebObject(element, at: "\(place(key))[\(index)]"))
+        }
+        return items
+    }
+}
+
+/// What one request may ask for.
+package enum WebLimits {
+    /// Operations, names, upload tokens; also entries of an answer.
+    package static let items = 200
+}
+
+extension JSON {
+    /// A whole number, as a number or as text; nil for everything else.
+    var exactInteger: Int64? {
+        switch self {
+        case .integer(let number): number
+        case .string(let text): Int64(text)
+        default: nil
+        }
+    }
+
+    /// A number, as a number or as text; nil for everything else, such as NaN.
+    var number: Double? {
+        switch self {
+        case .integer(let number): return Double(number)
+        case .decimal(let number): return number
+        case .string("Infinity"): return .infinity
+        case .string("-Infinity"): return -.infinity
+        case .string(let text):
+            guard let first = text.utf8.last, first.isASCIIDigit, let number = Double(text),
+                number.isFinite
+            else { return nil }
+            return number
+        default: return nil
+        }
+    }
+}

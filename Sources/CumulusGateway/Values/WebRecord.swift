@@ -1,0 +1,162 @@
+// Records as web services write them: what a request says of a record, and records in answers.
+//
+// A request's fields are kept as they came until the type is known, whose schema says what values
+// without a type mean.
+//
+// Folder: values between JSON and the model. Read `WebRecord` and `WebFieldReader`, then
+// `WebQuery`; `WebObject` reads requests, `WebError` tells what is wrong with them.
+
+package import CumulusModel
+
+package struct WebRecord: Sendable {
+    /// nil: the server makes one.
+    package var name: String?
+    package var type: String?
+    package var changeTag: String?
+    /// Values as they came, with where they stand in the request.
+    package var fields: [(key: String, value: JSON, place: String)] = []
+    /// nil means the zone of the request.
+    package var zoneID: RecordZone.ID?
+    /// nil leaves the parent as it is; empty: it has none any more.
+    package var parent: String?
+
+    /// The record dictionary of an operation.
+    package init(_ object: WebObject) throws(WebError) {
+        name = try object.string("recordName")
+        type = try object.string("recordType").map { $0 == "cloudKit.share" ? Names.shareType : $0 }
+        changeTag = try object.string("recordChangeTag")
+        zoneID = try WebZone.id(in: object)
+        if let parent = try object.object("parent") {
+            self.parent = try parent.needed("recordName")
+        } else if object.names("parent") {
+            parent = ""
+        }
+        guard let fields = try object.object("fields"), case .object(let members) = fields.json
+        else { return }
+        self.fields = members.map { ($0.key, $0.value, fields.place($0.key)) }
+    }
+
+    /// The record to be saved.
+    ///
+    /// - Parameters:
+    ///   - id: Its name and zone.
+    ///   - type: Of the stored record, or the request's.
+    ///   - columns: The fields of the type in the schema.
+    package func record(
+        _ id: Record.ID,
+        type: String,
+        columns: [String: FieldType],
+        _ reader: WebFieldReader
+    ) throws(WebError) -> Record {
+        var record = Record(recordType: type, recordID: id)
+        for field in fields {
+            record[field.key] = try reader.value(
+                field.value,
+                at: field.place,
+                column: columns[field.key]
+            )
+        }
+        if let parent {
+            record.parent = parent.isEmpty ? nil : Record.Reference(recordName: parent)
+        }
+        return record
+    }
+}
+
+// MARK: - Answers
+
+/// Writes records of one answer.
+package struct WebRecordWriter: Sendable {
+    package var fields: WebFieldWriter
+    /// The fields to show; nil means all.
+    package var keys: Set<String>?
+
+    package init(_ fields: WebFieldWriter, keys: [String]? = nil) {
+        self.fields = fields
+        self.keys = keys.map { Set($0) }
+    }
+
+    /// - Parameter columns: The fields of the type in the schema.
+    package func json(_ record: Record, columns: [String: FieldType] = [:]) -> JSON {
+        let zone = record.recordID.zoneID
+        var members = [
+            JSON.Member("recordName", .string(record.recordID.recordName)),
+            JSON.Member("recordType", .string(record.recordType)),
+        ]
+        if let tag = record.recordChangeTag {
+            members.append(JSON.Member("recordChangeTag", .string(tag)))
+        }
+        members += [
+            JSON.Member("fields", .object(fieldMembers(record, columns))),
+            JSON.Member("pluginFields", .object([])),
+            JSON.Member("created", moment(record.creationDate, record.creatorUserRecordName)),
+            JSON.Member(
+                "modified",
+                moment(record.modificationDate, record.lastModifiedUserRecordName)
+            ),
+            JSON.Member("deleted", .bool(false)),
+            JSON.Member("zoneID", WebZone.json(zone, user: fields.user)),
+        ]
+        if let parent = record.parent {
+            let name = JSON.string(parent.recordName)
+            members.append(JSON.Member("parent", ["recordName": name]))
+        }
+        if let share = record.share {
+            members.append(
+                JSON.Member(
+                    "share",
+                    [
+                        "recordName": .string(share.recordName),
+                        "zoneID": WebZone.json(zone, user: fields.user),
+                    ]
+                )
+            )
+        }
+        if let details = record.shareDetails {
+            members += WebShare.members(of: details, user: fields.user)
+        }
+        return .object(members)
+    }
+
+    private func fieldMembers(_ record: Record, _ columns: [String: FieldType]) -> [JSON.Member] {
+        let zone = record.recordID.zoneID
+        func isShown(_ key: String) -> Bool { keys?.contains(key) ?? true }
+        var members = record.allKeys().filter(isShown).compactMap { key in
+            record[key].map {
+                JSON.Member(key, fields.json($0, in: zone, column: columns[key]))
+            }
+        }
+        for (key, value) in record.encryptedValues.values where isShown(key) {
+            guard case .sealed(let sealed) = value else { continue }
+            members.append(JSON.Member(key, fields.json(sealed)))
+        }
+        return members.sorted { $0.key < $1.key }
+    }
+
+    /// When something was done, and by whom; the device is not told to others.
+    private func moment(_ time: Timestamp?, _ user: String?) -> JSON {
+        [
+            "timestamp": .integer(time?.millisecondsSince1970 ?? 0),
+            "userRecordName": .string(WebZone.owner(user ?? "", fields.user)),
+            "deviceID": "",
+        ]
+    }
+
+    /// The entry of a record that was deleted.
+    ///
+    /// - Parameter zone: Named in feeds of changes.
+    package func tombstone(_ name: String, in zone: RecordZone.ID? = nil) -> JSON {
+        var members = [
+            JSON.Member("recordName", .string(name)), JSON.Member("deleted", .bool(true)),
+        ]
+        if let zone {
+            members.append(JSON.Member("zoneID", WebZone.json(zone, user: fields.user)))
+        }
+        return .object(members)
+    }
+
+    /// The entry of a record that failed.
+    package static func entry(_ error: WebError, _ name: String, uuid: String) -> JSON {
+        error.entry(JSON.Member("recordName", .string(name)), uuid: uuid)
+    }
+}

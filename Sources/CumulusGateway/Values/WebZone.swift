@@ -1,0 +1,65 @@
+// Zone ids and zones as web services write them.
+//
+// An owner may be left out, be the caller's own user record name, or stand for the caller; the
+// three mean one zone. Answers name the caller, as clients expect.
+
+package import CumulusModel
+
+package enum WebZone {
+    /// The zone that an id of a request means.
+    package static func id(_ object: WebObject) throws(WebError) -> RecordZone.ID {
+        let name = try object.needed("zoneName")
+        let (present, older) = (
+            try object.string("ownerRecordName"), try object.string("ownerName")
+        )
+        let owner = present ?? older ?? ""
+        // What Apple's public database calls the owner of its only zone.
+        let isDefault = owner.isEmpty || owner == "_defaultOwner" || owner == Names.currentUser
+        return RecordZone.ID(
+            zoneName: name,
+            ownerName: isDefault ? RecordZone.ID.currentUserName : owner
+        )
+    }
+
+    /// The zone that a request names under `zoneID`; nil if it names none.
+    package static func id(in request: WebObject) throws(WebError) -> RecordZone.ID? {
+        guard let object = try request.object("zoneID") else { return nil }
+        return try id(object)
+    }
+
+    /// An owner's name with the caller's own in place of what stands for it.
+    static func owner(_ name: String, _ user: String) -> String {
+        name == Names.currentUser || name.isEmpty ? user : name
+    }
+
+    package static func json(_ id: RecordZone.ID, user: String) -> JSON {
+        let isDefault = id.zoneName == Names.defaultZone
+        let owner = owner(id.ownerName, user)
+        var members = [JSON.Member("zoneName", .string(id.zoneName))]
+        if !owner.isEmpty { members.append(JSON.Member("ownerRecordName", .string(owner))) }
+        members.append(
+            JSON.Member(
+                "zoneType",
+                isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
+            )
+        )
+        return .object(members)
+    }
+
+    package static func json(_ zone: RecordZone, user: String) -> JSON {
+        [
+            "zoneID": json(zone.zoneID, user: user),
+            "atomic": .bool(zone.capabilities.contains(.atomic)),
+        ]
+    }
+
+    /// One entry of a list of results for a zone that failed.
+    package static func entry(
+        _ error: WebError,
+        _ id: RecordZone.ID,
+        user: String,
+        uuid: String
+    ) -> JSON {
+        error.entry(JSON.Member("zoneID", json(id, user: user)), uuid: uuid)
+    }
+}

@@ -1,0 +1,88 @@
+// Who comes in by a door in the same process, and how the node looks it up.
+//
+// The door has checked what only it can see, such as a signature over an HTTP request; the node
+// decides by its registers, with the answer that a HELLO would get.
+
+package import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+package struct LocalEntrance: Sendable {
+    /// What a caller shows.
+    package enum Proof: Sendable {
+        case nothing
+        /// The session whose token has this SHA-256.
+        case session(digest: Bytes)
+        /// A server's key; asks whether the caller has the private half of a public key.
+        case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
+    }
+
+    package var scope: ScopeID
+    package var proof: Proof
+    /// IP address of the caller: 4 or 16 bytes; empty if it has none.
+    package var address: Bytes
+    package var device: Bytes
+    /// Nobody between caller and node can read what they say.
+    package var isSecret: Bool
+
+    package init(
+        _ scope: ScopeID,
+        _ proof: Proof = .nothing,
+        address: Bytes = [],
+        device: Bytes = [],
+        isSecret: Bool = false
+    ) {
+        self.scope = scope
+        self.proof = proof
+        self.address = address
+        self.device = device
+        self.isSecret = isSecret
+    }
+}
+
+extension CallerConnection {
+    /// Judges a caller that comes without a HELLO.
+    func enter(_ entrance: LocalEntrance) {
+        beginJudging()
+        look(entrance, reach: .memory)
+    }
+
+    private func look(_ entrance: LocalEntrance, reach: Reach) {
+        do {
+            // Before the state is taken: that is at least as new.
+            let epoch = node.gate.epochs.accounts
+            let identity = try identify(entrance, node.gate.latest(reach: reach), epoch)
+            greet(identity, role: WireRole.client.rawValue)
+        } catch EngineError.notInMemory {
+            let isQueued = node.gate.read(.prompt) { [self] in
+                onLoop { $0.look(entrance, reach: .disk) }
+            }
+            if !isQueued { close(.tooManyReads) }
+        } catch {
+            close(node.serviceError(error))
+        }
+    }
+
+    private func identify(
+        _ entrance: LocalEntrance,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws -> Identity {
+        guard let number = try reader.scope(entrance.scope) else {
+            throw Containers.unknown(entrance.scope.container)
+        }
+        var identity = Identity()
+        identity.scope = entrance.scope
+        identity.scopeNumber = number
+        identity.caller.device = entrance.device
+        switch entrance.proof {
+        case .nothing: break
+        case .session(let digest):
+            try enter(&identity, withSession: digest, reader, epoch)
+        case .serviceKey(let id, let isRight):
+            try enter(&identity, by: id, of: entrance.scope, reader, epoch, isRight)
+        }
+        return identity
+    }
+}

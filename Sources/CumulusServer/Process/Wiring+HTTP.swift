@@ -1,0 +1,126 @@
+// The HTTP listener of the process, where a setting asks for one; and which addresses are safe.
+//
+// Called by `Wiring`. The listener shares the node's event loops, and shows its certificate.
+
+import CumulusGateway
+import CumulusNode
+import CumulusTransport
+import Logging
+
+extension Wiring {
+    /// Where HTTP is served; nil: nowhere.
+    func http() throws -> (host: String, port: Int)? {
+        let text = configuration["http"]
+        let findApp = try webApps()
+        if !text.isEmpty { return try address(text, of: "http") }
+        guard findApp == nil else {
+            throw Configuration.Problem(message: "web-apps: say where they call, with --http")
+        }
+        return nil
+    }
+
+    /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
+    /// file.
+    private func webApps() throws -> (@Sendable ([UInt8]) -> WebAPIToken?)? {
+        let path = configuration["web-apps"]
+        if path.isEmpty { return nil }
+        let logger = logger
+        do {
+            let file = try WatchedFiles(
+                [path],
+                onRenewal: { Wiring.tell(logger, of: "file of web apps", $0) },
+                make: { try Wiring.readApps(path) }
+            )
+            return { file.current[$0] }
+        } catch {
+            throw Configuration.Problem(message: "web-apps: \(error)")
+        }
+    }
+
+    private static func readApps(_ path: String) throws -> [[UInt8]: WebAPIToken] {
+        let text = try IssuerFile.bytes(of: path, limit: 1 << 20)
+        do throws(WebApps.Problem) {
+            return try WebApps.all(text)
+        } catch {
+            throw IssuerFile.Unusable("\(path): \(error)")
+        }
+    }
+
+    /// The address to listen on, if what is said there can't be read by others.
+    func address(_ text: String, of setting: String) throws -> (host: String, port: Int) {
+        let (host, port) = try parts(of: text, setting)
+        let isSafe = TLSTrust.isLoopback(host) || !configuration["tls-certificate"].isEmpty
+        guard try isSafe || configuration.flag("insecure") else {
+            throw Configuration.Problem(
+                message: """
+                    \(setting): \(host) can be reached from other machines; name a certificate \
+                    (--tls-certificate; 'cumulus cluster certificate' makes them), listen on \
+                    127.0.0.1, or say --insecure
+                    """
+            )
+        }
+        return (host, port)
+    }
+
+    /// Finds out whether the address is free, before anything is made on the disk.
+    func probeHTTP(_ address: (host: String, port: Int)?, _ loops: EventLoops) async throws {
+        guard let address else { return }
+        let listener = NIOFrameListener(host: address.host, port: address.port, loops: loops)
+        do {
+            try await listener.probe()
+        } catch {
+            throw cannotServe(error)
+        }
+    }
+
+    /// Serves HTTP until the task that it returns is cancelled; none without an address.
+    func serveHTTP(
+        _ node: Node,
+        at address: (host: String, port: Int)?,
+        _ identity: TLSIdentity?,
+        _ loops: EventLoops
+    ) async throws -> [Task<Void, Never>] {
+        guard let address else { return [] }
+        var secure: HTTPServer.Secure?
+        if let identity { secure = { identity.web } }
+        let findApp = try webApps()
+        let gateway = WebGateway(NodeDoor(node) { findApp?($0) })
+        let server = HTTPServer(
+            gateway,
+            OperatorPages(node, gateway.meter),
+            secure: secure,
+            logger: logger
+        )
+        let (ports, source) = AsyncStream<Result<Int, any Error>>.makeStream()
+        let (host, port) = address
+        let task = Task { [logger] in
+            do {
+                try await server.run(host: host, port: port, on: loops.group) {
+                    source.yield(.success($0))
+                }
+            } catch {
+                source.yield(.failure(error))
+                logger.error("HTTP is not served any more", metadata: ["why": "\(error)"])
+            }
+            source.finish()
+        }
+        for await result in ports {
+            switch result {
+            case .success(let port):
+                say("cumulusd serves HTTP on \(host):\(port)")
+                return [task]
+            case .failure(let error): throw cannotServe(error)
+            }
+        }
+        return [task]
+    }
+
+    private func cannotServe(_ error: any Error) -> Configuration.Problem {
+        Configuration.Problem(
+            message: """
+                can't serve HTTP on \(configuration["http"]): \(error); choose another address \
+                with --http, or end what listens there
+                """
+        )
+    }
+}

@@ -1,0 +1,167 @@
+// What records/modify plans for each kind of operation, over what is stored; without a node.
+
+import CumulusGateway
+import CumulusModel
+import CumulusTesting
+import Testing
+
+@Suite struct WebModifyTests {
+    private static let zone = RecordZone.ID(zoneName: "Notes")
+    private static let id = Record.ID(recordName: "a", zoneID: zone)
+    private static let columns: [String: [String: FieldType]] = [
+        "Note": ["title": .one(.string), "stars": .one(.int64), "old": .one(.string)]
+    ]
+
+    /// What is stored under the name, with a tag.
+    private func stored(tag: String) -> Record {
+        var record = Record(recordType: "Note", recordID: Self.id)
+        record["title"] = "Milk"
+        record["old"] = "x"
+        record.recordChangeTag = tag
+        return record
+    }
+
+    private func modify(_ operations: String, atomic: Bool = true) throws -> WebModify {
+        let text = """
+            {"zoneID": {"zoneName": "Notes"}, "atomic": \(atomic), "operations": [\(operations)]}
+            """
+        return try WebModify(try WebObject(try JSONReader.read(text.utf8))) { "made" }
+    }
+
+    private func operation(
+        _ kind: WebOperation.Kind,
+        name: String = "a",
+        tag: String? = nil,
+        type: String? = nil
+    ) -> String {
+        let tag = tag.map { #", "recordChangeTag": "\#($0)""# } ?? ""
+        let type = type.map { #", "recordType": "\#($0)""# } ?? ""
+        return """
+            {"operationType": "\(kind.rawValue)", "record": {"recordName": "\(name)"\(tag)\(type),
+             "fields": {"stars": {"value": 2}}}}
+            """
+    }
+
+    private func plan(_ modify: WebModify, stored: Record?) -> WebModify.Plan {
+        let missing = ServiceError(.unknownItem, "Record not found")
+        let all = Array(modify.operations.indices)
+        let results = modify.needed(all).map { id -> (Record.ID, Result<Record, ServiceError>) in
+            guard id == Self.id, let stored else { return (id, .failure(missing)) }
+            return (id, .success(stored))
+        }
+        return modify.plan(
+            all,
+            WebModify.Knowledge(
+                stored: Dictionary(results) { first, _ in first },
+                columns: Self.columns,
+                user: "_1",
+                database: .private
+            )
+        )
+    }
+
+    @Test func eachKindIsPlannedByWhatIsStored() throws {
+        let right = stored(tag: "0a")
+        for kind in WebOperation.Kind.allCases {
+            let missing = plan(try modify(operation(kind, tag: "0a", type: "Note")), stored: nil)
+            let same = plan(try modify(operation(kind, tag: "0a", type: "Note")), stored: right)
+            let stale = plan(try modify(operation(kind, tag: "0b", type: "Note")), stored: right)
+            let bare = plan(try modify(operation(kind, type: "Note")), stored: right)
+            func code(_ plan: WebModify.Plan) -> WebError.Code? { plan.failures[0]?.code }
+            switch kind {
+            case .create:
+                #expect(missing.saves.count == 1)
+                #expect(missing.saves.first?.record.recordChangeTag == nil)
+            case .update, .replace:
+                #expect(code(missing) == .notFound)
+                #expect(same.saves.first?.record.recordChangeTag == "0a")
+                #expect(code(stale) == .conflict)
+                #expect(code(bare) == .conflict)
+            case .forceUpdate, .forceReplace:
+                #expect(missing.saves.first?.record.recordChangeTag == nil)
+                for plan in [same, stale, bare] {
+                    #expect(plan.saves.first?.record.recordChangeTag == "0a")
+                }
+            case .delete:
+                #expect(code(missing) == .notFound)
+                #expect(same.deletes.first?.tag == "0a")
+                #expect(code(stale) == .conflict)
+                #expect(code(bare) == .conflict)
+            case .forceDelete:
+                for plan in [missing, same, stale, bare] {
+                    #expect(plan.deletes.count == 1)
+                    #expect(plan.deletes.first?.tag == nil)
+                }
+            }
+        }
+    }
+
+    @Test func onlyReplacesClearWhatIsNotMentioned() throws {
+        let record = stored(tag: "0a")
+        let update = plan(try modify(operation(.forceUpdate)), stored: record)
+        #expect(update.saves.first?.record.changedKeys() == ["stars"])
+        #expect(update.saves.first?.record.recordType == "Note")
+        let replace = plan(try modify(operation(.forceReplace)), stored: record)
+        #expect(replace.saves.first?.record.changedKeys() == ["old", "stars", "title"])
+        #expect(replace.saves.first?.record["title"] == nil)
+    }
+
+    @Test func oneFailureTakesItsAtomicZoneWithIt() throws {
+        let operations = [
+            operation(.create, name: "b", type: "Note"), operation(.update, name: "c", tag: "0a"),
+            operation(.forceDelete, name: "d"),
+        ].joined(separator: ",")
+        let atomic = plan(try modify(operations), stored: nil)
+        let codes = (0..<3).map { atomic.failures[$0]?.code }
+        #expect(codes == [.atomicError, .notFound, .atomicError])
+        #expect(atomic.saves.isEmpty && atomic.deletes.isEmpty)
+        let single = plan(try modify(operations, atomic: false), stored: nil)
+        #expect(single.failures.count == 1)
+        #expect(single.saves.count + single.deletes.count == 2)
+    }
+
+    @Test func typesAndFieldsMustBeKnown() throws {
+        let unknown = plan(try modify(operation(.create, type: "No")), stored: nil)
+        #expect(unknown.failures[0]?.code == .notFound)
+        #expect(plan(try modify(operation(.create)), stored: nil).failures[0]?.code == .badRequest)
+        let share = plan(try modify(operation(.create, type: "cloudKit.share")), stored: nil)
+        #expect(share.failures[0]?.code == .badRequest)
+        let field = """
+            {"operationType": "create", "record": {"recordName": "a", "recordType": "Note",
+             "fields": {"no": {"value": 1}}}}
+            """
+        #expect(plan(try modify(field), stored: nil).failures[0]?.code == .badRequest)
+    }
+
+    @Test(arguments: [
+        #"{"operationType": "what", "record": {"recordName": "a"}}"#,
+        #"{"operationType": "update", "record": {}}"#, #"{"operationType": "update"}"#,
+        #"{"operationType": "forceDelete", "record": {}}"#, "5", #"{"record": {}}"#,
+    ])
+    func whatIsNoOperationIsRefused(_ text: String) {
+        #expect {
+            try modify(text)
+        } throws: {
+            ($0 as? WebError)?.code == .badRequest
+        }
+    }
+}
+
+@Suite struct QueryMarkerTests {
+    @Test func itReadsBackAndNothingElseDoes() throws {
+        for keys in [nil, [], ["a", "Grüße"]] as [[String]?] {
+            let marker = QueryMarker(cursor: [1, 2, 3], keys: keys)
+            let content = marker.content
+            #expect(try QueryMarker(content) == marker)
+            for cut in Damage.truncations(of: content).dropFirst() {
+                #expect(throws: WebError.self) { try QueryMarker(cut) }
+            }
+            #expect(throws: WebError.self) { try QueryMarker(content + [0]) }
+            var dice = SeededGenerator(seed: 9)
+            for _ in 0..<500 {
+                _ = try? QueryMarker(Damage.mutation(of: content, using: &dice))
+            }
+        }
+        #expect(try QueryMarker([]).cursor.isEmpty)
+    }
+}

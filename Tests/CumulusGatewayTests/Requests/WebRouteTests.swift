@@ -1,0 +1,110 @@
+// URLs of requests, and the texts in them.
+
+import CumulusGateway
+import CumulusModel
+import Testing
+
+@Suite struct WebRouteTests {
+    private let base = "/database/1/iCloud.org.example.notes/development"
+
+    private func route(_ method: String, _ target: String) throws -> WebRoute {
+        try WebRoute(method: method, target: target)
+    }
+
+    private func refusal(_ method: String, _ target: String) -> WebError? {
+        do {
+            _ = try route(method, target)
+            return nil
+        } catch {
+            return error as? WebError
+        }
+    }
+
+    @Test func everyEndpointHasItsURLs() throws {
+        for endpoint in WebEndpoint.allCases {
+            for database in DatabaseScope.allCases {
+                let target = "\(base)/\(database.name)/\(endpoint.rawValue)?ckAPIToken=x"
+                let isTaken = endpoint.databases.isEmpty || endpoint.databases.contains(database)
+                guard isTaken else {
+                    #expect(refusal(endpoint.methods[0], target)?.status == 400, "\(target)")
+                    continue
+                }
+                for method in endpoint.methods {
+                    let route = try route(method, target)
+                    #expect(route.endpoint == endpoint)
+                    #expect(route.database == database)
+                    #expect(route.scope.container == "iCloud.org.example.notes")
+                    #expect(route.scope.environment == .development)
+                }
+            }
+        }
+    }
+
+    @Test func tokensHaveTwoFormsOfURL() throws {
+        for service in ["device", "database"] {
+            let target = "/\(service)/1/iCloud.a/production/tokens/create"
+            let route = try route("POST", target)
+            #expect(route.endpoint == .tokensCreate)
+            #expect(route.scope.environment == .production)
+        }
+    }
+
+    @Test func aPrefixIsSkipped() throws {
+        let target = "/cumulus\(base)/private/records/query?a=b"
+        #expect(try route("POST", target).database == .private)
+        #expect(WebRoute.signedPath(target).map(String.init)?.hasPrefix("/database/1/iC") == true)
+        #expect(WebRoute.signedPath("/else") == nil)
+        let encoded = target.replacing("iCloud.org", with: "iCloud%2Eorg")
+        #expect(try route("POST", encoded).scope.container == "iCloud.org.example.notes")
+    }
+
+    @Test func whatIsNotThereIsSaid() {
+        #expect(refusal("POST", "\(base)/private/records/what")?.status == 404)
+        #expect(refusal("POST", "\(base)/records/query")?.status == 404)
+        #expect(
+            refusal("POST", "/database/1/iCloud.a/testing/private/records/query")?.status == 404
+        )
+        #expect(refusal("POST", "/database/1/%FF/production/private/records/query")?.status == 404)
+        #expect(refusal("POST", "/database/2/iCloud.a/production/private/a")?.status == 404)
+        let wrong = refusal("GET", "\(base)/private/records/query")
+        #expect(wrong?.status == 405)
+        #expect(wrong?.allowed == ["POST"])
+        let elsewhere = refusal("POST", "\(base)/private/users/discover")
+        #expect(elsewhere?.reason.contains("privatedb") == true)
+        #expect(refusal("POST", "\(base)/public/records/changes")?.status == 400)
+    }
+
+    @Test func everyURLThatIsCutOffIsRefused() {
+        let target = "\(base)/private/records/query"
+        for length in 0..<target.count {
+            #expect(refusal("POST", String(target.prefix(length)))?.status == 404)
+        }
+    }
+
+    @Test func textsAreDecodedOnceTwiceOrNotAtAll() {
+        #expect(WebText.percentDecoded("a%2Bb%2f%3D") == "a+b/=")
+        #expect(WebText.percentDecoded("a%2") == nil)
+        #expect(WebText.percentDecoded("%GG") == nil)
+        #expect(WebText.percentDecoded("%C3%A4") == "ä")
+        #expect(WebText.percentDecoded("%C3") == nil)
+        for form in ["a+b/c=", "a%2Bb%2Fc%3D", "a%252Bb%252Fc%253D", "a b/c="] {
+            #expect(WebText.readings(of: form).contains("a+b/c="), "\(form)")
+        }
+        #expect(WebText.query(of: "/a?x=1&y=a%3D=&x=2&z") == ["x": "1", "y": "a%3D=", "z": ""])
+        #expect(WebText.query(of: "/a") == [:])
+    }
+
+    @Test func base64HasOneTextPerContent() {
+        for count in 0..<10 {
+            let bytes = Bytes((0..<count).map { UInt8(255 - 9 * $0) })
+            let text = Base64.encode(bytes)
+            #expect(text.utf8.count % 4 == 0)
+            #expect(Base64.decode(text) == bytes)
+            #expect(Base64.decode(text.replacing("=", with: "")) == bytes)
+        }
+        #expect(Base64.encode([0xFB, 0xFF]) == "+/8=")
+        for text in ["=", "A", "AA=", "AB==", "AA==A", "-_8=", "A A=", "AA===="] {
+            #expect(Base64.decode(text) == nil, "\(text)")
+        }
+    }
+}

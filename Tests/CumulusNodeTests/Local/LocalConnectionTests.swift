@@ -1,0 +1,146 @@
+// Callers in the node's own process are callers like any other.
+
+import Crypto
+import Cumulus
+import CumulusModel
+import CumulusNode
+import CumulusOperations
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite struct LocalConnectionTests {
+    private static let scope = ScopeID(container: TestServer.container, environment: .development)
+
+    private func digest(_ token: String) -> Bytes {
+        Sessions.digest(of: Bytes(token.utf8))
+    }
+
+    private func open(
+        _ server: TestServer,
+        _ proof: LocalEntrance.Proof = .nothing,
+        scope: ScopeID = LocalConnectionTests.scope
+    ) async throws -> (connection: LocalConnection, user: String) {
+        try await LocalConnection.open(LocalEntrance(scope, proof), on: server.node)
+    }
+
+    private func code(_ body: () async throws -> Void) async -> ServiceError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? ServiceError)?.code
+        }
+    }
+
+    @Test func aUserIsTheSameAsOverTCP() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("anna")
+            let container = server.container(token: token)
+            let record = Record(recordType: "Note", recordID: .init(recordName: "a"))
+            try await container.privateCloudDatabase.save(record)
+            let (connection, user) = try await open(server, .session(digest: digest(token)))
+            #expect(try await container.userRecordID().recordName == user)
+            let ids = ["a", "none"].map { WireRecordID(Record.ID(recordName: $0)) }
+            let message = FetchRecordsRequest(database: .private, ids: ids).encoded()
+            let answer = try await connection.call(CallHeader(.recordsFetch), message)
+            let results = try answer.flatMap { try FetchRecordsResponse.results(wire: $0) }
+            #expect(try results.first?.get().recordType == "Note")
+            #expect(results.count == 2)
+            connection.close()
+            await container.close()
+        }
+    }
+
+    @Test func whoMayNotComeInIsToldWhy() async throws {
+        try await withServer { server in
+            let unknown = await code { _ = try await open(server, .session(digest: digest("x"))) }
+            #expect(unknown == .notAuthenticated)
+            let key = LocalEntrance.Proof.serviceKey(id: Bytes(repeating: 1, count: 16)) { _ in
+                true
+            }
+            let forged = await code { _ = try await open(server, key) }
+            #expect(forged == .notAuthenticated)
+            let none = ScopeID(container: "iCloud.none", environment: .production)
+            let absent = await code { _ = try await open(server, scope: none) }
+            #expect(absent == .badContainer)
+            let (connection, user) = try await open(server)
+            #expect(user.isEmpty)
+            let list = ListZonesRequest.encoded(database: .private)
+            let anonymous = await code {
+                _ = try await connection.call(CallHeader(.zonesList), list)
+            }
+            #expect(anonymous == .notAuthenticated)
+            let operators = await code {
+                _ = try await connection.call(CallHeader(.operatorStatus), [])
+            }
+            #expect(operators == .permissionFailure)
+            connection.close()
+        }
+    }
+
+    /// An answer is longer than the credit that a call has from the beginning.
+    @Test func aLongAnswerComesWhole() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("anna")
+            let (connection, _) = try await open(server, .session(digest: digest(token)))
+            let text = String(repeating: "x", count: 4_000)
+            for start in stride(from: 0, to: 400, by: 100) {
+                let saves = (start..<start + 100).map { number in
+                    var record = Record(
+                        recordType: "Note",
+                        recordID: .init(recordName: "n\(number)")
+                    )
+                    record["text"] = .string(text)
+                    return record.encodedSave(allKeys: false)
+                }
+                let message = ModifyRecordsRequest.encoded(
+                    database: .private,
+                    policy: 0,
+                    isAtomic: false,
+                    saves: saves,
+                    deletes: []
+                )
+                _ = try await connection.change(.recordsModify, message)
+            }
+            let list = ListRecordsRequest(database: .private, zone: nil).encoded()
+            let answer = try await connection.call(CallHeader(.recordsList), list)
+            let records = try answer.flatMap { try ListRecordsResponse.records(wire: $0) }
+            #expect(records.count == 400)
+            #expect(answer.count > 1)
+            connection.close()
+        }
+    }
+
+    @Test func aRevokedSessionEnds() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("anna")
+            let (connection, _) = try await open(server, .session(digest: digest(token)))
+            let list = ListZonesRequest.encoded(database: .private)
+            _ = try await connection.call(CallHeader(.zonesList), list)
+            let container = server.container(token: token)
+            try await container.revokeAllSessions()
+            let after = await code {
+                _ = try await connection.call(CallHeader(.zonesList), list)
+            }
+            #expect(after == .notAuthenticated)
+            connection.close()
+            let closed = await code {
+                _ = try await connection.call(CallHeader(.zonesList), list)
+            }
+            #expect(closed == .operationCancelled)
+            await container.close()
+        }
+    }
+
+    @Test func whatIsSealedForADoorIsOpenedByNothingElse() async throws {
+        try await withServer { server in
+            let sealed = server.node.seal(web: [1, 2, 3])
+            #expect(server.node.open(web: sealed) == [1, 2, 3])
+            for cut in Damage.truncations(of: sealed) { #expect(server.node.open(web: cut) == nil) }
+            let columns = try await server.node.columns(of: ["Users", "No"], in: Self.scope)
+            #expect(columns["No"] == nil)
+            #expect(columns["Users"] != nil)
+        }
+    }
+}
