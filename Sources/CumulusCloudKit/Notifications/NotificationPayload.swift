@@ -104,7 +104,13 @@
 
         // MARK: - Writing
 
+        /// Of Foundation's objects, as a push service's dictionaries are: apps cast them to
+        /// `[String: NSObject]`.
         var dictionary: [AnyHashable: Any] {
+            ["aps": NSDictionary(payload: aps), "ck": NSDictionary(payload: cloud)]
+        }
+
+        private var cloud: [AnyHashable: Any] {
             var cloud: [AnyHashable: Any] = ["ce": 2]
             cloud["cid"] = container
             cloud["ckuserid"] = user
@@ -122,7 +128,7 @@
                 cloud["fet"] = parts
             case .database: cloud["met"] = parts
             }
-            return ["aps": aps, "ck": cloud]
+            return cloud
         }
 
         private var aps: [AnyHashable: Any] {
@@ -179,6 +185,26 @@
         fileprivate func write(to parts: inout [AnyHashable: Any]) {
             parts["zid"] = zoneName
             parts["zoid"] = ownerName
+        }
+    }
+
+    extension NSDictionary {
+        fileprivate convenience init(payload: [AnyHashable: Any]) {
+            let objects = payload.map { key, value in
+                (NSString(string: "\(key.base)"), Self.object(value))
+            }
+            self.init(objects: objects.map(\.1), forKeys: objects.map(\.0))
+        }
+
+        private static func object(_ value: Any) -> NSObject {
+            switch value {
+            case let parts as [AnyHashable: Any]: NSDictionary(payload: parts)
+            case let parts as [Any]: NSArray(array: parts.map(object))
+            case let text as String: NSString(string: text)
+            case let number as Int: NSNumber(value: number)
+            case let object as NSObject: object
+            default: NSNull()
+            }
         }
     }
 

@@ -31,6 +31,9 @@
     /// The old name of `CKShare.SystemFieldKey.shareType`.
     public let CKShareTypeKey = CKShare.SystemFieldKey.shareType
 
+    /// The old name of `CKQueryOperation.maximumResults`.
+    public let CKQueryOperationMaximumResults = CKQueryOperation.maximumResults
+
     /// What `CKShare.ParticipantType` was called.
     public typealias CKShareParticipantType = CKShare.ParticipantType
     /// What `CKQuerySubscription.Options` was called.

@@ -161,10 +161,7 @@ class SightingCache {
         _ userInfo: [AnyHashable: Any],
         completion: @escaping (Bool) -> Void
     ) {
-        guard let dict = userInfo as? [String: NSObject] else {
-            completion(false)
-            return
-        }
+        let dict = userInfo as! [String: NSObject]
         guard
             let notification = CKNotification(fromRemoteNotificationDictionary: dict)
                 as? CKDatabaseNotification
@@ -390,7 +387,7 @@ class SightingCache {
         completion: @escaping (CKQueryCursor?, Error?) -> Void
     ) {
         let operation = CKQueryOperation(cursor: cursor)
-        operation.resultsLimit = CKQueryOperation.maximumResults
+        operation.resultsLimit = CKQueryOperationMaximumResults
         operation.recordFetchedBlock = found
         operation.queryCompletionBlock = completion
         publicDB.add(operation)

@@ -62,6 +62,11 @@ import Testing
         #expect((shown as? CKRecordZoneNotification)?.recordZoneID == zone)
         #expect(shown.notificationType == .readNotification && shown.title == "title")
 
+        // As apps cast what a push service delivers.
+        let objects = try #require(payload.dictionary as? [String: NSObject])
+        let cast = CKNotification(fromRemoteNotificationDictionary: objects)
+        #expect((cast as? CKRecordZoneNotification)?.recordZoneID == zone)
+
         let silent = NotificationPayload(.database, in: .private, of: nil).dictionary
         let aps = silent["aps"] as? [AnyHashable: Any]
         #expect(aps?["content-available"] as? Int == 1 && aps?.count == 1)

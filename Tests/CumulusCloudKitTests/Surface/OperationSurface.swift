@@ -70,6 +70,7 @@ enum OperationSurface {
         find.cursor = nil
         find.zoneID = .default
         find.resultsLimit = CKQueryOperation.maximumResults
+        find.resultsLimit = CKQueryOperationMaximumResults
         find.desiredKeys = nil
         find.recordMatchedBlock = { (_: ID, _: Result<CKRecord, Failure>) in }
         find.queryResultBlock = { (result: Result<CKQueryOperation.Cursor?, Failure>) in
