@@ -45,6 +45,8 @@ import Testing
         }
 
         /// Only the user with the role has added restaurants.
+        ///
+        /// Bo's device keeps the images of those that are left.
         @Test func peopleDiscoverRestaurants() async throws {
             try await ExampleStory.play("FoodPin") { story in
                 let left = try await story.ask([
@@ -54,6 +56,10 @@ import Testing
                     #expect(left.code == 0 && left.output.contains(name), "\(left)")
                 }
                 #expect(!left.output.contains("Vinothek"), "\(left)")
+                let images = try FileManager.default.contentsOfDirectory(
+                    atPath: "\(story.folder.path)/bo/.cache/FoodPin"
+                )
+                #expect(images.count == 3, "\(images)")
             }
         }
 

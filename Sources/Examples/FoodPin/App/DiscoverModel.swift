@@ -23,6 +23,7 @@ final class DiscoverModel {
         let known = Set(restaurants.map(\.id))
         var seen: Set<CKRecord.ID> = []
         restaurants = fetched.filter { seen.insert($0.id).inserted }
+        images.removeImages(except: restaurants)
         return seen.subtracting(known).count
     }
 

@@ -83,7 +83,7 @@ struct DiscoverScreen {
     private func showImages() async throws {
         var (loaded, cached) = (0, 0)
         for restaurant in model.restaurants {
-            switch try await showImage(of: restaurant) {
+            switch try await showImage(of: restaurant)?.source {
             case .server: loaded += 1
             case .cache: cached += 1
             case nil: break
@@ -92,7 +92,9 @@ struct DiscoverScreen {
         terminal.say("\(count(loaded, "image")) loaded, \(cached) from the cache")
     }
 
-    private func showImage(of restaurant: Restaurant) async throws -> ImageLoader.Source? {
+    private func showImage(
+        of restaurant: Restaurant
+    ) async throws -> (url: URL, source: ImageLoader.Source)? {
         var image: (url: URL, source: ImageLoader.Source)?
         try await telling { image = try await model.images.image(of: restaurant) }
         guard let image else {
@@ -102,14 +104,14 @@ struct DiscoverScreen {
         let picture = try Picture(file: image.url)
         let source = image.source == .cache ? "from the cache" : "loaded"
         terminal.say("\(restaurant.name): \(picture.description), \(source)")
-        return image.source
+        return image
     }
 
     private func open(_ restaurant: Restaurant, _ path: String) async throws {
-        guard try await showImage(of: restaurant) != nil,
-            let source = model.images.cachedImage(of: restaurant)
-        else { throw StepProblem("\(restaurant.name) has no image") }
-        try Data(contentsOf: source).write(to: URL(filePath: path))
+        guard let image = try await showImage(of: restaurant) else {
+            throw StepProblem("\(restaurant.name) has no image")
+        }
+        try Data(contentsOf: image.url).write(to: URL(filePath: path))
         terminal.say("Wrote \(path)")
     }
 

@@ -24,18 +24,19 @@ struct Restaurant: Identifiable, Hashable, Sendable {
     let name: String
     let type: String
     let location: String
-    let createdAt: Date
+    /// The server gives the record another one with each change.
+    let changeTag: String
 
     /// The restaurant that a record keeps; nil if it is no restaurant's.
     init?(record: CKRecord) {
         guard record.recordType == Self.recordType,
             let name = record[Key.name] as? String,
-            let createdAt = record.creationDate
+            let changeTag = record.recordChangeTag
         else { return nil }
         id = record.recordID
         self.name = name
         type = record[Key.type] as? String ?? ""
         location = record[Key.location] as? String ?? ""
-        self.createdAt = createdAt
+        self.changeTag = changeTag
     }
 }
