@@ -203,6 +203,15 @@ end_story() {
     rm -rf "$state"
 }
 
+# The commands that give the user of cluster/up the roles that the story gives Ada. Each stands on a
+# line of its own.
+grants() {
+    sed -n "s/^admin: role assign ada \(.*\)/cumulus role assign demo \1 \$operator/p" \
+        "$root/Sources/Examples/$example/Demo/story.txt" | while IFS= read -r line; do
+        printf '\n    %s' "$line"
+    done
+}
+
 say_how_to_go_on() {
     cat <<TEXT
 
@@ -212,7 +221,7 @@ The nodes of this demo are gone. To use $example by hand, type:
     export CUMULUS_CONTAINER=iCloud.example.$example
     operator="--operator-token-file $root/.cumulus/node1/operator.token"
     cumulus container create \$CUMULUS_CONTAINER \$operator
-    cumulus schema import $root/Sources/Examples/$example/Demo/schema.ckdb \$operator
+    cumulus schema import $root/Sources/Examples/$example/Demo/schema.ckdb \$operator$(grants)
     CUMULUS_TOKEN=\$(cat $root/.cumulus/demo.token) $example
 
 Photographs are in $photographs.
