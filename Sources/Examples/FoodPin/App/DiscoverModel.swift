@@ -12,6 +12,9 @@ final class DiscoverModel {
     /// The newest first.
     private(set) var restaurants: [Restaurant] = []
 
+    /// Whether the list has been fetched since the app's start.
+    private(set) var isFetched = false
+
     /// Pull to refresh: the list becomes what the server has now.
     ///
     /// A restaurant that is saved between two pages moves others to the next page, where they come
@@ -21,6 +24,7 @@ final class DiscoverModel {
     func refresh() async throws -> Int {
         let fetched = try await store.fetchRestaurants()
         let known = Set(restaurants.map(\.id))
+        isFetched = true
         var seen: Set<CKRecord.ID> = []
         restaurants = fetched.filter { seen.insert($0.id).inserted }
         images.removeImages(except: restaurants)

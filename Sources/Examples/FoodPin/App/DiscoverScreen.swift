@@ -39,6 +39,7 @@ struct DiscoverScreen {
                 terminal.say("\(count(model.restaurants.count, "restaurant")), \(new) new")
             },
             ExampleCommand("list", "Shows the list again, with the images loaded so far.") { _ in
+                try await fetchList()
                 showList()
                 terminal.say(count(model.restaurants.count, "restaurant"))
             },
@@ -81,6 +82,7 @@ struct DiscoverScreen {
     }
 
     private func showImages() async throws {
+        try await fetchList()
         var (loaded, cached) = (0, 0)
         for restaurant in model.restaurants {
             switch try await showImage(of: restaurant)?.source {
@@ -134,11 +136,16 @@ struct DiscoverScreen {
 
     // MARK: - Finding, and failing
 
-    /// The restaurant whose name is a command's first word; the list is fetched if that was not
-    /// done yet.
+    /// Fetches the list if that was not done yet.
+    private func fetchList() async throws {
+        guard !model.isFetched else { return }
+        try await telling { _ = try await model.refresh() }
+    }
+
+    /// The restaurant whose name is a command's first word.
     private func restaurant(_ words: [String]) async throws -> Restaurant {
         let name = try words.word(0, "the name")
-        if model.restaurants.isEmpty { try await telling { _ = try await model.refresh() } }
+        try await fetchList()
         guard let restaurant = model.restaurants.first(where: { $0.name == name }) else {
             throw StepProblem("the list has no restaurant '\(name)'; try discover")
         }
