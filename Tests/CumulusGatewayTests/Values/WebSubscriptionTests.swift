@@ -58,7 +58,8 @@ import Testing
         info.shouldBadge = true
         info.desiredKeys = ["title"]
         info.alertLocalizationArgs = ["title"]
-        let zone = RecordZone.ID(zoneName: "Z")
+        // Answers name the owner, the caller too.
+        let zone = RecordZone.ID(zoneName: "Z", ownerName: "_1")
         let kinds: [Subscription.Kind] = [
             .database(), .zone(zone), .query(recordType: "Note", predicate: .all),
             .query(recordType: "Note", predicate: predicate, zone: zone),
