@@ -43,7 +43,7 @@ package enum WebCredentials: Sendable {
         }
     }
 
-    /// What callers are told whose credentials let nobody in, whatever the cause.
+    /// What callers are told whose credentials are not good, whatever the cause.
     package static let refusal = WebError(
         .authenticationFailed,
         "the token or the server's key is not valid here: it is unknown, of another container or "

@@ -27,9 +27,9 @@ package protocol WebDoor: Sendable {
     func open(_ sealed: Bytes) -> Bytes?
 }
 
-/// The calls of one caller; whoever got it closes it.
+/// The calls of one caller; its receiver closes it.
 package protocol WebCalls: Sendable {
-    /// The caller's user record name; empty: nobody is signed in.
+    /// The caller's user record name; empty: no user is signed in.
     var user: String { get }
     /// Makes a call that changes nothing; returns the messages of its answer.
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]

@@ -16,7 +16,7 @@ package struct WebRequest: Sendable {
     package var body: Bytes
     /// The caller's IP address: 4 or 16 bytes; empty: unknown.
     package var address: Bytes = []
-    /// Nobody between caller and node can read it.
+    /// No one between caller and node can read it.
     package var isSecret = false
 
     package init(

@@ -73,7 +73,7 @@ extension WebContext {
         let info: JSON = .object([JSON.Member(lookUp.key, .string(lookUp.value))])
         let isOwn = lookUp.key == "userRecordName" && lookUp.value == self.user
         guard isOwn || user?.user.isEmpty == false else {
-            let error = WebError(.notFound, "nobody is found by that who wants to be found")
+            let error = WebError(.notFound, "no user who wants to be found has that")
             return error.entry(JSON.Member("lookupInfo", info), uuid: uuid)
         }
         var members = [

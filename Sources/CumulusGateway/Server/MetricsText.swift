@@ -50,7 +50,7 @@ package enum MetricsText {
             Metric(
                 "cumulus_held_bytes",
                 .gauge,
-                "Bytes of requests in progress and of answers that nobody took yet.",
+                "Bytes of requests in progress and of answers that were not taken yet.",
                 meter.heldBytes.value
             ),
             Metric("cumulus_commits_total", .counter, "Commits made here.", meter.commits.value),

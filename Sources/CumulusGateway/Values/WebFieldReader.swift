@@ -9,7 +9,7 @@ package import CumulusModel
 package struct WebFieldReader {
     /// The zone of the record that holds the field, in which its references point.
     let zone: RecordZone.ID
-    /// The caller's user record name, which may stand for an owner; empty: nobody is signed in.
+    /// The caller's user record name, which may stand for an owner; empty: no user is signed in.
     let user: String
     /// What a receipt of an upload stands for; nil for a receipt that is not good.
     let asset: @Sendable (String) -> Asset?

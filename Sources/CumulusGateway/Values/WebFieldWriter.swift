@@ -9,7 +9,7 @@ package import CumulusModel
 package struct WebFieldWriter: Sendable {
     /// 64 bits don't fit into the numbers of JavaScript.
     let numbersAsStrings: Bool
-    /// The caller's user record name; empty: nobody is signed in.
+    /// The caller's user record name; empty: no user is signed in.
     let user: String
     /// Where the content of an asset is downloaded.
     let downloadURL: @Sendable (Asset) -> String?
