@@ -77,22 +77,37 @@ extension CallContext {
         calls[call.stream]?.isAct = true
     }
 
-    /// Notes the first item that the caller had no right to; on the loop.
+    /// Notes the first item that the caller had no right to, or the share that was refused for any
+    /// reason; on the loop.
     func noteRefusal(among outcome: ModifyOutcome, of request: ModifyRecords) {
-        // In a private database nothing is refused item by item.
-        guard node.audit != nil, request.database != .private, let open = calls[call.stream] else {
-            return
-        }
+        let share = request.namedShare
+        // In a private database no right is missing.
+        guard node.audit != nil, request.database != .private || share != nil,
+            let open = calls[call.stream]
+        else { return }
         let items = zip(outcome.saves, request.saves.map(\.address))
         let deletes = zip(outcome.deletes, request.deletes.map(\.address))
         for (item, address) in Array(items) + Array(deletes) {
-            guard case .failure(let failure) = item, failure.code.refusesRights else { continue }
+            guard case .failure(let failure) = item,
+                failure.code.refusesRights || address == share
+            else { continue }
             open.refused = RefusedItem(
                 code: failure.code,
                 target: address.text(in: request.database)
             )
             return
         }
+    }
+
+    /// Notes that a share of another user could not be left; on the loop.
+    func noteRefusal(among outcome: ModifyOutcome, of request: ModifyZones) {
+        guard node.audit != nil, let share = request.leftShare, let open = calls[call.stream],
+            case .failure(let failure)? = outcome.deletes.first
+        else { return }
+        open.refused = RefusedItem(
+            code: failure.code,
+            target: share.text(in: request.database)
+        )
     }
 }
 

@@ -37,6 +37,7 @@ enum ZoneCalls {
             context.concerns(share: request.leftShare, in: request.database)
             try context.write(.modifyZones(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
+                context.noteRefusal(among: outcome, of: request)
                 return [Answers.modified(outcome, request)]
             }
         }

@@ -69,6 +69,12 @@ package struct ShareParts: Hashable, Sendable {
             }
         }
         for known in current.participants where known.isInvited {
+            if known.role == .publicUser, !wasOpen {
+                // The share was closed to those who joined by its URL. To list one as a public user
+                // changes nothing; with another role it is a new invitation.
+                if wanted[known.id]?.role == .publicUser { wanted[known.id] = nil }
+                continue
+            }
             if let member = wanted.removeValue(forKey: known.id) {
                 // Opening a share drops invitations that were not accepted.
                 if isOpen, !wasOpen, !known.hasAccepted {

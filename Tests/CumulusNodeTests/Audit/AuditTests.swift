@@ -113,15 +113,25 @@ import Testing
             _ = try await bob.shareMetadata(for: url)
             try await bob.accept(url)
             await #expect(throws: ServiceError.self) { try await eve.accept(url) }
+            // It is shared already.
+            let second = Share(recordZoneID: zone)
+            await #expect(throws: ServiceError.self) { try await mine.save(second) }
+            let left = eve.sharedCloudDatabase
+            await #expect(throws: ServiceError.self) {
+                try await left.deleteRecordZone(withID: shared)
+            }
             try await bob.sharedCloudDatabase.deleteRecordZone(withID: shared)
             try await mine.deleteRecord(withID: share.recordID)
             let name = "Trips/\(Share.zoneWideRecordName)"
             let found = try lines.take()
+            let refusals = [ServiceError.Code.alreadyShared, .zoneNotFound].map(\.rawValue)
             #expect(
                 found.map(\.short) == [
                     "user RECORDS_MODIFY private/\(name) 0",
                     "user SHARING_ACCEPT shared/\(owner)/\(name) 0",
                     "user SHARING_ACCEPT share 10",
+                    "user RECORDS_MODIFY private/\(name) \(refusals[0])",
+                    "user ZONES_MODIFY shared/\(owner)/\(name) \(refusals[1])",
                     "user ZONES_MODIFY shared/\(owner)/\(name) 0",
                     "user RECORDS_MODIFY private/\(name) 0",
                 ]

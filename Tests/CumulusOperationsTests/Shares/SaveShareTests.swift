@@ -242,6 +242,22 @@ import Testing
         #expect(try bed.code("a", by: bob) == nil)
     }
 
+    @Test func aJoinerWhomAClosedShareShutOutCanBeInvited() throws {
+        try bed.shareZone(with: [], .readWrite)
+        try bed.accept(by: bob)
+        try bed.save("a", by: bob)
+        #expect(try bed.set([], .none) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound)
+        #expect(try bed.set([bed.member(bob, .readOnly)]) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound, "invited, and has not accepted")
+        #expect(try bed.accept(by: bob) == nil)
+        #expect(try bed.code("a", by: bob) == nil)
+        #expect(try bed.save("a", by: bob) == .permissionFailure)
+        #expect(try bed.set([]) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound)
+        #expect(try bed.accept(by: bob) == .permissionFailure)
+    }
+
     @Test func aPublicUserSeesTheOwnerAndItself() throws {
         try bed.shareZone(with: [bed.member(carol)])
         try bed.accept(by: carol)
