@@ -137,7 +137,10 @@ extension ServiceError {
     package static func zoneNotFound(_ name: String) -> ServiceError {
         ServiceError(
             .zoneNotFound,
-            "Zone '\(name)' does not exist; check its name and owner, or create it"
+            """
+            Zone '\(name)' does not exist, or is not shared with you any longer; check its name, \
+            its owner and the database, or create it
+            """
         )
     }
 
