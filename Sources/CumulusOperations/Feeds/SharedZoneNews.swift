@@ -80,6 +80,7 @@ extension ReadTransaction {
     ) throws(EngineError) -> Bool {
         if let deleted = zone.deleted, !seen.covers(deleted.dot) { return true }
         guard zone.generation == entry.row.generation else { return false }
+        if !entry.row.ended.isEmpty { return entry.row.ended.contains { !seen.covers($0) } }
         for share in entry.row.shares {
             guard let row = try record(zone.number, share) else { continue }
             if row.frontier.contains(where: { !seen.covers($0.dot) }) { return true }

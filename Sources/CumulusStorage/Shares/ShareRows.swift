@@ -59,6 +59,8 @@ package struct VisibleZone: RowValue, Hashable, Sendable {
     package var shares: [String]
     /// Milliseconds since 1970 UTC at which one of them changed last here.
     package var changed: Int64
+    /// The last commits on a share when it let the user out, the last time that one did.
+    package var ended: [Dot] = []
 
     package init(generation: UInt64, shares: [String], changed: Int64) {
         self.generation = generation
@@ -71,6 +73,7 @@ package struct VisibleZone: RowValue, Hashable, Sendable {
         writer.varint(UInt64(shares.count))
         for share in shares { writer.delimited(share.utf8) }
         writer.varint(zigzag(changed))
+        for dot in ended { writer.dot(dot) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -79,6 +82,7 @@ package struct VisibleZone: RowValue, Hashable, Sendable {
             try reader.text()
         }
         changed = try reader.signed()
+        while !reader.isAtEnd { ended.append(try reader.dot()) }
     }
 }
 
@@ -136,7 +140,19 @@ extension WriteTransaction {
             // Lives that two nodes made of one request have a root each.
             if let root = row.access.root { try notePlace(of: name, root, at: place) }
         }
-        for user in entries.users { try noteVisible(place, share: name, to: user) }
+        let (was, now) = (Self.access(of: before), Self.access(of: rows))
+        for user in entries.users {
+            let isOut = was.letsIn(user) && !now.letsIn(user)
+            let ended = isOut ? rows.first?.frontier.map(\.dot) : nil
+            try noteVisible(place, share: name, to: user, ended: ended)
+        }
+    }
+
+    /// What the living lives of a share let users do, joined.
+    private static func access(of rows: [RecordRow]) -> AccessEntries {
+        var access = AccessEntries()
+        for row in rows where !row.isDead { access.join(row.access) }
+        return access
     }
 
     private mutating func notePlace(
@@ -156,7 +172,8 @@ extension WriteTransaction {
     private mutating func noteVisible(
         _ place: ZonePlace,
         share: String,
-        to user: String
+        to user: String,
+        ended: [Dot]?
     ) throws(EngineError) {
         let owner = place.zone.database.owner
         let key = RowKey.visibleZone(place.scope, user, owner: owner, place.zone.name)
@@ -168,8 +185,13 @@ extension WriteTransaction {
         }
         if !row.shares.contains(share) { row.shares = (row.shares + [share]).sorted() }
         row.changed = now
+        if let ended { row.ended = ended }
         put(key, row)
     }
+}
+
+extension AccessEntries {
+    fileprivate func letsIn(_ user: String) -> Bool { permission(of: user) ?? .none > .none }
 }
 
 // MARK: - Reading

@@ -336,8 +336,11 @@ import Testing
             share.publicPermission = .none
             try await mine.save(share)
             #expect(try await told() == [news])
-            // He is not told of later changes there.
+            // He is not told of later changes there, of the share either.
             try await mine.save(world.note("tromso", in: world.zone))
+            share = try #require(try await mine.share(ofZoneWith: world.zone))
+            share.title = "not his matter"
+            try await mine.save(share)
             try await world.bob.privateCloudDatabase.save(world.note("mine", in: own))
             #expect(try await told() == [.zones([own], more: false)])
         }
