@@ -159,6 +159,12 @@ extension Schema {
         if schema.recordType(Schema.users.name) == nil {
             schema.recordTypes.append(present.recordType(Schema.users.name) ?? Schema.users)
         }
+        // The type of shares belongs to no app: to drop it would end the shares of all users.
+        if schema.recordType(Schema.shareType) == nil,
+            let shares = present.recordType(Schema.shareType)
+        {
+            schema.recordTypes.append(shares)
+        }
         schema.recordTypes = schema.recordTypes.map { type in
             var type = type
             if type.name == Schema.users.name, type.field("roles") == nil {

@@ -242,6 +242,19 @@ import Testing
         #expect(try bed.code("a", by: bob) == nil)
     }
 
+    /// The type of shares belongs to no app, and so to no file.
+    @Test func anImportedSchemaEndsNoShare() throws {
+        try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
+        try bed.save("a", by: bob)
+        let source = SchemaImport.Source.file(
+            try Schema(ckdb: "DEFINE SCHEMA RECORD TYPE Other ( n INT64 );"),
+            drops: true
+        )
+        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+        #expect(try bed.zones(by: bob) == [bed.zone(of: bob)])
+        #expect(try bed.fetch(Names.zoneShare, by: owner).get().sharing != nil)
+    }
+
     @Test func aJoinerWhomAClosedShareShutOutCanBeInvited() throws {
         try bed.shareZone(with: [], .readWrite)
         try bed.accept(by: bob)
