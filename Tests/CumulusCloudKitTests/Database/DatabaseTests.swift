@@ -73,6 +73,31 @@ import Testing
         }
     }
 
+    /// Neither save has seen what the other one adds.
+    @Test func twoSavesThatAddBothCount() async throws {
+        try await Cloud.run { cloud in
+            try await cloud.asUser("ada") { container in
+                let database = container.privateCloudDatabase
+                let note = try await database.save(record("Note", "n", ["votes": 1]))
+                let copies = [
+                    try await database.record(for: note.recordID),
+                    try await database.record(for: note.recordID),
+                ]
+                for (copy, delta) in zip(copies, [2, 5]) {
+                    copy.increment("votes", by: delta)
+                    let results = try await database.modifyRecords(
+                        saving: [copy],
+                        deleting: [],
+                        savePolicy: .changedKeys
+                    )
+                    _ = try results.saveResults[note.recordID]?.get()
+                }
+                let sum = try await database.record(for: note.recordID)
+                #expect(sum["votes"] as? Int == 8)
+            }
+        }
+    }
+
     @Test func queriesGoOnFromTheirCursors() async throws {
         try await Cloud.run { cloud in
             try await cloud.asUser("ada") { container in
