@@ -186,7 +186,8 @@
 
         /// Those of a container, in the order of their ids.
         static func all(of client: ContainerClient) -> [CKOperation] {
-            running.withLock { $0.values.filter { $0.isOf(client) } }
+            running.withLock { Array($0.values) }
+                .filter { $0.isOf(client) }
                 .sorted { $0.operationID < $1.operationID }
         }
     }

@@ -142,17 +142,17 @@
             for key: FieldKey,
             _ put: (inout Record, FieldValue?) -> Void
         ) {
-            content.withLock { content in
-                do throws(ServiceError) {
-                    let zone = content.record.recordID.zoneID
-                    let field: FieldValue? =
-                        if let value { try CKRecord.field(value, key, in: zone) } else { nil }
-                    put(&content.record, field)
-                    content.refusals[key] = nil
-                } catch {
-                    put(&content.record, nil)
-                    content.refusals[key] = error
-                }
+            // Read outside of the lock: the value may be this record.
+            let zone = read(\.recordID.zoneID)
+            var (field, refusal): (FieldValue?, ServiceError?) = (nil, nil)
+            do throws(ServiceError) {
+                if let value { field = try CKRecord.field(value, key, in: zone) }
+            } catch {
+                refusal = error
+            }
+            content.withLock { [field, refusal] content in
+                put(&content.record, field)
+                content.refusals[key] = refusal
             }
         }
 

@@ -15,6 +15,8 @@
             var record: Record
         }
 
+        private typealias Refused = CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave
+
         private struct Ties: Sendable {
             weak var engine: CKSyncEngine?
             weak var delegate: (any CKSyncEngineDelegate)?
@@ -81,14 +83,15 @@
             guard let (engine, delegate) = await ends() else { return nil }
             let asked = CKSyncEngine.SendChangesContext(context)
             while let batch = await delegate.nextRecordZoneChangeBatch(asked, syncEngine: engine) {
-                var (sent, refused) = ([Record.ID: Sent](), [CKRecord]())
+                var (sent, refused) = ([Record.ID: Sent](), [Refused]())
                 var records: [Record] = []
                 for object in batch.recordsToSave {
-                    if let record = try? object.prepared() {
+                    do throws(ServiceError) {
+                        let record = try object.prepared()
                         records.append(record)
                         sent[record.recordID] = Sent(object: object, record: record)
-                    } else {
-                        refused.append(object)
+                    } catch {
+                        refused.append(Refused(record: object, error: CKError(error)))
                     }
                 }
                 ties.withLock { [sent] in $0.sent = sent }
@@ -107,26 +110,18 @@
 
         /// Tells of records whose fields can't be saved; they are no longer pending.
         private func tell(
-            _ refused: [CKRecord],
+            _ refused: [Refused],
             _ engine: CKSyncEngine,
             _ delegate: any CKSyncEngineDelegate
         ) async {
             guard !refused.isEmpty else { return }
             let changes = refused.map {
-                CKSyncEngine.PendingRecordZoneChange.saveRecord($0.recordID)
+                CKSyncEngine.PendingRecordZoneChange.saveRecord($0.record.recordID)
             }
             engine.state.remove(pendingRecordZoneChanges: changes)
-            var failures: [CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave] = []
-            for record in refused {
-                do {
-                    _ = try record.prepared()
-                } catch {
-                    failures.append(.init(record: record, error: CKError(error)))
-                }
-            }
             let event = CKSyncEngine.Event.SentRecordZoneChanges(
                 savedRecords: [],
-                failedRecordSaves: failures,
+                failedRecordSaves: refused,
                 deletedRecordIDs: [],
                 failedRecordDeletes: [:]
             )
