@@ -58,4 +58,8 @@
         return errors
     }
 
+    extension Result {
+        var isSuccess: Bool { if case .success = self { true } else { false } }
+    }
+
 #endif

@@ -126,8 +126,9 @@
             modifyRecordsResultBlock?(error.map { .failure($0) } ?? .success(()))
             guard let modifyRecordsCompletionBlock else { return }
             let errors = failures(saves).merging(failures(deletes)) { $1 }
-            let saved = (recordsToSave ?? []).filter { errors[$0.recordID] == nil }
-            let deleted = (recordIDsToDelete ?? []).filter { errors[$0] == nil }
+            // One that was cancelled before it began has no results.
+            let saved = (recordsToSave ?? []).filter { saves[$0.recordID]?.isSuccess ?? false }
+            let deleted = (recordIDsToDelete ?? []).filter { deletes[$0]?.isSuccess ?? false }
             modifyRecordsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
         }
     }

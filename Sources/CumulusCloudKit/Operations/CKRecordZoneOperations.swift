@@ -128,7 +128,7 @@
             guard let modifyRecordZonesCompletionBlock else { return }
             let errors = failures(saves).merging(failures(deletes)) { $1 }
             let saved = saves.values.compactMap { try? $0.get() }
-            let deleted = deletes.keys.filter { errors[$0] == nil }
+            let deleted = deletes.filter(\.value.isSuccess).keys
             modifyRecordZonesCompletionBlock(
                 saved,
                 Array(deleted),

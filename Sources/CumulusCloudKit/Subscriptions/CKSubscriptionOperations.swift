@@ -130,8 +130,13 @@
             modifySubscriptionsResultBlock?(error.map { .failure($0) } ?? .success(()))
             guard let modifySubscriptionsCompletionBlock else { return }
             let errors = failures(saves).merging(failures(deletes)) { $1 }
-            let saved = (subscriptionsToSave ?? []).filter { errors[$0.subscriptionID] == nil }
-            let deleted = (subscriptionIDsToDelete ?? []).filter { errors[$0] == nil }
+            // One that was cancelled before it began has no results.
+            let saved = (subscriptionsToSave ?? []).filter {
+                saves[$0.subscriptionID]?.isSuccess ?? false
+            }
+            let deleted = (subscriptionIDsToDelete ?? []).filter {
+                deletes[$0]?.isSuccess ?? false
+            }
             modifySubscriptionsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
         }
     }

@@ -147,13 +147,23 @@ import Testing
                 cancelled.fetchRecordsResultBlock = { log.add("cancelled \(word($0))") }
                 cancelled.addDependency(fetch)
                 cancelled.cancel()
+                let unsent = CKModifyRecordsOperation(
+                    recordsToSave: [record("Note", "u")],
+                    recordIDsToDelete: [CKRecord.ID(recordName: "n")]
+                )
+                unsent.modifyRecordsCompletionBlock = { saved, deleted, error in
+                    let code = (error as? CKError)?.code
+                    log.add("unsent \(saved == [] && deleted == [] && code == .operationCancelled)")
+                }
+                unsent.cancel()
                 await withCheckedContinuation { done in
                     fetch.completionBlock = { done.resume() }
                     database.add(fetch)
                     database.add(save)
                 }
                 await run(cancelled, on: database)
-                #expect(log.all == ["saved", "fetched ok", "cancelled 20"])
+                await run(unsent, on: database)
+                #expect(log.all == ["saved", "fetched ok", "cancelled 20", "unsent true"])
             }
         }
     }

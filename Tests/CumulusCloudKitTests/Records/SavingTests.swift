@@ -71,6 +71,10 @@ import Testing
         #expect(throws: ServiceError.self) { try note.prepared() }
         note["other"] = nil
         #expect(throws: Never.self) { try note.prepared() }
+        // A record stands for its name where a predicate takes it: it is asked, also this one.
+        note.setValue(note, forKey: "itself")
+        note.setValue(nil, forKey: "itself")
+        #expect(throws: Never.self) { try note.prepared() }
         note["photos"] = [CKAsset(fileURL: URL(filePath: "/nowhere/photo"))]
         let fileError = #expect(throws: ServiceError.self) { try note.prepared() }
         #expect(fileError?.code == .assetFileNotFound)
