@@ -39,6 +39,8 @@
         public typealias ZoneOptions = CKFetchRecordZoneChangesConfiguration
 
         /// The zones; nil means those with a configuration.
+        ///
+        /// One that stands here twice is fetched once.
         @_Guarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
         /// From where and how; a zone without a configuration is fetched from the beginning.
         @_Guarded
@@ -125,7 +127,8 @@
             let zones = recordZoneIDs ?? configurations.keys.sorted { $0.zoneName < $1.zoneName }
             var errors: [AnyHashable: any Error] = [:]
             var lasting: CKError?
-            for zone in zones {
+            var begun: Set<CKRecordZone.ID> = []
+            for zone in zones where begun.insert(zone).inserted {
                 do {
                     if let lasting { throw lasting }
                     try await fetch(zone, configurations[zone] ?? ZoneConfiguration())

@@ -112,7 +112,7 @@ import Testing
                 let settings = CKFetchRecordZoneChangesOperation.ZoneConfiguration()
                 settings.resultsLimit = 2
                 let fetch = CKFetchRecordZoneChangesOperation(
-                    recordZoneIDs: [unknown, zone.zoneID],
+                    recordZoneIDs: [unknown, zone.zoneID, unknown, zone.zoneID],
                     configurationsByRecordZoneID: [zone.zoneID: settings]
                 )
                 let names = Log()

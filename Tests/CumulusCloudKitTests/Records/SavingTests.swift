@@ -71,7 +71,7 @@ import Testing
         #expect(throws: ServiceError.self) { try note.prepared() }
         note["other"] = nil
         #expect(throws: Never.self) { try note.prepared() }
-        // A record stands for its name where a predicate takes it: it is asked, also this one.
+        // A value is read before the record is locked, so that it may be the record itself.
         note.setValue(note, forKey: "itself")
         note.setValue(nil, forKey: "itself")
         #expect(throws: Never.self) { try note.prepared() }
