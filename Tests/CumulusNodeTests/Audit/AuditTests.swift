@@ -124,7 +124,7 @@ import Testing
             try await mine.deleteRecord(withID: share.recordID)
             let name = "Trips/\(Share.zoneWideRecordName)"
             let found = try lines.take()
-            let refusals = [ServiceError.Code.alreadyShared, .zoneNotFound].map(\.rawValue)
+            let refusals = [ServiceError.Code.serverRecordChanged, .zoneNotFound].map(\.rawValue)
             #expect(
                 found.map(\.short) == [
                     "user RECORDS_MODIFY private/\(name) 0",
