@@ -77,7 +77,7 @@ extension Container {
 
     // MARK: Others
 
-    /// The user with an e-mail address; nil if nobody has it who wants to be found.
+    /// The user with an e-mail address; nil if no user who wants to be found has it.
     ///
     /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for what is no
     ///   address.
@@ -85,7 +85,7 @@ extension Container {
         try await userIdentities(for: [.emailAddress(address)]).values.first
     }
 
-    /// The user with a telephone number; nil if nobody has it who wants to be found.
+    /// The user with a telephone number; nil if no user who wants to be found has it.
     ///
     /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for what is no
     ///   number with its country.

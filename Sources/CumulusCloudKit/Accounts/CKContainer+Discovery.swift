@@ -102,7 +102,7 @@
             }
         }
 
-        /// Nobody: there are no contacts on this system.
+        /// Empty: there are no contacts on this system.
         public func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity] { [] }
 
         /// The users that are found, in the order of the look-ups.

@@ -25,7 +25,7 @@
         case available = 1
         /// The account may not be used; nodes don't send it.
         case restricted = 2
-        /// Nobody is signed in.
+        /// No user is signed in.
         case noAccount = 3
         /// The account can't be used now.
         case temporarilyUnavailable = 4

@@ -16,7 +16,7 @@ package struct QueryMarker: Hashable, Sendable {
         self.keys = keys
     }
 
-    /// - Parameter content: Of a marker; empty: there is none.
+    /// - Parameter content: Of a marker; empty if there is no such marker.
     package init(_ content: Bytes) throws(WebError) {
         if content.isEmpty { return }
         do throws(MalformedBytes) {

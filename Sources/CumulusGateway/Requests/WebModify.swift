@@ -197,7 +197,7 @@ package struct WebModify: Sendable {
         "not done, because another operation of the atomic request failed"
     )
 
-    /// The stored record, if the operation is right about it; nil if there is none.
+    /// The stored record, if the operation is right about it, else nil.
     private func stored(
         for operation: WebOperation,
         _ knowledge: Knowledge

@@ -46,7 +46,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         decoder = FrameDecoder(frameLimit: node.configuration.limits.frameBytes)
     }
 
-    /// Lets a caller in; returns its user record name too, empty if nobody is signed in.
+    /// Lets a caller in; returns its user record name too, empty if no user is signed in.
     package static func open(
         _ entrance: LocalEntrance,
         on node: Node

@@ -23,7 +23,7 @@ package struct LocalEntrance: Sendable {
     /// IP address of the caller: 4 or 16 bytes; empty if it has none.
     package var address: Bytes
     package var device: Bytes
-    /// Nobody between caller and node can read what they say.
+    /// No one between caller and node can read what they say.
     package var isSecret: Bool
 
     package init(

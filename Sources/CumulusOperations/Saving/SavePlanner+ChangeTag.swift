@@ -53,7 +53,7 @@ extension SavePlanner {
 extension DeleteItem {
     /// Why the record is not deleted: it is not as its caller saw it, or gone.
     ///
-    /// - Parameter row: nil: there is none that the caller may see.
+    /// - Parameter row: nil if the caller may see none.
     func tagFailure(over row: RecordRow?) -> ModifyOutcome.Failure? {
         guard let changeTag else { return nil }
         guard let row else {
