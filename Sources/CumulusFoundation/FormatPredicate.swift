@@ -28,7 +28,8 @@
         private init(_ source: String, _ result: Result<Query.Predicate, ServiceError>) {
             self.source = source
             self.result = result
-            // Foundation's class takes a predicate with a block as equal to no other.
+            // Foundation's class takes a predicate with a block as equal to no other. The block
+            // traps: objects on Linux have no values by name that a format could be held against.
             super.init { _, _ in
                 fatalError(
                     """

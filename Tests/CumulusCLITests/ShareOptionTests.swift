@@ -43,7 +43,7 @@ import Testing
         #expect(people[2].userRecordID?.recordName == user && people[2].lookupInfo == nil)
     }
 
-    /// Somebody who is named again gets another permission, and is no second participant.
+    /// Naming a user again changes its permission and adds no second participant.
     @Test func whoIsNamedTwiceIsOneParticipant() throws {
         let add = try parse(
             "add",

@@ -1,7 +1,7 @@
-// Whether nodes let a container's caller in, as its calls find out, and who waits to hear of it.
+// The account status of a container, and the streams that tell apps of its changes.
 //
-// Told by `ClientCore` after each call; read through `Container.accountStatusChanges`. A watcher
-// gets the newest status only.
+// `ClientCore` reports the outcome of each call here; apps read `Container.accountStatusChanges`.
+// A stream that falls behind gets the newest status only.
 
 import CumulusModel
 import CumulusWire

@@ -1,4 +1,4 @@
-// What somebody does who was sent the URL of a share, and how participants are found.
+// What a user does with the URL of a share, and how participants are found.
 //
 // Method names follow CloudKit's `CKContainer`.
 

@@ -5,7 +5,7 @@ import CumulusWire
 public import Foundation
 
 extension Share {
-    /// A share as somebody sees it who has its URL, before and after accepting.
+    /// A share as a user with its URL sees it, before and after accepting.
     public struct Metadata: Hashable, Sendable {
         /// The container of the share.
         public let containerIdentifier: String

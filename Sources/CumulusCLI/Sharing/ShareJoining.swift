@@ -1,4 +1,4 @@
-// What somebody does who was sent the URL of a share: look, join, leave.
+// What a user does with the URL of a share: look, join, leave.
 
 import ArgumentParser
 import Cumulus

@@ -1,4 +1,4 @@
-// What somebody does who was sent the URL of a share, and how participants are found, with `await`.
+// What a user does with the URL of a share, and how participants are found, with `await`.
 //
 // Each item of a call has a result of its own; what concerns the whole call, such as a node that
 // can't be reached, is thrown. Used by the forms with handlers and by the operations too.

@@ -25,7 +25,7 @@
     open class CKShare: CKRecord, @unchecked Sendable {
         /// Somebody with whom it is shared.
         public typealias Participant = CKShareParticipant
-        /// A share as somebody sees it who has its URL.
+        /// A share as a user with its URL sees it.
         public typealias Metadata = CKShareMetadata
         /// How far an invitation has come.
         public typealias ParticipantAcceptanceStatus = CKShareParticipantAcceptanceStatus

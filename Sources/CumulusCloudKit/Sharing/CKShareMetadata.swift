@@ -7,7 +7,7 @@
     internal import Cumulus
     public import Foundation
 
-    /// A share as somebody sees it who has its URL, before and after accepting: `CKShare.Metadata`.
+    /// A share as a user with its URL sees it, before and after accepting: `CKShare.Metadata`.
     public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendable {
         /// The container of the share.
         public let containerIdentifier: String

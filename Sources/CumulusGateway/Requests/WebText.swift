@@ -1,6 +1,6 @@
 // The texts of URLs: percent-encoding, and the query.
 //
-// Clients encode tokens once, twice or not at all; who reads a token tries all three.
+// Clients percent-encode tokens once, twice or not at all. Reading a token tries all three forms.
 
 import CumulusModel
 

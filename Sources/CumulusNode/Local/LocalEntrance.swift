@@ -1,7 +1,7 @@
-// Who comes in by a door in the same process, and how the node looks it up.
+// The credentials of a caller that connects from inside the process, and how the node checks them.
 //
-// The door has checked what only it can see, such as a signature over an HTTP request; the node
-// decides by its registers, with the answer that a HELLO would get.
+// Made by the HTTP gateway. The gateway has checked what only it can see, such as a signature over
+// an HTTP request. The node looks the credentials up in its registers and answers as to a HELLO.
 
 package import CumulusModel
 import CumulusOperations

@@ -2,7 +2,7 @@
 // then fetches everything that is new.
 //
 // Called by `TimelineController`: when something was written, when a notification came, and when
-// the user asks. Only one sync runs at a time; who asks meanwhile gets the sync after it.
+// the user asks. Only one sync runs at a time. A request during a sync starts one more after it.
 
 import CloudKit
 
