@@ -1,8 +1,9 @@
-// Runs what was waiting for the writer as one batch of the engine, and writes it.
+// Runs what was waiting for the writer as one batch, while the batch before is on its way to the
+// disk.
 //
-// Held by `StoreGate`, whose writer is the only one in it. What it wrote is not durable yet: the
-// gate flushes it, and only then shows it and tells everybody. A request whose time is up, or that
-// is refused just now, costs the engine nothing. hot: several steps per save.
+// Held by `StoreGate`, whose writer is the only one in it. It writes nothing: the gate writes and
+// flushes what it planned, and only then shows it and tells everybody. A request whose time is up,
+// or that is refused just now, costs the engine nothing. hot: several steps per save.
 
 import CumulusModel
 import CumulusOperations
@@ -11,29 +12,6 @@ import CumulusStorage
 import CumulusWire
 import Logging
 import Synchronization
-
-/// A batch that is written and not flushed yet.
-struct WrittenBatch: Sendable {
-    let batch: ArraySlice<StoreGate.QueuedWrite>
-    /// One each.
-    let reports: [StoreGate.Report]
-    /// What becomes visible; nil means it changed nothing.
-    let change: Change?
-
-    /// What a batch changed.
-    struct Change: Sendable {
-        let next: VisibleState.Next
-        /// Scopes that commits were added to.
-        let scopes: [ScopeNumber]
-        /// Where in them anything looks otherwise than before; nil means anywhere.
-        let news: Set<NewsPlace>?
-        /// Requests and jobs whose changes others see.
-        let count: Int
-        let hasSchemaNews: Bool
-        /// A cascade left something to be done.
-        let hasCascadeNews: Bool
-    }
-}
 
 struct BatchWriter {
     private typealias Answer = StoreGate.Answer
@@ -50,8 +28,10 @@ struct BatchWriter {
     let meter: NodeMeter
     let stops: WriteStops
     var state: WriterState
-    var disk: DiskGuard
+    let disk: DiskWatch
     private var lastExpiry: Instant?
+    /// The last batch, until it is known to be written; and the state before it.
+    private var onItsWay: (batch: PlannedBatch, before: WriterState)?
 
     init(
         engine: any StorageEngine,
@@ -62,7 +42,7 @@ struct BatchWriter {
         meter: NodeMeter,
         stops: WriteStops,
         state: WriterState,
-        disk: DiskGuard
+        disk: DiskWatch
     ) {
         self.engine = engine
         self.environment = environment
@@ -75,17 +55,17 @@ struct BatchWriter {
         self.disk = disk
     }
 
-    /// Runs a batch and writes it; once it threw, the store can't go on.
+    /// Runs a batch; once it threw, the store can't go on.
     ///
-    /// - Parameter flushed: Comes back when the batch before is durable: whatever follows in the
-    ///   log proves that what stands before it was.
+    /// - Parameter written: Comes back when the batch before has met its fate.
     mutating func run(
         _ batch: ArraySlice<StoreGate.QueuedWrite>,
-        after flushed: () -> Void
-    ) throws(EngineError) -> WrittenBatch {
+        after written: () -> Void
+    ) throws(EngineError) -> PlannedBatch {
         let start = environment.nanoseconds()
+        try settle()
         let moment = moment()
-        var group = GroupCommit(engine: engine, state: state)
+        var group = GroupCommit(engine: engine, state: state, over: onItsWay?.batch.rows)
         try expireRequests(&group, moment)
         var reports: [Report] = []
         reports.reserveCapacity(batch.count)
@@ -107,48 +87,36 @@ struct BatchWriter {
                 if !job.kind.isSeen { housekeeping += group.count - before }
             }
         }
-        let before = group.count
+        let count = group.count
         try runAgain(waiting, batch, &reports, &group, moment)
         // They counted the first time.
-        housekeeping += group.count - before
-        let ran = environment.nanoseconds()
-        flushed()
-        let resumed = environment.nanoseconds()
-        do {
-            let change = try write(group, housekeeping, moment)
-            noteTurn(ran - start + environment.nanoseconds() - resumed, batch.count)
-            return WrittenBatch(batch: batch, reports: reports, change: change)
-        } catch {
-            guard case .full(let why) = error else { throw error }
-            return refuse(batch, why, moment)
-        }
+        housekeeping += group.count - count
+        let nanoseconds = environment.nanoseconds() - start
+        written()
+        guard try settle() else { return PlannedBatch(refusing: batch) }
+        let before = state
+        let change = plan(group, housekeeping)
+        let planned = PlannedBatch(batch, reports, change, nanoseconds: nanoseconds)
+        if change != nil { onItsWay = (planned, before) }
+        return planned
     }
 
-    /// Turns that are longer than all before are told, so that it can be seen what held others up.
-    private func noteTurn(_ nanoseconds: UInt64, _ count: Int) {
-        let microseconds = Int(clamping: nanoseconds / 1_000)
-        guard microseconds > meter.longestTurn.max(microseconds, ordering: .relaxed).oldValue else {
-            return
+    /// Takes notice of what became of the last batch, as far as that is known.
+    ///
+    /// Returns false if the engine found no room for it: nothing of it was written, and what was
+    /// planned upon it can't be written either.
+    @discardableResult
+    private mutating func settle() throws(EngineError) -> Bool {
+        guard let (batch, before) = onItsWay, let fate = batch.fate else { return true }
+        onItsWay = nil
+        switch fate {
+        case .written: return true
+        case .refused:
+            state = before
+            state.forgetLostBatch()
+            return false
+        case .unknown(let error): throw error
         }
-        environment.logger.debug(
-            "the writer's longest turn so far",
-            metadata: ["microseconds": "\(microseconds)", "requests": "\(count)"]
-        )
-    }
-
-    /// The engine found no room: nothing of the batch was written, and everybody is told so.
-    private mutating func refuse(
-        _ batch: ArraySlice<QueuedWrite>,
-        _ why: String,
-        _ moment: Moment
-    ) -> WrittenBatch {
-        disk.foundNone(now: moment.now)
-        note(.nothing, why)
-        return WrittenBatch(
-            batch: batch,
-            reports: batch.map { $0.refusal(WriteStops.diskExhausted) },
-            change: nil
-        )
     }
 
     /// What holds for all of a batch: clocks and disks may change while it is made.
@@ -164,46 +132,14 @@ struct BatchWriter {
         var clock: Int64 { PeerClocks.isWrong(lead) ? wallClock - lead : wallClock }
     }
 
-    private mutating func moment() -> Moment {
+    private func moment() -> Moment {
         let (now, wallClock) = (environment.now(), environment.wallClock())
         return Moment(
             now: now,
             wallClock: wallClock,
             lead: clocks.lead(wallClock: wallClock, now: now),
-            room: lookAtDisk(now)
+            room: disk.look(now)
         )
-    }
-
-    /// What the disk has room for; a level that is new is told to operators.
-    @discardableResult
-    mutating func lookAtDisk(_ now: Instant) -> DiskLevel {
-        let level = disk.level(engine, now: now)
-        if !disk.isDoubtful(now) { note(level) }
-        return level
-    }
-
-    /// Operators read in the log what is refused, and when all is taken again.
-    private func note(_ level: DiskLevel, _ why: String? = nil) {
-        guard stops.noteDisk(level) != level else { return }
-        var details: Logger.Metadata = [
-            "free": "\(disk.freeBytes)", "reserve": "\(disk.reserve.first)",
-            "deleteReserve": "\(disk.reserve.second)",
-        ]
-        if let why { details["why"] = "\(why)" }
-        let until = "until there is room"
-        switch level {
-        case .all: environment.logger.notice("the disk has room again", metadata: details)
-        case .deletes:
-            environment.logger.error(
-                "the disk is nearly full: writes are refused \(until), deletes are taken",
-                metadata: details
-            )
-        case .nothing:
-            environment.logger.error(
-                "the disk is nearly full: writes are refused \(until), and deletes too",
-                metadata: details
-            )
-        }
     }
 
     /// Runs jobs again that wait for what came behind them, twice at most: each may bring what
@@ -229,34 +165,25 @@ struct BatchWriter {
         }
     }
 
-    /// Writes a batch; nil means it changes nothing, which is not seen, and wakes nobody.
-    private mutating func write(
+    /// Ends a batch; nil means it changes nothing, which is not seen, and wakes nobody.
+    private mutating func plan(
         _ group: consuming GroupCommit,
-        _ housekeeping: Int,
-        _ moment: Moment
-    ) throws(EngineError) -> WrittenBatch.Change? {
-        guard !group.isEmpty else {
-            state = try group.write()
-            return nil
-        }
-        let (count, byteCount, before) = (group.count - housekeeping, group.byteCount, state)
-        state = try group.write()
-        let hadNone = disk.isDoubtful(moment.now)
-        disk.wrote(byteCount)
-        if hadNone { lookAtDisk(moment.now) }
+        _ housekeeping: Int
+    ) -> PlannedBatch.Change? {
+        let (count, before) = (group.count - housekeeping, state)
+        let rows: Overlay
+        (rows, state) = group.plan()
+        guard !rows.isEmpty else { return nil }
         let changesZones = state.zonesVersion != before.zonesVersion
         let changesSchemas = state.schemaVersion != before.schemaVersion
-        let scopes = state.scopes.values.filter { !$0.touched.isEmpty }
-        let isAnywhere = changesZones || changesSchemas || scopes.contains(where: \.isRaised)
-        return WrittenBatch.Change(
-            next: VisibleState.Next(
-                reader: try engine.snapshot(),
-                scopes: state.scopes,
-                changesZones: changesZones || state.sharesVersion != before.sharesVersion,
-                changesSchemas: changesSchemas,
-                accounts: state.accountsVersion
-            ),
-            scopes: scopes.map(\.number),
+        let isRaised = state.scopes.values.contains { $0.isRaised && !$0.touched.isEmpty }
+        let isAnywhere = changesZones || changesSchemas || isRaised
+        return PlannedBatch.Change(
+            rows: rows,
+            scopes: state.scopes,
+            changesZones: changesZones || state.sharesVersion != before.sharesVersion,
+            changesSchemas: changesSchemas,
+            accounts: state.accountsVersion,
             news: isAnywhere ? nil : state.news,
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,

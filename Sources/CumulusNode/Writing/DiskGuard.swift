@@ -1,14 +1,15 @@
 // Keeps the engine off a full disk: below a first reserve of free bytes only deletes are written,
 // below a second one not even those. Reads go on.
 //
-// Asked by the writer before each batch. The file system is asked at most every 100 ms; in between,
-// what was written since is taken off the last answer. Other programs may still take the last byte
-// at any moment: then the engine refuses the batch itself, and the guard waits a second before it
-// lets the writer try again.
+// `DiskWatch` is asked by the writer before each batch, and told by the gate what became of it. The
+// file system is asked at most every 100 ms; in between, what was written since is taken off the
+// last answer. Other programs may still take the last byte at any moment: then the engine refuses
+// the batch itself, and the guard waits a second before it lets the writer try again.
 
 import CumulusModel
 import CumulusStorage
 import CumulusWire
+import Logging
 import Synchronization
 
 /// What the disk has room for.
@@ -77,5 +78,74 @@ struct DiskGuard {
     /// whether it can go on.
     func isDoubtful(_ now: Instant) -> Bool {
         failed.map { now < $0 + 6_000 } ?? false
+    }
+}
+
+/// The guard of a store's disk; what is refused, and that all is taken again, is told to operators.
+final class DiskWatch: Sendable {
+    private let engine: any StorageEngine
+    private let stops: WriteStops
+    private let logger: Logger
+    private let disk: Mutex<DiskGuard>
+
+    init(
+        _ engine: any StorageEngine,
+        _ reserve: DiskReserve,
+        _ stops: WriteStops,
+        _ logger: Logger
+    ) {
+        self.engine = engine
+        self.stops = stops
+        self.logger = logger
+        disk = Mutex(DiskGuard(reserve: reserve))
+    }
+
+    /// What the disk has room for.
+    @discardableResult
+    func look(_ now: Instant) -> DiskLevel {
+        let (level, isDoubtful) = disk.withLock { disk in
+            (disk.level(engine, now: now), disk.isDoubtful(now))
+        }
+        if !isDoubtful { note(level) }
+        return level
+    }
+
+    /// A batch of so many bytes was written.
+    func wrote(_ byteCount: Int, now: Instant) {
+        let hadNone = disk.withLock { disk in
+            defer { disk.wrote(byteCount) }
+            return disk.isDoubtful(now)
+        }
+        if hadNone { look(now) }
+    }
+
+    /// The engine found no room for a batch.
+    func foundNone(_ why: String, now: Instant) {
+        disk.withLock { $0.foundNone(now: now) }
+        note(.nothing, why)
+    }
+
+    private func note(_ level: DiskLevel, _ why: String? = nil) {
+        guard stops.noteDisk(level) != level else { return }
+        let (free, reserve) = disk.withLock { ($0.freeBytes, $0.reserve) }
+        var details: Logger.Metadata = [
+            "free": "\(free)", "reserve": "\(reserve.first)",
+            "deleteReserve": "\(reserve.second)",
+        ]
+        if let why { details["why"] = "\(why)" }
+        let until = "until there is room"
+        switch level {
+        case .all: logger.notice("the disk has room again", metadata: details)
+        case .deletes:
+            logger.error(
+                "the disk is nearly full: writes are refused \(until), deletes are taken",
+                metadata: details
+            )
+        case .nothing:
+            logger.error(
+                "the disk is nearly full: writes are refused \(until), and deletes too",
+                metadata: details
+            )
+        }
     }
 }

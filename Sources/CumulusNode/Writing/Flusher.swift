@@ -1,73 +1,70 @@
-// Where a batch becomes durable while the writer prepares the next one.
+// The order in which batches become durable: one at a time, as they were planned.
 //
-// Owned by `StoreGate`, which runs it on a thread, or in turns of a simulation. It has one piece of
-// work at a time: its caller waits for the last one before it hands over another. A waiting thread
-// runs pending work itself instead of sleeping. hot: twice per batch.
+// Owned by `StoreGate`. The thread that planned a batch flushes it, once the one before is done;
+// another one plans the next meanwhile. A simulation has one thread: there a batch is left, and
+// flushed in a later turn, or by the next one that waits. hot: twice per batch.
 
 import CumulusSystem
 
 final class Flusher: @unchecked Sendable {
     typealias Work = @Sendable () -> Void
 
-    // `work`, `isBusy` and `isClosed` are touched only under `condition`.
+    // `left` and `isBusy` are touched only under `condition`.
     private let condition = Condition()
-    /// What nobody has begun.
-    private var work: Work?
+    /// A batch that was left.
+    private var left: Work?
     private var isBusy = false
-    private var isClosed = false
 
-    /// Does this beside the caller, who has waited.
-    func take(_ work: @escaping Work) {
+    /// It is the caller's turn, who has waited; until `end`.
+    func begin() {
         condition.lock()
         defer { condition.unlock() }
-        precondition(self.work == nil && !isBusy, "the last batch is not flushed yet")
-        self.work = work
-        condition.signal()
+        precondition(left == nil && !isBusy, "the last batch is not flushed yet")
+        isBusy = true
     }
 
-    /// Comes back when it has nothing to do.
-    func wait() {
-        if let work = begin(waiting: { self.isBusy }) { finish(work) }
-    }
-
-    /// Waits for work and does it; false when it is closed.
-    func run() -> Bool {
-        guard let work = begin(waiting: { self.work == nil && !self.isClosed }) else {
-            return false
-        }
-        finish(work)
-        return true
-    }
-
-    /// It has work that nobody has begun.
-    var hasWork: Bool {
-        condition.lock()
-        defer { condition.unlock() }
-        return work != nil
-    }
-
-    private func begin(waiting isEarly: () -> Bool) -> Work? {
-        condition.lock()
-        defer { condition.unlock() }
-        while isEarly() { condition.wait() }
-        guard let work else { return nil }
-        (self.work, isBusy) = (nil, true)
-        return work
-    }
-
-    private func finish(_ work: Work) {
-        work()
+    func end() {
         condition.lock()
         defer { condition.unlock() }
         isBusy = false
         condition.broadcast()
     }
 
-    /// No further work; what it has is still done.
-    func close() {
+    /// Keeps a batch for a later turn; its caller has waited.
+    func leave(_ work: @escaping Work) {
         condition.lock()
-        isClosed = true
-        condition.broadcast()
-        condition.unlock()
+        defer { condition.unlock() }
+        precondition(left == nil && !isBusy, "the last batch is not flushed yet")
+        left = work
+    }
+
+    /// Comes back when all batches are flushed.
+    func wait() {
+        run()
+        condition.lock()
+        defer { condition.unlock() }
+        while isBusy { condition.wait() }
+    }
+
+    /// Flushes the batch that was left, if there is one.
+    func run() {
+        guard let work = take() else { return }
+        work()
+        end()
+    }
+
+    private func take() -> Work? {
+        condition.lock()
+        defer { condition.unlock() }
+        guard let work = left else { return nil }
+        (left, isBusy) = (nil, true)
+        return work
+    }
+
+    /// A batch was left.
+    var hasWork: Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        return left != nil
     }
 }

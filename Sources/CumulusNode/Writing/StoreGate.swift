@@ -1,13 +1,13 @@
-// The only door to the store: one writer thread that commits what was waiting with one flush, and a
-// few reader threads, one of them for what must not wait behind a caller who asks for much.
+// The only door to the store: two writer threads that take turns, and a few reader threads, one of
+// them for what must not wait behind a caller who asks for much.
 //
-// Sessions queue requests here and are called back on their own loops, all of a batch in one hop.
-// While more is waiting, a batch is flushed on a thread beside the writer, which runs the next one
-// meanwhile and writes it once the flush is done; nothing is told before.
+// Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
+// writer plans a batch of all that waits, then writes and flushes it. The other one plans the next
+// batch meanwhile; it writes that one when the first is durable. Nothing is told before.
 //
 // Folder: everything between a request and the disk. Read `StoreGate`, then `StoreWork`,
-// `BatchWriter` and `Flusher`; `Surveys` look at what a request needs before its turn,
-// `VisibleState` says what callers may see, `WriteStops` why writes are refused.
+// `BatchWriter`, `PlannedBatch` and `Flusher`; `Surveys` look at what a request needs before its
+// turn, `VisibleState` says what callers may see, `WriteStops` why writes are refused.
 
 package import CumulusModel
 import CumulusOperations
@@ -47,6 +47,7 @@ package final class StoreGate: Sendable {
     private let flusher = Flusher()
     package let stops: WriteStops
     private let writer: Mutex<BatchWriter>
+    private let disk: DiskWatch
     private let workers = Mutex<[Worker]>([])
 
     package init(
@@ -72,6 +73,8 @@ package final class StoreGate: Sendable {
         writes = WorkQueue(capacity: limits.queuedWrites)
         bulkReads = WorkQueue(capacity: limits.queuedWrites)
         promptReads = WorkQueue(capacity: limits.queuedWrites)
+        let reserve = DiskReserve(first: diskReserve, second: deleteReserve)
+        disk = DiskWatch(engine, reserve, stops, environment.logger)
         writer = Mutex(
             BatchWriter(
                 engine: engine,
@@ -82,11 +85,11 @@ package final class StoreGate: Sendable {
                 meter: meter,
                 stops: stops,
                 state: state,
-                disk: DiskGuard(reserve: DiskReserve(first: diskReserve, second: deleteReserve))
+                disk: disk
             )
         )
-        // A node that starts on such a disk says so at once.
-        writer.withLock { _ = $0.lookAtDisk(environment.now()) }
+        // A node that starts on a full disk says so at once.
+        disk.look(environment.now())
     }
 
     /// Starts the threads.
@@ -96,13 +99,9 @@ package final class StoreGate: Sendable {
     /// - Parameter readers: Threads for bulk reads; there is one more.
     package func start(readers: Int) {
         workers.withLock { workers in
-            workers.append(
-                Worker(named: "cumulus writer") {
-                    while self.runBatch(leavesFlush: { self.hasWrites }) {}
-                    self.flusher.close()
-                }
-            )
-            workers.append(Worker(named: "cumulus flusher") { while self.runFlush() {} })
+            for _ in 0..<2 {
+                workers.append(Worker(named: "cumulus writer") { while self.runBatch() {} })
+            }
             for _ in 0..<readers {
                 let work = { @Sendable in while self.run(self.bulkReads) {} }
                 workers.append(Worker(named: "cumulus reader", work))
@@ -178,9 +177,9 @@ package final class StoreGate: Sendable {
     }
 
     private func run(_ reads: WorkQueue<@Sendable () -> Void>) -> Bool {
-        guard let work = reads.take() else { return false }
-        work()
-        return true
+        let work = reads.take()
+        work?()
+        return work != nil
     }
 
     // MARK: Writes
@@ -192,35 +191,37 @@ package final class StoreGate: Sendable {
         writes.append(write)
     }
 
-    /// Something waits for the writer: `runBatch` has something to do.
+    /// `runBatch` has something to do.
     package var hasWrites: Bool { !writes.isEmpty }
 
-    /// Something waits for a reader: `runRead` has something to do.
+    /// `runRead` has something to do.
     package var hasReads: Bool { !promptReads.isEmpty || !bulkReads.isEmpty }
 
-    /// A batch is written and not flushed yet: `runFlush` has something to do.
+    /// A batch was left: `runFlush` has something to do.
     package var hasFlush: Bool { flusher.hasWork }
 
-    /// Waits for a batch that was left to it, makes it durable and tells everybody.
-    ///
-    /// Returns false when the writer has ended.
-    package func runFlush() -> Bool { flusher.run() }
+    /// Makes the batch that was left durable, and tells everybody.
+    package func runFlush() { flusher.run() }
 
     /// Waits for requests and commits a batch of them.
     ///
     /// Returns false when the queue is closed and empty.
     ///
-    /// - Parameter leavesFlush: Whether the batch, once it is written, is left to the flusher.
-    package func runBatch(leavesFlush: () -> Bool = { false }) -> Bool {
-        guard let waiting = writes.takeAll() else { return false }
+    /// - Parameter leaving: Whether the batch, once it is planned, is left to `runFlush`: for a
+    ///   thread that takes all turns.
+    package func runBatch(leaving: Bool = false) -> Bool {
+        guard let waiting = writes.takeAll(holding: true) else { return false }
         let count = batchCount(waiting)
         writes.putBack(waiting[count...])
-        let batch = waiting[..<count]
-        guard let written = run(batch) else { return true }
-        if leavesFlush() {
-            flusher.take { [self] in finish(written) }
+        let planned = plan(waiting[..<count])
+        if planned != nil, !leaving { flusher.begin() }
+        writes.release()
+        guard let planned else { return true }
+        if leaving {
+            flusher.leave { [self] in finish(planned) }
         } else {
-            finish(written)
+            finish(planned)
+            flusher.end()
         }
         return true
     }
@@ -237,14 +238,12 @@ package final class StoreGate: Sendable {
         return waiting.count
     }
 
-    /// Runs a batch and writes it, once the one before is durable; nil if the store can't go on.
-    private func run(_ batch: ArraySlice<QueuedWrite>) -> WrittenBatch? {
+    /// Runs a batch, and waits for the one before; nil if the store can't go on.
+    private func plan(_ batch: ArraySlice<QueuedWrite>) -> PlannedBatch? {
         writer.withLock { writer in
             do throws(EngineError) {
                 return try writer.run(batch) { flusher.wait() }
             } catch {
-                // The outcome of the batch is unknown: nobody is told anything, and the next start
-                // finds out.
                 environment.fail(error.lastWords)
                 return nil
             }
@@ -252,36 +251,37 @@ package final class StoreGate: Sendable {
     }
 
     /// Makes a batch durable, then visible, and tells everybody; in the order of batches.
-    private func finish(_ written: WrittenBatch) {
-        if let change = written.change {
-            do throws(EngineError) {
-                try engine.flush()
-            } catch {
-                return environment.fail(error.lastWords)
+    private func finish(_ planned: PlannedBatch) {
+        do throws(EngineError) {
+            if let next = try planned.persist(in: engine, disk, environment, meter) {
+                show(planned, next)
             }
-            show(change)
+            deliver(planned)
+        } catch {
+            // The outcome is unknown: nobody is told anything, and the next start finds out.
+            environment.fail(error.lastWords)
         }
-        deliver(written.reports, for: written.batch)
     }
 
-    private func show(_ change: WrittenBatch.Change) {
-        if visible.advance(to: change.next) { epochs.bell.ring(for: []) }
+    private func show(_ planned: PlannedBatch, _ next: VisibleState.Next) {
+        guard let change = planned.change else { return }
+        if visible.advance(to: next) { epochs.bell.ring(for: []) }
         if change.hasSchemaNews { schemaSource.yield() }
         if change.hasCascadeNews { callForCascades() }
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)
-        bell.ring(for: change.scopes, in: change.news)
+        bell.ring(for: change.touched, in: change.news)
     }
 
     /// Wakes `CascadeKeeper`.
     func callForCascades() { cascadeSource.yield() }
 
     /// Hands the outcomes out, one hop per loop.
-    private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
+    private func deliver(_ planned: PlannedBatch) {
         // Loops are few, and their order is that of the batch: a simulation is the same each time.
         var hops: [(loop: any FrameLoop, calls: [Report])] = []
-        for (write, report) in zip(batch, reports) {
+        for (write, report) in zip(planned.batch, planned.outcomes) {
             if let index = hops.firstIndex(where: { $0.loop === write.loop }) {
                 hops[index].calls.append(report)
             } else {
@@ -290,17 +290,6 @@ package final class StoreGate: Sendable {
         }
         for hop in hops {
             hop.loop.execute { for call in hop.calls { call() } }
-        }
-    }
-}
-
-extension EngineError {
-    /// Why the process ends, and what helps: damage is still there at the next start.
-    fileprivate var lastWords: String {
-        switch self {
-        case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"
-        case .failed, .full, .notInMemory, .exhausted:
-            "the store failed: \(self); the next start recovers"
         }
     }
 }

@@ -11,7 +11,7 @@ import CumulusStorage
 import Synchronization
 
 final class VisibleState: Sendable {
-    /// What the writer made that is not visible yet.
+    /// What a batch made, once it is durable.
     struct Next: Sendable {
         var reader: any EngineReader
         /// Those that it read from the engine, or changed.

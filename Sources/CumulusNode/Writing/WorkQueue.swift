@@ -1,16 +1,18 @@
 // A bounded queue and the threads that empty it.
 //
-// The store blocks, so it has threads of its own, which `StoreGate` owns: a writer, a flusher, and
-// readers of two kinds.
+// The store blocks, so it has threads of its own, which `StoreGate` owns: two writers, and readers
+// of two kinds.
 
 import CumulusModel
 import CumulusSystem
 import Synchronization
 
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
-    // `items` and `isClosed` are touched only under `condition`.
+    // `items`, `isHeld` and `isClosed` are touched only under `condition`.
     private let condition = Condition()
     private var items: [Item] = []
+    /// One thread took all, and no other takes any until it releases the queue.
+    private var isHeld = false
     private var isClosed = false
     private let capacity: Int
 
@@ -24,18 +26,29 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         defer { condition.unlock() }
         guard !isClosed, items.count < capacity else { return false }
         items.append(item)
-        condition.signal()
+        if !isHeld { condition.signal() }
         return true
     }
 
     /// Waits for items and takes all of them; nil when the queue is closed and empty.
-    func takeAll() -> [Item]? {
+    ///
+    /// - Parameter holding: Whether others have to wait until `release`.
+    func takeAll(holding: Bool = false) -> [Item]? {
         condition.lock()
         defer { condition.unlock() }
-        while items.isEmpty && !isClosed { condition.wait() }
+        while isHeld || (items.isEmpty && !isClosed) { condition.wait() }
         guard !items.isEmpty else { return nil }
+        isHeld = holding
         defer { items = [] }
         return items
+    }
+
+    /// Others may take what came meanwhile.
+    func release() {
+        condition.lock()
+        defer { condition.unlock() }
+        isHeld = false
+        if isClosed { condition.broadcast() } else if !items.isEmpty { condition.signal() }
     }
 
     /// Waits for one item; nil when the queue is closed and empty.

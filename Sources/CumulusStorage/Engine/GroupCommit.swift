@@ -11,9 +11,10 @@ package struct GroupCommit: ~Copyable {
     /// Requests that are part of the batch.
     package private(set) var count = 0
 
-    package init(engine: any StorageEngine, state: WriterState) {
+    /// - Parameter earlier: The rows of the batch before, while the engine may not have them yet.
+    package init(engine: any StorageEngine, state: WriterState, over earlier: Overlay? = nil) {
         self.engine = engine
-        transaction = WriteTransaction(engine: engine, state: state)
+        transaction = WriteTransaction(engine: engine, state: state, over: earlier)
     }
 
     /// There is nothing to commit.
@@ -47,15 +48,9 @@ package struct GroupCommit: ~Copyable {
         }
     }
 
-    /// Writes the batch, which counts once the engine has flushed it.
-    ///
-    /// After `.full` nothing has changed, and the state that the group began with still holds. Any
-    /// other error means that the outcome is unknown: the process must end.
-    package consuming func write() throws(EngineError) -> WriterState {
-        let engine = engine
-        let (batch, state) = transaction.finish()
-        if !batch.isEmpty { try engine.write(batch) }
-        return state
+    /// Ends the batch: the rows that the engine is to take, and the state once it has.
+    package consuming func plan() -> (rows: Overlay, state: WriterState) {
+        transaction.finish()
     }
 
     /// Commits the batch with one flush.
@@ -64,9 +59,9 @@ package struct GroupCommit: ~Copyable {
     ///
     /// An error means that the outcome is unknown: the process must end.
     package consuming func commit() throws(EngineError) -> WriterState {
-        let (engine, isEmpty) = (engine, isEmpty)
-        let state = try write()
-        if !isEmpty { try engine.flush() }
+        let engine = engine
+        let (rows, state) = plan()
+        if !rows.isEmpty { try engine.commit(rows.batch()) }
         return state
     }
 }

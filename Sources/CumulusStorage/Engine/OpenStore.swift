@@ -105,8 +105,8 @@ package enum OpenStore {
             if format.number < 9 { try transaction.countAssets() }
             transaction.put(.format, NumberRow(number: formatVersion))
         }
-        let (batch, cleaned) = transaction.finish()
-        if !batch.isEmpty { try engine.commit(batch) }
+        let (rows, cleaned) = transaction.finish()
+        if !rows.isEmpty { try engine.commit(rows.batch()) }
         return cleaned
     }
 
@@ -157,8 +157,8 @@ package enum OpenStore {
         transaction.put(.format, NumberRow(number: formatVersion))
         transaction.put(.packOrigin, PackOriginRow(run: state.incarnation))
         _ = try transaction.makeScope(.cluster)
-        let (batch, created) = transaction.finish()
-        try engine.commit(batch)
+        let (rows, created) = transaction.finish()
+        try engine.commit(rows.batch())
         return created
     }
 

@@ -1,7 +1,9 @@
 // The writes of a batch that are not yet committed, in order, over the engine's newest state.
 //
 // Owned by `WriteTransaction`. Reads see the overlay first; a save point can be taken and rolled
-// back to, so that a request that is refused leaves nothing behind. hot: several times per save.
+// back to, so that a request that is refused leaves nothing behind. While the batch before is on
+// its way to the engine, its overlay stands between: whether the engine has its rows already makes
+// no difference then. hot: several times per save.
 
 package import CumulusModel
 
@@ -73,6 +75,13 @@ package struct Overlay: Sendable {
         return isInDeletedRange(family, key) ? .deleted : .unknown
     }
 
+    /// The same; where this overlay says nothing, that of the batch before is asked.
+    package func get(_ family: Family, _ key: Bytes, over earlier: Overlay?) -> Lookup {
+        let own = get(family, key)
+        guard case .unknown = own, let earlier else { return own }
+        return earlier.get(family, key)
+    }
+
     package mutating func put(_ family: Family, _ key: Bytes, _ value: Bytes?) {
         byteCount += key.count + (value?.count ?? 0)
         if Overlay.isIndexRow(key) {
@@ -109,8 +118,30 @@ package struct Overlay: Sendable {
             ? found : (found + others).sorted { precedes($0.key, $1.key) }[...]
     }
 
-    package func isInDeletedRange(_ family: Family, _ key: Bytes) -> Bool {
+    /// The same with the rows of the batch before, where this overlay says nothing of them.
+    package func rows(
+        _ family: Family,
+        in range: KeyRange,
+        over earlier: Overlay?
+    ) -> ArraySlice<(key: Bytes, value: Bytes?)> {
+        let own = rows(family, in: range)
+        guard let earlier else { return own }
+        let others = earlier.rows(family, in: range).filter {
+            if case .unknown = get(family, $0.key) { true } else { false }
+        }
+        return others.isEmpty ? own : (own + others).sorted { precedes($0.key, $1.key) }[...]
+    }
+
+    private func isInDeletedRange(_ family: Family, _ key: Bytes) -> Bool {
         deletedRanges[Int(family.rawValue)].contains { $0.contains(key) }
+    }
+
+    package func isInDeletedRange(
+        _ family: Family,
+        _ key: Bytes,
+        over earlier: Overlay?
+    ) -> Bool {
+        isInDeletedRange(family, key) || earlier?.isInDeletedRange(family, key) == true
     }
 
     // MARK: Save points

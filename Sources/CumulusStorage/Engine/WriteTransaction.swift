@@ -10,6 +10,8 @@ package import CumulusModel
 package struct WriteTransaction: ~Copyable, RowReader {
     private let engine: any StorageEngine
     private var overlay = Overlay()
+    /// The rows of the batch before, while the engine may not have them yet.
+    private let earlier: Overlay?
     package internal(set) var state: WriterState
     /// Record rows that were decoded and not written since.
     private var loaded: [HashedKey: RecordRow] = [:]
@@ -18,10 +20,14 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// The wall clock when the current request was taken, in milliseconds.
     package private(set) var now: Int64 = 0
 
-    package init(engine: any StorageEngine, state: WriterState) {
+    package init(
+        engine: any StorageEngine,
+        state: WriterState,
+        over earlier: Overlay? = nil
+    ) {
         self.engine = engine
+        self.earlier = earlier
         self.state = state
-        // A writer that has a state has committed what led to it.
         state.knownScopes.enter(state.scopes)
         self.state.scopes = [:]
     }
@@ -47,7 +53,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     // MARK: Raw rows
 
     package borrowing func get(_ key: RowKey) throws(EngineError) -> Bytes? {
-        switch overlay.get(key.family, key.bytes) {
+        switch overlay.get(key.family, key.bytes, over: earlier) {
         case .value(let value): value
         case .deleted: nil
         case .unknown where key.family == .meta:
@@ -77,7 +83,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         backwards: Bool,
         _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
     ) throws(EngineError) {
-        var pending = overlay.rows(family, in: range)
+        var pending = overlay.rows(family, in: range, over: earlier)
         var wantsMore = true
         /// Visits the overlay's rows that come before `key`; all of them if it is nil.
         func visitPending(before key: Bytes?) {
@@ -94,7 +100,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
             visitPending(before: key)
             guard wantsMore else { return false }
             if let next = backwards ? pending.last : pending.first, next.key == key { return true }
-            if overlay.isInDeletedRange(family, key) { return true }
+            if overlay.isInDeletedRange(family, key, over: earlier) { return true }
             wantsMore = visit(key, value)
             return wantsMore
         }
@@ -150,8 +156,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package var byteCount: Int { overlay.byteCount }
 
     /// Adds what stands once per batch, and gives up the batch with the state that follows it.
-    package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
-        guard !overlay.isEmpty else { return (EngineBatch(), state) }
+    package consuming func finish() -> (rows: Overlay, state: WriterState) {
+        guard !overlay.isEmpty else { return (overlay, state) }
         putMilestones()
         for (number, scope) in state.scopes where !scope.touched.isEmpty {
             for incarnation in scope.touched {
@@ -182,7 +188,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         state.zoneStates = [:]
         state.heads = [:]
         state.trim()
-        return (overlay.batch(), state)
+        return (overlay, state)
     }
 }
 

@@ -129,6 +129,12 @@ package struct WriterState: Sendable {
         clock = HybridClock(latest: node.latestTime)
     }
 
+    /// Drops what is kept of a batch that followed this state and could not be written.
+    package func forgetLostBatch() {
+        knownScopes.dropAll()
+        zones.dropAll()
+    }
+
     /// Forgets what was only kept to save reads, when it has grown large.
     package mutating func trim() {
         if schema.count > 1_000 { schema = [:] }

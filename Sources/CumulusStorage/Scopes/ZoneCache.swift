@@ -1,9 +1,10 @@
 // The states of zones and scopes that the writer has read: every save counts a record into one, and
 // its commit into another.
 //
-// Belongs to the writer. Holds committed values only: what a batch changes is in its `WriterState`.
-// Zones are dropped here when the batch is made, scopes are entered when the next one begins. A
-// copy of that state, as each request's save point is one, must not copy what is known of all.
+// Belongs to the writer. Holds what batches left that are written or on their way: what a batch
+// changes is in its `WriterState`. Zones are dropped here when the batch is made, scopes are
+// entered when the next one begins. If a batch could not be written, all is dropped. A copy of that
+// state, as each request's save point is one, must not copy what is known of all.
 
 final class ZoneCache: @unchecked Sendable {
     // Only the thread that runs write transactions touches it; there is one at a time.
@@ -26,6 +27,8 @@ final class ZoneCache: @unchecked Sendable {
     func drop(_ zone: ZoneNumber) {
         states[zone] = nil
     }
+
+    func dropAll() { states = [:] }
 }
 
 final class ScopeCache: @unchecked Sendable {
@@ -35,7 +38,7 @@ final class ScopeCache: @unchecked Sendable {
 
     subscript(scope: ScopeNumber) -> ScopeState? { states[scope] }
 
-    /// Takes what a batch, which is committed, made of scopes.
+    /// Takes what the batch before made of scopes.
     func enter(_ scopes: [ScopeNumber: ScopeState]) {
         for (number, scope) in scopes {
             states[number] = scope
@@ -43,4 +46,6 @@ final class ScopeCache: @unchecked Sendable {
             states[number]?.isRaised = false
         }
     }
+
+    func dropAll() { states = [:] }
 }

@@ -33,8 +33,8 @@ package struct LogReplay {
             guard let number = try source.scope(scope) else { continue }
             try replay(number, into: &transaction)
         }
-        let (batch, _) = transaction.finish()
-        engine.commit(batch)
+        let (rows, _) = transaction.finish()
+        engine.commit(rows.batch())
         try compare()
     }
 

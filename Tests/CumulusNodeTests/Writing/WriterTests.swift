@@ -186,6 +186,51 @@ import Testing
         }
     }
 
+    /// The writer has planned a batch upon one that finds no room: neither is written.
+    @Test func whatWasPlannedUponARefusedBatchIsRefused() throws {
+        let engine = CountingEngine()
+        let time = Mutex(Instant(milliseconds: 1_000_000))
+        var environment = TestServer.environment
+        environment.now = { time.withLock { $0 } }
+        let configuration = Node.Configuration(
+            version: Release.version,
+            container: TestServer.container,
+            operatorToken: [1]
+        )
+        let gate = try Node(configuration, engine: engine, environment: environment).gate
+        let told = Mutex<[String: Bool]>([:])
+        func submit(_ container: String) {
+            let job = StoreGate.Job(.commits) { transaction throws(EngineError) in
+                let id = ScopeID(container: container, environment: .development)
+                return try transaction.makeScope(id)
+            } then: { outcome in
+                told.withLock { $0[container] = (try? outcome.get()) != nil }
+            }
+            let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+            #expect(gate.submit(write) && gate.runBatch(leaving: true))
+        }
+        submit("first")
+        gate.runFlush()
+        engine.setFull(true)
+        submit("second")
+        submit("third")
+        #expect(gate.hasFlush)
+        gate.runFlush()
+        #expect(told.withLock { $0 } == ["first": true, "second": false, "third": false])
+        engine.setFull(false)
+        time.withLock { $0 = $0 + 10_000 }
+        submit("fourth")
+        gate.runFlush()
+        #expect(told.withLock { $0["fourth"] } == true)
+        let reader = gate.latest(reach: .disk)
+        let known = try ["first", "second", "third", "fourth"].map { container in
+            try reader.scope(ScopeID(container: container, environment: .development)) != nil
+        }
+        #expect(known == [true, false, false, true])
+        let differences = try LogReplay.differences(in: engine)
+        #expect(differences.isEmpty, "\(differences)")
+    }
+
     // MARK: A store that can't go on
 
     static let failures: [(EngineError, String)] = [

@@ -36,25 +36,68 @@ import Testing
     func aTransactionShowsItsWritesOverTheStore(seed: UInt64) throws {
         var dice = SeededGenerator(seed: seed)
         var store = try ScratchStore(seed: seed)
-        let keys = (0..<60).map { _ in Self.rowKey(Self.key(using: &dice)) }
+        var model = try Self.fill(&store, using: &dice)
+        var transaction = WriteTransaction(engine: store.engine, state: store.state)
+        try Self.work(250, in: &transaction, &model, using: &dice)
+        store.engine.commit(transaction.finish().rows.batch())
+        #expect(try Self.left(in: store) == Self.rows(model, in: Self.whole, backwards: false))
+    }
+
+    /// The batch before reaches the engine at any moment: it makes no difference to what is read.
+    @Test(arguments: UInt64(1)...12)
+    func aTransactionShowsTheBatchThatIsOnItsWay(seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        var store = try ScratchStore(seed: seed)
+        var model = try Self.fill(&store, using: &dice)
+        var transaction = WriteTransaction(engine: store.engine, state: store.state)
+        try Self.work(80, in: &transaction, &model, using: &dice)
+        for _ in 0..<4 {
+            let (earlier, state) = transaction.finish()
+            transaction = WriteTransaction(engine: store.engine, state: state, over: earlier)
+            try Self.work(.random(in: 0...60, using: &dice), in: &transaction, &model, using: &dice)
+            store.engine.commit(earlier.batch())
+            try Self.work(.random(in: 0...60, using: &dice), in: &transaction, &model, using: &dice)
+        }
+        store.engine.commit(transaction.finish().rows.batch())
+        #expect(try Self.left(in: store) == Self.rows(model, in: Self.whole, backwards: false))
+    }
+
+    /// Rows that are in the engine.
+    private static func fill(
+        _ store: inout ScratchStore,
+        using dice: inout SeededGenerator
+    ) throws -> Model {
+        let keys = (0..<60).map { _ in rowKey(key(using: &dice)) }
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
             for key in keys { transaction.put(key, [0xFF]) }
         }
-        var model = Model(keys.map { ($0.bytes, [0xFF]) }) { first, _ in first }
-        var transaction = WriteTransaction(engine: store.engine, state: store.state)
+        return Model(keys.map { ($0.bytes, [0xFF]) }) { first, _ in first }
+    }
+
+    private static func left(in store: ScratchStore) throws -> [StoredRow] {
+        try store.reader.rows(.index, whole).map(StoredRow.init)
+    }
+
+    /// Random work, which reads as the model does after each step.
+    private static func work(
+        _ steps: Int,
+        in transaction: inout WriteTransaction,
+        _ model: inout Model,
+        using dice: inout SeededGenerator
+    ) throws {
         var points: [(WriteTransaction.SavePoint, Model, Int)] = []
-        for step in 0..<250 {
+        for step in 0..<steps {
             switch Int.random(in: 0..<12, using: &dice) {
             case 0..<4:
-                let key = Self.rowKey(Self.key(using: &dice))
+                let key = rowKey(key(using: &dice))
                 transaction.put(key, [UInt8(step % 200)])
                 model[key.bytes] = [UInt8(step % 200)]
             case 4, 5:
-                let key = Self.rowKey(Self.key(using: &dice))
+                let key = rowKey(key(using: &dice))
                 transaction.put(key, nil)
                 model[key.bytes] = nil
             case 6:
-                let range = Self.scanRange(using: &dice)
+                let range = scanRange(using: &dice)
                 transaction.deleteRange(.index, range)
                 model = model.filter { !range.contains($0.key) }
             case 7:
@@ -65,16 +108,12 @@ import Testing
                 model = earlier
                 #expect(transaction.byteCount == byteCount)
             default:
-                try Self.compareScan(transaction, model, using: &dice)
+                try compareScan(transaction, model, using: &dice)
             }
-            let key = Self.rowKey(Self.key(using: &dice))
+            let key = rowKey(key(using: &dice))
             #expect(try transaction.get(key) == model[key.bytes])
         }
-        try Self.compareScan(transaction, model, using: &dice)
-        let (batch, _) = transaction.finish()
-        store.engine.commit(batch)
-        let left = try store.reader.rows(.index, Self.whole).map(StoredRow.init)
-        #expect(left == Self.rows(model, in: Self.whole, backwards: false))
+        try compareScan(transaction, model, using: &dice)
     }
 
     private static func scanRange(using dice: inout SeededGenerator) -> KeyRange {

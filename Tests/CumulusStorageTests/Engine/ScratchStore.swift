@@ -20,8 +20,8 @@ struct ScratchStore {
         state = try OpenStore.open(engine, using: &dice)
         var transaction = WriteTransaction(engine: engine, state: state)
         scope = try transaction.makeScope(ScopeID(container: "c", environment: .development))
-        let (batch, state) = transaction.finish()
-        engine.commit(batch)
+        let (rows, state) = transaction.finish()
+        engine.commit(rows.batch())
         self.state = state
     }
 

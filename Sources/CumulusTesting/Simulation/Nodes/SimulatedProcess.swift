@@ -103,11 +103,11 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
         guard let node else { return }
         take(.write, node.gate.hasWrites, within: 1) { [self] in
             if node.gate.hasFlush { overlaps += 1 }
-            _ = node.gate.runBatch { true }
+            _ = node.gate.runBatch(leaving: true)
         }
         take(.flush, node.gate.hasFlush, within: flushMilliseconds) {
             // The writer may have been faster.
-            if node.gate.hasFlush { _ = node.gate.runFlush() }
+            node.gate.runFlush()
         }
         take(.read, node.gate.hasReads, within: 1) { _ = node.gate.runRead() }
         take(.pack, node.assets.hasWork, within: flushMilliseconds) { [self] in
