@@ -1,5 +1,6 @@
 // What a request needs to be looked up before its turn in the writer, so that it does not hold up
-// others: what a long cascade takes along, or what very many references refer to.
+// others: what a long cascade takes along, what very many references refer to, or which records of
+// a zone are shared that is to be shared as a whole.
 //
 // Used by `OpenCalls+Writing` when the writer's answer says that the request needs it. Looks on
 // reader threads, a few records at a time, so that others read in between.
@@ -30,7 +31,15 @@ struct Surveys {
             let scope = try node.gate.latest(reach: .disk).scope(request.scope)
         else { return request }
         if modify.needsTargets {
-            modify.targets = try await targets(of: modify, scope, request.caller, time)
+            let begun = try await node.gate.reading { [modify] reader in
+                try TargetSurvey(modify, of: scope, by: request.caller, in: reader)
+            }
+            modify.targets = try await finish(begun, Surveys.targetsAtOnce, time)
+        } else if modify.needsShares {
+            let begun = try await node.gate.reading { [modify] reader in
+                try ShareSurvey(modify, of: scope, by: request.caller, in: reader)
+            }
+            modify.shares = try await finish(begun, Surveys.looksAtOnce, time)
         } else {
             modify.survey = try await cascades(of: modify, scope, request.caller, time)
         }
@@ -63,22 +72,18 @@ struct Surveys {
         }
     }
 
-    private func targets(
-        of request: ModifyRecords,
-        _ scope: ScopeNumber,
-        _ caller: Caller,
+    /// Goes on with a survey until little is left for the writer.
+    private func finish<Begun: FollowingSurvey>(
+        _ begun: Begun,
+        _ steps: Int,
         _ time: TaskTime
-    ) async throws -> TargetSurvey {
-        let survey = Survey(
-            try await node.gate.reading { reader in
-                try TargetSurvey(request, of: scope, by: caller, in: reader)
-            }
-        )
+    ) async throws -> Begun {
+        let survey = Survey(begun)
         var isDone = false
         while !isDone {
             if let refusal = time.refusal { throw refusal }
             isDone = try await node.gate.reading { reader in
-                try survey.state.withLock { try $0.advance(reader, steps: Surveys.targetsAtOnce) }
+                try survey.state.withLock { try $0.advance(reader, steps: steps) }
             }
         }
         return survey.state.withLock { $0 }
@@ -97,3 +102,12 @@ struct Surveys {
         "too many long cascades are about to begin; try again in a moment"
     )
 }
+
+/// A survey over the newest state, which looks again at what changed since it began.
+private protocol FollowingSurvey: Sendable {
+    /// Returns whether little is left for the writer.
+    mutating func advance(_ reader: ReadTransaction, steps: Int) throws -> Bool
+}
+
+extension TargetSurvey: FollowingSurvey {}
+extension ShareSurvey: FollowingSurvey {}

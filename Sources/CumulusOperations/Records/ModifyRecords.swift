@@ -139,8 +139,14 @@ package struct ModifyRecords: Sendable {
     /// What was found of the records that it refers to; nil: nobody looked.
     package var targets: TargetSurvey?
 
+    /// What was found of shares in the zones that it shares; nil: nobody looked.
+    package var shares: ShareSurvey?
+
     /// It refers to more records than the writer looks up itself.
     package var needsTargets: Bool { targets == nil && ownerCount > TargetSurvey.fewReferences }
+
+    /// It shares a zone, in which no record may be shared.
+    package var needsShares: Bool { shares == nil && !zonesToShare.isEmpty }
 
     /// Runs in the writer's transaction.
     ///
@@ -159,7 +165,7 @@ package struct ModifyRecords: Sendable {
             return .failure(error)
         }
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
-        if needsTargets {
+        if needsTargets || needsShares {
             outcome.needsSurvey = true
             return .success(outcome)
         }
@@ -217,6 +223,17 @@ package struct ModifyRecords: Sendable {
         var seen: Set<ZoneAddress> = []
         let all = saves.map(\.address.zone) + deletes.map(\.address.zone)
         return all.filter { seen.insert($0).inserted }
+    }
+
+    /// The zones of which it makes a share; without a tag a save makes a record.
+    var zonesToShare: [ZoneAddress] {
+        guard database == .private else { return [] }
+        return saves.compactMap { save in
+            guard save.address.name == Names.zoneShare, case .success(let content) = save.content,
+                content.changeTag == nil
+            else { return nil }
+            return save.address.zone
+        }
     }
 
     /// deleteSelf references of all saves.

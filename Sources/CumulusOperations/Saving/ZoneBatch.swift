@@ -17,7 +17,7 @@ struct ZoneBatch {
     let request: ModifyRecords
     let scope: ScopeNumber
     let caller: Caller
-    private let address: ZoneAddress
+    let address: ZoneAddress
     private let saves: [Int]
     let deletes: [Int]
     private let savesByName: [String: Int]

@@ -108,6 +108,7 @@ extension SavePlanner {
             try checkUnshared(name, plan, in: &transaction)
         } else {
             root = .zone
+            try checkNoRecordIsShared(plan, in: &transaction)
         }
         var entries = AccessEntries()
         entries.join(AccessEntries.root(root))
@@ -156,6 +157,27 @@ extension SavePlanner {
 
     // MARK: One share for each record
 
+    /// Throws if a record of the zone is shared.
+    private func checkNoRecordIsShared(
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let added = plan.accesses.first { $0.share?.isEmpty == false }
+        if let added, let share = added.share {
+            throw .item(Self.shared(added.recordName, as: share))
+        }
+        guard let zone = found.number, let survey = request.shares else { return }
+        let shares = try engine { () throws(EngineError) in
+            try survey.shares(in: batch.address, zone, &transaction)
+        }
+        for name in shares where plan.dying[name] == nil {
+            let share = try engine { () throws(EngineError) in
+                try transaction.shareInForce(name, in: zone)
+            }
+            if let root = share?.rootName { throw .item(Self.shared(root, as: name)) }
+        }
+    }
+
     /// Throws if the record, what it hangs below, or what hangs below it is shared already.
     private func checkUnshared(
         _ root: String,
@@ -166,7 +188,7 @@ extension SavePlanner {
         let zoneShare = try engine { () throws(EngineError) in
             try transaction.share(Names.zoneShare, in: zone)
         }
-        if zoneShare != nil, plan.dying[Names.zoneShare] == nil {
+        if zoneShare != nil && plan.dying[Names.zoneShare] == nil || plan.sharesZone {
             throw .item(Self.shared("the zone"))
         }
         var seen: Set<String> = []
@@ -247,6 +269,23 @@ extension SavePlanner {
             .alreadyShared,
             "\(what) is shared already; add participants to that share, or delete it first"
         )
+    }
+
+    private static func shared(_ root: String, as share: String) -> ServiceError {
+        ServiceError(
+            .alreadyShared,
+            """
+            record '\(root)' is shared already, and a zone with a shared record can't be shared as a \
+            whole; delete its share '\(share)' first
+            """
+        )
+    }
+}
+
+extension ZoneBatch.Plan {
+    /// It makes a share of the zone.
+    fileprivate var sharesZone: Bool {
+        accesses.contains { $0.recordName == Names.zoneShare && $0.births.isEmpty }
     }
 }
 

@@ -8,7 +8,7 @@
 // 10^7 cascades of a million records, and from nothing else.
 //
 // Folder: what a large request needs to know before the writer's turn. Read `CascadeSurvey`, then
-// `TargetSurvey`.
+// `TargetSurvey` and `ShareSurvey`.
 
 package import CumulusModel
 package import CumulusStorage

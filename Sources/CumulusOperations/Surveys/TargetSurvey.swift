@@ -152,15 +152,14 @@ struct ZoneTargets: Sendable {
         guard let row = try reader.zone(database, name), row.exists, row.number == zone,
             vector.covers(row.horizon)
         else { return nil }
-        var changed: Set<String> = []
-        var room = limit
-        for (run, row) in runs.rows where row.seq > vector[run] {
-            let range = KeyRange.changes(of: zone, run, above: vector[run])
-            let rows = try reader.rows(.index, range, limit: room == .max ? room : room + 1)
-            if rows.count > room { return nil }
-            room -= rows.count
-            for (key, _) in rows { changed.insert(try RowKey.changedRecord(key)) }
-        }
+        guard
+            let changed = try reader.changedRecords(
+                of: zone,
+                since: vector,
+                runs,
+                limit: limit
+            )
+        else { return nil }
         for name in changed { try follow(name, reader) }
         vector = runs.vector
         return changed.count
@@ -182,5 +181,26 @@ struct ZoneTargets: Sendable {
         for reference in references where reference.kind == .deleteSelf {
             targets[reference.target]?.owners += 1
         }
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The names of a zone's records that changed since a vector; nil if they are more than `limit`.
+    borrowing func changedRecords(
+        of zone: ZoneNumber,
+        since vector: VersionVector,
+        _ runs: Runs,
+        limit: Int = .max
+    ) throws(EngineError) -> Set<String>? {
+        var changed: Set<String> = []
+        var room = limit
+        for (run, row) in runs.rows where row.seq > vector[run] {
+            let range = KeyRange.changes(of: zone, run, above: vector[run])
+            let rows = try rows(.index, range, limit: room == .max ? room : room + 1)
+            if rows.count > room { return nil }
+            room -= rows.count
+            for (key, _) in rows { changed.insert(try RowKey.changedRecord(key)) }
+        }
+        return changed
     }
 }

@@ -143,7 +143,8 @@ package final class TestStore {
         }
     }
 
-    /// The request with what is found before the batch: of its cascades, or of what it refers to.
+    /// The request with what is found before the batch: of its cascades, of what it refers to, or of
+    /// shares in a zone that it shares.
     private func survey(_ request: WriteRequest) throws(EngineError) -> WriteRequest {
         guard case .modifyRecords(var modify) = request.operation else { return request }
         var request = request
@@ -153,6 +154,10 @@ package final class TestStore {
                 var survey = try TargetSurvey(modify, of: scope, by: request.caller, in: reader)
                 while try !survey.advance(reader, steps: 100) {}
                 modify.targets = survey
+            } else if modify.needsShares {
+                var survey = try ShareSurvey(modify, of: scope, by: request.caller, in: reader)
+                while try !survey.advance(reader, steps: 3) {}
+                modify.shares = survey
             } else {
                 var survey = try CascadeSurvey(modify, of: scope, by: request.caller)
                 while modify.survey == nil { modify.survey = try survey.advance(reader, steps: 3) }

@@ -1,0 +1,134 @@
+// Looks for shares of records in a zone that is to be shared as a whole, before the writer's turn:
+// no row lists the shares of a zone, so all its records are looked through.
+//
+// Begun when `ModifyRecords` says that it needs one, run on reader threads some records at a time,
+// each time over the newest state. What changed since it began is found by the rows of changes; the
+// writer looks at what changed since its end. So a share that a node has made is always found.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct ShareSurvey: Sendable {
+    private let scope: ScopeNumber
+    private var zones: [(address: ZoneAddress, shares: ZoneShares)] = []
+
+    package init(
+        _ request: ModifyRecords,
+        of scope: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws {
+        self.scope = scope
+        let database = try Authorisation.database(request.database, for: caller)
+        let vector = try reader.vector(of: scope)
+        for address in request.zonesToShare {
+            guard let found = try reader.find(address, in: database, of: scope, by: caller),
+                let zone = found.number
+            else { continue }
+            zones.append((address, ZoneShares(of: zone, as: vector)))
+        }
+    }
+
+    /// Looks at some records, and at the end again at what changed meanwhile; returns whether
+    /// little is left for the writer.
+    package mutating func advance(
+        _ reader: ReadTransaction,
+        steps: Int
+    ) throws(EngineError) -> Bool {
+        for index in zones.indices where !zones[index].shares.isComplete {
+            try zones[index].shares.look(at: steps, reader)
+            return false
+        }
+        let runs = try reader.runs(of: scope)
+        var count = 0
+        for index in zones.indices { count += try zones[index].shares.follow(runs, reader) }
+        return count <= steps
+    }
+
+    /// The names of the shares in a zone as it stands now.
+    ///
+    /// Empty if the zone was made anew since: what is in it then was saved at the same time.
+    func shares(
+        in address: ZoneAddress,
+        _ zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [String] {
+        guard var shares = zones.first(where: { $0.address == address })?.shares,
+            shares.zone == zone
+        else { return [] }
+        let runs = try transaction.loadScope(scope).runs
+        _ = try shares.follow(runs, transaction)
+        return shares.names.sorted()
+    }
+}
+
+/// The shares whose records live in a zone, as of a state.
+private struct ZoneShares: Sendable {
+    let zone: ZoneNumber
+    private(set) var names: Set<String> = []
+    /// Records that were not looked at; nil at the end.
+    private var rest: KeyRange?
+    /// All that is in there is known, of the records that were looked at.
+    private var vector: VersionVector
+
+    init(of zone: ZoneNumber, as vector: VersionVector) {
+        (self.zone, self.vector) = (zone, vector)
+        rest = .records(of: zone)
+    }
+
+    var isComplete: Bool { rest == nil }
+
+    mutating func look(at count: Int, _ reader: ReadTransaction) throws(EngineError) {
+        guard var range = rest else { return }
+        var (looked, next, found): (Int, Bytes?, [Bytes]) = (0, nil, [])
+        var damage: EngineError?
+        try reader.scan(.records, range, backwards: false) { key, value in
+            if looked == count {
+                next = key
+                return false
+            }
+            looked += 1
+            do throws(EngineError) {
+                let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try RecordRow(value)
+                }
+                if row.isLivingShare { found.append(key) }
+                return true
+            } catch {
+                damage = error
+                return false
+            }
+        }
+        if let damage { throw damage }
+        for key in found {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            names.insert(try parts.text())
+        }
+        if let next { range.start = next }
+        rest = next == nil ? nil : range
+    }
+
+    /// Looks again at what changed since; returns how many records did.
+    mutating func follow<Reader: RowReader & ~Copyable>(
+        _ runs: Runs,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Int {
+        let changed = try reader.changedRecords(of: zone, since: vector, runs) ?? []
+        for name in changed {
+            if try reader.record(zone, name)?.isLivingShare == true {
+                names.insert(name)
+            } else {
+                names.remove(name)
+            }
+        }
+        vector = runs.vector
+        return changed.count
+    }
+}
+
+extension RecordRow {
+    fileprivate var isLivingShare: Bool {
+        !isDead && StoredName.shown(type) == Names.shareType
+    }
+}
