@@ -208,6 +208,30 @@ import Testing
         #expect(device.held == ["p", "r", "a", "share-p", "share-r"])
     }
 
+    /// A zone and a record of it at once: both stand, and rights are the union. Neither kind of
+    /// share is made beside them, until one of both is deleted.
+    @Test func aZoneAndARecordOfItAtOnce() throws {
+        try bed.save("r", by: owner)
+        try bed.save("a", by: owner)
+        let other = try bed.copied(seed: 2)
+        try bed.shareZoneAccepted(with: [bed.member(bob, .readOnly)], by: bob)
+        try other.shareAccepted("r", with: [bed.member(bob)], by: bob)
+        try bed.exchange(with: other)
+        for node in [bed, other] {
+            #expect(try node.save("a", 2, by: bob) == .permissionFailure)
+            #expect(try node.save("r", 2, by: bob) == nil)
+            #expect(try node.share("a") == .alreadyShared)
+            try bed.exchange(with: other)
+        }
+        try other.delete(Names.zoneShare, by: owner)
+        try bed.exchange(with: other)
+        #expect(try code("r", by: bob, on: other) == nil)
+        #expect(try code("a", by: bob, on: other) == .unknownItem)
+        #expect(try bed.shareZone() == .alreadyShared)
+        try bed.delete("share-r", by: owner)
+        #expect(try bed.shareZone() == nil)
+    }
+
     /// 20 root deleted and made again, while the other node shares it.
     @Test func rootDeletedAndMadeAgain() throws {
         try bed.save("r", by: owner)

@@ -103,6 +103,70 @@ import Testing
         #expect(try bed.share("r") == nil)
     }
 
+    /// Wherever in the zone it is, also below other records and among many.
+    @Test func aZoneWithASharedRecordIsNotShared() throws {
+        try bed.save((0..<10).map { bed.item("a\($0)", by: owner) }, by: owner)
+        try bed.save("m", under: "a0", by: owner)
+        try bed.share("m")
+        let item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        let outcome = try bed.outcome(of: [item], by: owner)
+        guard case .failure(let failure) = outcome.saves[0] else {
+            Issue.record("the zone is shared")
+            return
+        }
+        #expect(failure.code == .alreadyShared)
+        #expect(failure.message.contains("'m'") && failure.message.contains("'share-m'"))
+        #expect(try bed.code(Names.zoneShare, by: owner) == .unknownItem)
+        // A share that ended, with its record or its root, is none.
+        try bed.delete("share-m", by: owner)
+        #expect(try bed.shareZone() == nil)
+        try bed.delete(Names.zoneShare, by: owner)
+        try bed.share("m")
+        #expect(try bed.shareZone() == .alreadyShared)
+        try bed.delete("m", by: owner)
+        #expect(try bed.shareZone() == nil)
+        // Who is in it can be changed as ever.
+        #expect(try bed.set([bed.member(bob)]) == nil)
+    }
+
+    /// Also where one request does both: a share that it deletes is gone, one that it makes counts.
+    @Test func oneRequestSharesTheZoneOrARecord() throws {
+        let zone = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        let tree = [
+            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+        ]
+        #expect(try bed.save(tree + [zone], by: owner) == .alreadyShared)
+        #expect(try bed.save([zone] + tree, by: owner) == .alreadyShared)
+        #expect(try bed.names(by: owner).isEmpty)
+        try bed.save(tree, by: owner)
+        let modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [zone],
+            deletes: [DeleteItem("s", in: bed.zone(of: owner))]
+        )
+        #expect(try store.modify(modify, by: owner).codes == [nil, nil])
+        #expect(try bed.fetch("r", by: owner).get().share == nil)
+    }
+
+    /// The zone is looked through before the writer's turn; what changes meanwhile counts.
+    @Test(arguments: [false, true]) func aShareThatComesAfterTheSurveyCounts(
+        goes: Bool
+    ) throws {
+        try bed.save("r", by: owner)
+        if goes { try bed.share("r") }
+        let zone = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        var modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [zone])
+        #expect(modify.needsShares)
+        let scope = try store.scopeNumber()
+        var survey = try ShareSurvey(modify, of: scope, by: owner, in: store.reader)
+        while try !survey.advance(store.reader, steps: 1) {}
+        modify.shares = survey
+        if goes { try bed.delete("share-r", by: owner) } else { try bed.share("r") }
+        #expect(!modify.needsShares)
+        #expect(try store.modify(modify, by: owner).codes == [goes ? nil : .alreadyShared])
+    }
+
     @Test func aTreeThatIsTooLargeToLookThroughIsRefused() throws {
         try bed.save("r", by: owner)
         try bed.save((0..<20).map { bed.item("c\($0)", under: "r", by: owner) }, by: owner)

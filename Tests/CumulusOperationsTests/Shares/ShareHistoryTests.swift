@@ -19,7 +19,7 @@ import Testing
         let needed = [
             "changes", "twins", "repetitions", "states", "kills", "truncations", "restores",
             "purges", "past forgotten", "told", "told as deleted", "records held", "expired",
-            "nodes behind", "lists", "participants",
+            "nodes behind", "lists", "participants", "zones refused", "zone and record shared",
         ]
         for what in needed { #expect(counts[what, default: 0] > 10, "\(what): \(counts)") }
     }

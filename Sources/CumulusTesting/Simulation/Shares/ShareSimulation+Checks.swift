@@ -6,7 +6,8 @@
 // invitation and was not removed is in. S7: of permissions that were set beside each other the
 // least counts. S8: a visible root is the very life that was shared. S10: one share of a root
 // counts. S13: a participant commits nothing at a node that has heard of the removal, and nothing
-// that it may not see.
+// that it may not see. S14: no node shares a zone that has a shared record there, or a record of a
+// zone that is shared there; a zone without a shared record is not refused.
 
 import CumulusModel
 import CumulusOperations
@@ -25,6 +26,11 @@ extension ShareSimulation {
                 violate("S8", "\(text); \(picture?.text ?? "there is no zone")", at: one)
             }
         }
+        // Nodes that shared them apart keep both.
+        guard let picture, !picture.names(ofZoneShares: true).isEmpty,
+            !picture.names(ofZoneShares: false).isEmpty
+        else { return }
+        verdict.counts["zone and record shared", default: 0] += 1
     }
 
     // MARK: Answers and commits
@@ -42,6 +48,40 @@ extension ShareSimulation {
                 !seen.contains(name)
             else { continue }
             violate("S12", "\(caller.letter) is shown \(name) by a refused save", at: one)
+        }
+    }
+
+    /// A zone can be shared unless the node has a shared record there.
+    mutating func checkRefusal(
+        _ answer: TestStore.Answer,
+        to asked: Asked,
+        in picture: ZonePicture?,
+        at one: Int
+    ) {
+        guard case .success(.modified(let outcome)) = answer,
+            case .modifyRecords(let modify) = asked.request.operation
+        else { return }
+        for (item, result) in zip(modify.saves, outcome.saves) {
+            guard item.address.name == Names.zoneShare, case .failure(let failure) = result,
+                failure.code == .alreadyShared
+            else { continue }
+            count("zones refused", at: one)
+            if picture?.names(ofZoneShares: false).isEmpty == false { continue }
+            let text = "\(asked.text), and is refused; \(picture?.text ?? "there is no zone")"
+            violate("S14", text, at: one)
+        }
+    }
+
+    /// A node that knows of one kind of share makes none of the other kind.
+    mutating func checkKinds(_ before: ZonePicture?, _ after: ZonePicture?, at one: Int) {
+        guard let before, let after, before.number == after.number else { return }
+        for share in after.shares.values where after.isInForce(share) {
+            if before.shares[share.name]?.lives.isDisjoint(with: share.lives) == false { continue }
+            let isOfZone = share.root == .zone
+            let others = before.names(ofZoneShares: !isOfZone)
+                .intersection(after.names(ofZoneShares: !isOfZone))
+            if others.isEmpty { continue }
+            violate("S14", "\(share.name) is made beside \(others); \(before.text)", at: one)
         }
     }
 

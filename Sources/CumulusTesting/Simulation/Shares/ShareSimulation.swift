@@ -130,6 +130,7 @@ package struct ShareSimulation {
         let caller = asked.request.caller
         let seen = seen(by: caller, in: before, heard)
         check(answer, to: caller, seen, at: one)
+        checkRefusal(answer, to: asked, in: before, at: one)
         note(answer, to: asked)
         guard let dot = try newest(at: one, since: heard) else {
             count("requests without effect", "\(asked.text): \(Self.text(of: answer))", at: one)
@@ -137,7 +138,9 @@ package struct ShareSimulation {
         }
         count("changes", asked.text, at: one)
         try checkCommit(dot, of: asked, seen, at: one)
-        note(before, try picture(at: one), heard, by: dot)
+        let after = try picture(at: one)
+        checkKinds(before, after, at: one)
+        note(before, after, heard, by: dot)
         return true
     }
 

@@ -142,6 +142,11 @@ struct ZonePicture {
         }
     }
 
+    /// The names of the shares in force of the zone, or of its records.
+    func names(ofZoneShares isOfZone: Bool) -> Set<String> {
+        Set(shares.values.filter { isInForce($0) && ($0.root == .zone) == isOfZone }.map(\.name))
+    }
+
     /// The names of all that somebody may read who is in some of the shares.
     func readable(_ counts: (Share) -> Bool) -> Set<String> {
         var (found, roots): (Set<String>, Set<String>) = ([], [])
