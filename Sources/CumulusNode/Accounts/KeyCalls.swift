@@ -36,7 +36,7 @@ enum KeyCalls {
             label: label,
             expires: request.expires
         )
-        context.concerns("key \(label)")
+        context.concerns(target(key.id, label))
         context.change(.account(.addKey(key))) { answer in
             guard case .account(.key(let key, let existed)) = answer else { return [] }
             return [AddKeyResponse(key: WireServiceKey(key), existed: existed).encoded()]
@@ -54,9 +54,16 @@ enum KeyCalls {
         }
         context.concerns("key \(id.hex)")
         context.change(.account(.revokeKey(id))) { answer in
-            guard case .account(.done(let existed)) = answer else { return [] }
+            guard case .account(.keyEnded(let label, let existed)) = answer else { return [] }
+            context.concerns(target(id, label))
+            if !existed { context.concernsNothing() }
             return [RevokeKey.answer(existed: existed)]
         }
+    }
+
+    /// For the audit log.
+    private static func target(_ id: Bytes, _ label: String) -> String {
+        "key \(id.hex)" + (label.isEmpty ? "" : ": \(label)")
     }
 }
 

@@ -41,7 +41,10 @@ enum SessionCalls {
         let change: AccountChange =
             request.id.isEmpty
             ? .endSessions(user: name) : .revoke(digest: request.id, user: name)
-        context.change(.account(change), SessionCalls.done)
+        context.change(.account(change)) { answer in
+            if case .account(.done(false)) = answer { context.concernsNothing() }
+            return done(answer)
+        }
     }
 
     static func setUserState(_ context: CallContext) throws {

@@ -4,7 +4,8 @@
 // A line holds names, numbers and codes, and neither secrets nor what is in records. It says at
 // which epoch of the accounts its caller was judged, so it tells what the node knew by then.
 //
-// Folder: what a node writes down about access. Read `AuditLog`, then `Auditing` and `AuditFile`.
+// Folder: what a node writes down about access. Read `AuditLog`, then `Auditing`, `AuditFile`
+// and `SchemaDifference+Audit`.
 
 import CumulusModel
 import CumulusWire

@@ -6,6 +6,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusStorage
 import CumulusWire
 
 /// An item of a call that its caller had no right to.
@@ -70,11 +71,35 @@ extension CallContext {
         calls[call.stream]?.target = target()
     }
 
+    /// Says for the audit log which share a URL means, which is read first, and goes on; on the loop.
+    func concerns(_ share: ShareID, then run: @escaping @Sendable () throws -> Void) throws {
+        guard node.audit != nil else { return try run() }
+        let scope = try scope()
+        let isQueued = node.gate.read(.bulk) { [self] in
+            let reader = node.gate.latest(reach: .disk)
+            let address = try? reader.scope(scope).flatMap { number throws(EngineError) in
+                try reader.shareAddress(share, in: number)
+            }
+            calls.onLoop { calls in
+                guard let open = calls[call.stream] else { return }
+                if let address { open.target = address.text(in: .shared) }
+                calls.failing(call.stream, run)
+            }
+        }
+        if !isQueued { throw ServiceError.tooManyReads }
+    }
+
     /// Says that the call is about a share, which gets it a line in the audit log; on the loop.
     func concerns(share: RecordAddress?, in database: DatabaseScope) {
         guard node.audit != nil, let share else { return }
         calls[call.stream]?.target = share.text(in: database)
         calls[call.stream]?.isAct = true
+    }
+
+    /// Says for the audit log that what the call was to end had ended before, or never was.
+    func concernsNothing() {
+        guard node.audit != nil, let open = calls[call.stream] else { return }
+        open.target += " (already ended or unknown)"
     }
 
     /// Notes the first item that the caller had no right to, or the share that was refused for any

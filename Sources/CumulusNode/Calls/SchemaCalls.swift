@@ -23,11 +23,13 @@ enum SchemaCalls {
 
     static func importFile(_ context: CallContext) throws {
         let request = try ImportSchemaRequest(wire: context.message)
+        context.concerns("schema file")
         let source = SchemaImport.Source.file(try schema(request.ckdb), drops: request.drops)
         try change(SchemaImport(source), onlyShows: request.onlyValidates, context)
     }
 
     static func deploy(_ context: CallContext) throws {
+        context.concerns("schema of development")
         let onlyShows = try DeploySchemaRequest.onlyShows(wire: context.message)
         try change(SchemaImport(.development), onlyShows: onlyShows, context)
     }
@@ -38,6 +40,7 @@ enum SchemaCalls {
         _ context: CallContext
     ) throws {
         if onlyShows {
+            context.concerns(shown)
             return try context.readFromDisk { context in
                 let difference = try schemaImport.plan(for: context.scope, context.reader).get()
                 return Page(message: SchemaChanges.encoded(difference.changes.map(\.description)))
@@ -45,12 +48,15 @@ enum SchemaCalls {
         }
         context.change(.importSchema(schemaImport), in: try context.scope()) { answer in
             guard case .schema(let difference) = answer else { return [] }
+            context.concerns(difference.summary)
             return [SchemaChanges.encoded(difference.changes.map(\.description))]
         }
     }
 
     static func reset(_ context: CallContext) throws {
+        context.concerns("schema of development")
         if try ResetSchemaRequest.onlyShows(wire: context.message) {
+            context.concerns(shown)
             return try context.readFromDisk { context in
                 let outcome = try SchemaReset().plan(for: context.scope, context.reader).get()
                 return Page(message: outcome.encoded())
@@ -58,9 +64,13 @@ enum SchemaCalls {
         }
         context.change(.resetSchema, in: try context.scope()) { answer in
             guard case .reset(let outcome) = answer else { return [] }
+            context.concerns(outcome.difference.summary)
             return [outcome.encoded()]
         }
     }
+
+    /// For the audit log.
+    private static let shown = "nothing changed: only shown"
 
     private static func schema(_ ckdb: Bytes) throws(ServiceError) -> Schema {
         guard let text = String(validating: ckdb, as: UTF8.self) else {

@@ -38,6 +38,7 @@ enum ZoneCalls {
             try context.write(.modifyZones(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 context.noteRefusal(among: outcome, of: request)
+                context.concerns(share: outcome.share, in: request.database)
                 return [Answers.modified(outcome, request)]
             }
         }

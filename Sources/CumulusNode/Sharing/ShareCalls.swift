@@ -12,6 +12,7 @@ import CumulusWire
 
 enum ShareCalls {
     static func metadata(_ context: CallContext) throws {
+        context.concerns("share")
         try checkCaller(context)
         let request = try ShareMetadataRequest(wire: context.message)
         let urls = context.node.shareURLs
@@ -20,18 +21,21 @@ enum ShareCalls {
             wantsRoot: request.wantsRootRecord,
             keys: try context.parser.keys(request.keys)
         )
-        try context.readFromDisk { context in
-            let metadata = try fetch.run(
-                context.scope,
-                context.number,
-                by: context.caller,
-                in: context.reader
-            )
-            return Page(message: Answers.metadata(metadata, urls))
+        try context.concerns(fetch.share) {
+            try context.readFromDisk { context in
+                let metadata = try fetch.run(
+                    context.scope,
+                    context.number,
+                    by: context.caller,
+                    in: context.reader
+                )
+                return Page(message: Answers.metadata(metadata, urls))
+            }
         }
     }
 
     static func accept(_ context: CallContext) throws {
+        context.concerns("share")
         try checkCaller(context)
         let request = try AcceptShareRequest(wire: context.message)
         let urls = context.node.shareURLs
@@ -39,13 +43,12 @@ enum ShareCalls {
             share: try urls.share(at: request.url),
             limits: context.limits
         )
-        // Of a share that was not accepted nothing is told, not even here.
-        context.concerns("share")
-        context.change(.acceptShare(accept), in: try context.scope()) { answer in
-            guard case .accepted(let metadata) = answer else { return [] }
-            let zone = metadata.zone
-            context.concerns("shared/\(zone.owner)/\(zone.name)/\(metadata.share.name)")
-            return [Answers.metadata(metadata, urls)]
+        let scope = try context.scope()
+        try context.concerns(accept.share) {
+            context.change(.acceptShare(accept), in: scope) { answer in
+                guard case .accepted(let metadata) = answer else { return [] }
+                return [Answers.metadata(metadata, urls)]
+            }
         }
     }
 
@@ -95,6 +98,7 @@ enum ShareCalls {
         context.concerns("\(stop.user): \(stop.zone)/\(stop.share)")
         context.change(.stopShare(stop), in: try context.scope()) { answer in
             guard case .stopped(let existed) = answer else { return [] }
+            if !existed { context.concernsNothing() }
             return [StopShareResponse.encoded(existed: existed)]
         }
     }

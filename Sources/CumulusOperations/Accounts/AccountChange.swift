@@ -48,6 +48,8 @@ package enum AccountChange: Sendable {
         case opened(Users.User, expires: Int64)
         /// A service key is registered.
         case key(ServiceKeys.Key, existed: Bool)
+        /// The label of a service key that was to end, empty without one, and whether it was good.
+        case keyEnded(label: String, existed: Bool)
         /// Whether the user had the handle before, and whether another one had it.
         case handle(existed: Bool, isMoved: Bool)
     }

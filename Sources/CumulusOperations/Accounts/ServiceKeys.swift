@@ -209,11 +209,13 @@ extension AccountChange {
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Plan {
         if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
-        guard try ServiceKeys.stored(id, cluster, in: transaction) != nil,
-            try !ServiceKeys.isRevoked(id, cluster, in: transaction)
-        else { return .success(([], .done(false))) }
+        let known = try ServiceKeys.stored(id, cluster, in: transaction)
+        let label = known?.label ?? ""
+        guard known != nil, try !ServiceKeys.isRevoked(id, cluster, in: transaction) else {
+            return .success(([], .keyEnded(label: label, existed: false)))
+        }
         let register = Commit.Register(namespace: AccountRegister.revoked, key: [id], value: [])
-        return .success(([register], .done(true)))
+        return .success(([register], .keyEnded(label: label, existed: true)))
     }
 
     static func operatorNeeded(_ request: WriteRequest) -> ServiceError? {

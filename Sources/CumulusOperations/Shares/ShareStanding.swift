@@ -3,7 +3,7 @@
 // Asked by `AcceptShare` in the writer, and by `FetchShareMetadata` on a snapshot.
 
 import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 /// A share that a URL means, and that counts.
 struct FoundShare {
@@ -48,6 +48,18 @@ extension RowReader where Self: ~Copyable {
             return FoundShare(zone: zone, number: number, share: share, root: root)
         }
         return nil
+    }
+
+    /// The share that an id means or meant: what the node knows of it for its audit log.
+    package borrowing func shareAddress(
+        _ id: ShareID,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> RecordAddress? {
+        guard let place = try sharePlace(id, in: scope) else { return nil }
+        let found = try findShare(id, in: scope)?.share.name
+        guard let name = found ?? place.recordNames.first else { return nil }
+        let zone = ZoneAddress(name: place.zone.name, owner: place.zone.database.owner)
+        return RecordAddress(zone: zone, name: name)
     }
 
     borrowing func standing(

@@ -50,7 +50,7 @@ package struct ModifyZones: Sendable {
             let change =
                 database.kind == .shared
                 ? try leave(address, in: database, scope, by: caller, transaction)
-                : try delete(address, in: database, scope, by: caller, transaction)
+                : try delete(address, in: database, scope, by: caller, transaction, &outcome)
             outcome.deletes[index] = try apply(change, scope, author, &transaction, &outcome)
         }
         return .success(outcome)
@@ -138,7 +138,8 @@ package struct ModifyZones: Sendable {
         in database: DatabaseID,
         _ scope: ScopeNumber,
         by caller: Caller,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: borrowing WriteTransaction,
+        _ outcome: inout ModifyOutcome
     ) throws(EngineError) -> Change {
         guard case .success(let address) = address else { return address.map { _ in nil } }
         guard address.name != Names.defaultZone else {
@@ -152,6 +153,12 @@ package struct ModifyZones: Sendable {
         }
         guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
             return .failure(.zoneNotFound(address.name))
+        }
+        if outcome.share == nil, let number = found.number,
+            try transaction.share(Names.zoneShare, in: number) != nil
+        {
+            let zone = ZoneAddress(name: address.name)
+            outcome.share = RecordAddress(zone: zone, name: Names.zoneShare)
         }
         return .success((found.zone, [.zoneDelete(reason: 0)]))
     }
