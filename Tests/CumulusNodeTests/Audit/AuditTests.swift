@@ -3,6 +3,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusOperations
 import CumulusTesting
 import CumulusWire
 import Foundation
@@ -113,6 +114,9 @@ import Testing
             _ = try await bob.shareMetadata(for: url)
             try await bob.accept(url)
             await #expect(throws: ServiceError.self) { try await eve.accept(url) }
+            await #expect(throws: ServiceError.self) { _ = try await eve.shareMetadata(for: url) }
+            let made = try #require(URL(string: "cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA"))
+            await #expect(throws: ServiceError.self) { try await eve.accept(made) }
             // It is shared already.
             let second = Share(recordZoneID: zone)
             await #expect(throws: ServiceError.self) { try await mine.save(second) }
@@ -122,6 +126,13 @@ import Testing
             }
             try await bob.sharedCloudDatabase.deleteRecordZone(withID: shared)
             try await mine.deleteRecord(withID: share.recordID)
+            // It leads to nothing any more, and the log knows to what it led.
+            await #expect(throws: ServiceError.self) { try await bob.accept(url) }
+            try await mine.save(Share(recordZoneID: zone))
+            try await mine.deleteRecordZone(withID: zone)
+            // This one is not shared.
+            try await mine.save(RecordZone(zoneID: zone))
+            try await mine.deleteRecordZone(withID: zone)
             let name = "Trips/\(Share.zoneWideRecordName)"
             let found = try lines.take()
             let refusals = [ServiceError.Code.serverRecordChanged, .zoneNotFound].map(\.rawValue)
@@ -129,11 +140,16 @@ import Testing
                 found.map(\.short) == [
                     "user RECORDS_MODIFY private/\(name) 0",
                     "user SHARING_ACCEPT shared/\(owner)/\(name) 0",
-                    "user SHARING_ACCEPT share 10",
+                    "user SHARING_ACCEPT shared/\(owner)/\(name) 10",
+                    "user SHARING_METADATA shared/\(owner)/\(name) 10",
+                    "user SHARING_ACCEPT share 11",
                     "user RECORDS_MODIFY private/\(name) \(refusals[0])",
                     "user ZONES_MODIFY shared/\(owner)/\(name) \(refusals[1])",
                     "user ZONES_MODIFY shared/\(owner)/\(name) 0",
                     "user RECORDS_MODIFY private/\(name) 0",
+                    "user SHARING_ACCEPT shared/\(owner)/\(name) 11",
+                    "user RECORDS_MODIFY private/\(name) 0",
+                    "user ZONES_MODIFY private/\(name) 0",
                 ]
             )
             #expect(found.allSatisfy { $0.id?.count == 32 })
@@ -175,10 +191,92 @@ import Testing
                 found.map(\.short) == [
                     "operator ROLES_SET ada: Moderator given 0",
                     "operator ROLES_SET ada: Moderator taken 0",
-                    "operator SHARING_STOP ada: Trips/share 0",
+                    "operator SHARING_STOP ada: Trips/share (already ended or unknown) 0",
                 ]
             )
             #expect(found.allSatisfy { $0.container == TestServer.container })
+        }
+    }
+
+    /// Also a file that would drop what records hold, and one that was only looked at.
+    @Test func changesOfASchemaSayWhatTheyAreOf() async throws {
+        try await withServer { server, lines in
+            try await server.importSchema(AccessMatrix.schema)
+            let first = try #require(try lines.take().last?.target)
+            #expect(first.hasSuffix(" changes: Post, Report, role Moderator"))
+            let less = """
+                DEFINE SCHEMA
+                    CREATE ROLE Moderator;
+                    RECORD TYPE Post (
+                        "___recordID" REFERENCE QUERYABLE,
+                        GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
+                    );
+                """
+            let admin = server.nodeOperator()
+            func change(onlyValidates: Bool = false, drops: Bool = false) async throws {
+                _ = try await admin.importSchema(
+                    less,
+                    of: TestServer.container,
+                    .development,
+                    onlyValidates: onlyValidates,
+                    drops: drops
+                )
+            }
+            await #expect(throws: ServiceError.self) { try await change() }
+            try await change(onlyValidates: true, drops: true)
+            try await change(drops: true)
+            try await change(drops: true)
+            await admin.close()
+            let refused = ServiceError.Code.invalidArguments.rawValue
+            let dropped = "2 changes: Post, Report; dropped: field Post.text, type Report"
+            #expect(
+                try lines.take().map(\.short) == [
+                    "operator SCHEMA_IMPORT schema file \(refused)",
+                    "operator SCHEMA_IMPORT nothing changed: only shown 0",
+                    "operator SCHEMA_IMPORT \(dropped) 0",
+                    "operator SCHEMA_IMPORT nothing changed 0",
+                ]
+            )
+        }
+    }
+
+    /// A line of what ended nothing does not look like one of what did.
+    @Test func revocationsThatEndNothingSaySo() async throws {
+        try await withServer { server, lines in
+            let token = try await server.makeUser("ada")
+            let admin = server.nodeOperator()
+            let key = try TestServiceKey()
+            let made = try await admin.addKey(
+                key.publicKey,
+                label: "importer",
+                expires: nil,
+                in: TestServer.container,
+                .development
+            ).key
+            let added = "operator KEYS_ADD key \(key.registered.id.hex): importer 0"
+            #expect(try lines.take().last?.short == added)
+            for isGood in [true, false] {
+                #expect(try await admin.revokeKey(made.id) == isGood)
+            }
+            await admin.close()
+            let client = try RawClient.administering(server)
+            let unknown = Bytes(repeating: 9, count: 16)
+            _ = try client.perform(.keysRevoke, RevokeKey.request(unknown))
+            let session = Sessions.digest(of: Bytes(token.utf8))
+            for _ in 0..<2 {
+                let request = RevokeSessionsRequest(id: session, user: Bytes("ada".utf8))
+                _ = try client.perform(.accountsRevoke, request.encoded())
+            }
+            let (named, ended) = (key.registered.id.hex, "(already ended or unknown)")
+            #expect(
+                try lines.take().map(\.short) == [
+                    "operator KEYS_REVOKE key \(named): importer 0",
+                    "operator KEYS_REVOKE key \(named): importer \(ended) 0",
+                    "operator KEYS_REVOKE key \(unknown.hex) \(ended) 0",
+                    "operator ACCOUNTS_REVOKE ada: session \(session.hex) 0",
+                    "operator ACCOUNTS_REVOKE ada: session \(session.hex) \(ended) 0",
+                ]
+            )
         }
     }
 
