@@ -208,8 +208,9 @@ import Testing
         #expect(device.held == ["p", "r", "a", "share-p", "share-r"])
     }
 
-    /// A zone and a record of it at once: both stand, and rights are the union. Neither kind of
-    /// share is made beside them, until one of both is deleted.
+    /// A zone and a record of it at once: both stand, and rights are the union.
+    ///
+    /// Neither kind of share is made beside the other one, until that is deleted.
     @Test func aZoneAndARecordOfItAtOnce() throws {
         try bed.save("r", by: owner)
         try bed.save("a", by: owner)
