@@ -67,7 +67,8 @@ public struct ServiceError: Error, Sendable {
         case userDeletedZone = 28
         /// A share would have more participants than the limit.
         case tooManyParticipants = 29
-        /// The record, one above or below it, or the zone is shared already.
+        /// The record, one above or below it, or its zone is shared already; or a record of the
+        /// zone.
         case alreadyShared = 30
         /// A reference names a record that is not there.
         case referenceViolation = 31
