@@ -67,7 +67,7 @@
             case userDeletedZone = 28
             /// A share has too many participants.
             case tooManyParticipants = 29
-            /// The record is in another share.
+            /// The record is in another share, or a record of the zone is.
             case alreadyShared = 30
             /// A reference names a record that is not there.
             case referenceViolation = 31

@@ -211,6 +211,11 @@ import Testing
                 await code { try await mine.save(again, rootRecord: saved.rootRecord) }
                     == .alreadyShared
             )
+            // Nor is the zone shared as a whole, until the record is not.
+            let whole = Share(recordZoneID: world.zone)
+            #expect(await code { try await mine.save(whole) } == .alreadyShared)
+            try await mine.deleteRecord(withID: saved.share.recordID)
+            try await mine.save(whole)
         }
     }
 
