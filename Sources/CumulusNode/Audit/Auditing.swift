@@ -71,7 +71,7 @@ extension CallContext {
         calls[call.stream]?.target = target()
     }
 
-    /// Says for the audit log which share a URL means, which is read first, and goes on; on the loop.
+    /// Reads for the audit log which share a URL means, and goes on; on the loop.
     func concerns(_ share: ShareID, then run: @escaping @Sendable () throws -> Void) throws {
         guard node.audit != nil else { return try run() }
         let scope = try scope()

@@ -1,8 +1,8 @@
-// What the audit log says of a change of the schema: which types and roles it is about, and what was
-// dropped.
+// What the audit log says of a change of the schema: which types and roles it is about, and what
+// was dropped.
 //
-// Asked by `SchemaCalls` when an import, a deployment or a reset is done. A schema may have hundreds
-// of types: a line names some of them.
+// Asked by `SchemaCalls` when an import, a deployment or a reset is done. A schema may have
+// hundreds of types: a line names ten of them.
 
 import CumulusModel
 

@@ -275,8 +275,8 @@ extension SavePlanner {
         ServiceError(
             .alreadyShared,
             """
-            record '\(root)' is shared already, and a zone with a shared record can't be shared as a \
-            whole; delete its share '\(share)' first
+            record '\(root)' is shared already, and a zone with a shared record can't be shared as \
+            a whole; delete its share '\(share)' first
             """
         )
     }

@@ -185,7 +185,7 @@ struct ZoneTargets: Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The names of a zone's records that changed since a vector; nil if they are more than `limit`.
+    /// The names of a zone's records that changed since a vector; nil if more than `limit` did.
     borrowing func changedRecords(
         of zone: ZoneNumber,
         since vector: VersionVector,

@@ -143,8 +143,8 @@ package final class TestStore {
         }
     }
 
-    /// The request with what is found before the batch: of its cascades, of what it refers to, or of
-    /// shares in a zone that it shares.
+    /// The request with what is found before the batch: of its cascades, of what it refers to, or
+    /// of shares in a zone that it shares.
     private func survey(_ request: WriteRequest) throws(EngineError) -> WriteRequest {
         guard case .modifyRecords(var modify) = request.operation else { return request }
         var request = request
