@@ -51,7 +51,7 @@ package struct WebAnswer: Sendable {
 package struct WebGateway: Sendable {
     private let door: any WebDoor
     package let meter = WebMeter()
-    /// Where users sign in; nil: nowhere.
+    /// The page where users sign in, as `SignInPages` serves it; nil: there is none.
     private let signInURL: String?
 
     package init(_ door: any WebDoor, signInURL: String? = nil) {
@@ -65,6 +65,10 @@ package struct WebGateway: Sendable {
         /// Of a signed-in user, to be renewed.
         var token: WebToken?
         var api: WebAPIToken?
+        /// SHA-256 of the API token.
+        var digest: Bytes = []
+        /// Of the page that calls; empty: it names none.
+        var origin = ""
         var isServer = false
     }
 
@@ -150,19 +154,34 @@ package struct WebGateway: Sendable {
             return try await WebContext(route, object, calls, door: door, uuid: uuid).answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
-            throw signIn
+            throw signIn(caller)
         }
     }
 
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.isServer ? WebCredentials.refusal : signIn
+        return caller.isServer ? WebCredentials.refusal : signIn(caller)
     }
 
-    private var signIn: WebError {
+    /// Sends a user to the page to sign in at, with a link for this app that is good for a while.
+    private func signIn(_ caller: Caller) -> WebError {
         var error = WebContext.userNeeded
-        error.redirectURL = signInURL
+        guard let signInURL, let api = caller.api else { return error }
+        guard api.signIn(from: caller.origin) != nil else {
+            error.reason +=
+                "; nobody can sign in from here until the operator gives this API token "
+            error.reason += "the page's origin, or a callback, in the file of --web-apps"
+            return error
+        }
+        let state = SignInState(
+            scope: api.scope,
+            api: caller.digest,
+            origin: caller.origin,
+            step: .link,
+            made: door.now
+        )
+        error.redirectURL = WebText.adding([("state", door.text(of: state))], to: signInURL)
         return error
     }
 
@@ -177,16 +196,17 @@ package struct WebGateway: Sendable {
         case .server(let signature): return try server(signature, request, route)
         case .tokens(let api, let user):
             var caller = Caller()
-            var digest: Bytes = []
+            caller.origin = request.headers["origin"] ?? ""
             for reading in api where caller.api == nil {
-                digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
-                caller.api = await door.apiToken(digest)
+                caller.digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
+                caller.api = await door.apiToken(caller.digest)
             }
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
+            let digest = caller.digest
             caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
             if let token = caller.token { caller.proof = .session(digest: token.session) }
             let isOpen = route.database == .public && route.endpoint.isOpen && user.isEmpty
-            guard caller.token != nil || isOpen else { throw signIn }
+            guard caller.token != nil || isOpen else { throw signIn(caller) }
             return caller
         }
     }
@@ -201,7 +221,7 @@ package struct WebGateway: Sendable {
     }
 
     /// The token for a session that a user opened.
-    package func token(_ token: WebToken) -> String { Base64URL.encode(door.seal(token.content)) }
+    package func token(_ token: WebToken) -> String { door.text(of: token) }
 
     private func renewed(_ token: WebToken?) -> [(name: String, value: String)] {
         guard var token else { return [] }
