@@ -287,7 +287,7 @@ let package = Package(
             "CumulusGatewayTests",
             [
                 "CumulusGateway", "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations",
-                "CumulusTesting", "CumulusTransport", crypto, log,
+                "CumulusTesting", "CumulusTransport", "JWTKitTokens", crypto, log,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

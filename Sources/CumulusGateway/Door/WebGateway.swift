@@ -99,7 +99,7 @@ package struct WebGateway: Sendable {
                 isAdmitted = false
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
-            answer.headers += renewed(caller.token)
+            if route.endpoint != .usersSignOut { answer.headers += renewed(caller.token) }
             answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
         } catch {
             answer.status = error.status

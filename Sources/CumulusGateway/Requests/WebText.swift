@@ -95,8 +95,9 @@ extension WebText {
         url + (url.contains("?") ? "&" : "?") + form(pairs)
     }
 
-    /// The values of a form, or of a query without its question mark; the first of each name
-    /// counts. Values that can't be decoded are left out.
+    /// The values of a form, or of a query without its question mark.
+    ///
+    /// The first of each name counts. Values that can't be decoded are left out.
     package static func fields(of text: String) -> [String: String] {
         query(of: "?" + text).compactMapValues { percentDecoded($0.replacing("+", with: " ")) }
     }

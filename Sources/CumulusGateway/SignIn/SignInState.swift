@@ -45,7 +45,9 @@ package struct SignInState: Hashable, Sendable {
     /// When it was sealed, in milliseconds since 1970 UTC.
     package var made: Int64
 
-    /// How long a link is good, in milliseconds. Apps ask for a new one every 14 minutes.
+    /// How long a link is good, in milliseconds.
+    ///
+    /// Apps ask for a new one every 14 minutes.
     package static let linkLife: Int64 = 20 * 60_000
     /// The same for a page with the form.
     package static let formLife: Int64 = 10 * 60_000
