@@ -48,7 +48,8 @@ package enum SignInHTML {
             <form method="post" action="\(escape(site.text))/sign-in">
             <input type="hidden" name="state" value="\(escape(form.state))">
             <label>Name <input name="name" value="\(escape(form.name))" required \
-            autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="255"></label>
+            autocomplete="username" autocapitalize="none" spellcheck="false" \
+            maxlength="255"></label>
             <label>Password <input name="password" type="password" required \
             autocomplete="current-password" maxlength="256"></label>
             <label class="choice"><input name="keep" type="checkbox" value="yes"\(kept)> \

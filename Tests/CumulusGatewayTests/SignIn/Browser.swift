@@ -3,6 +3,7 @@
 import Crypto
 import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import Logging
 import Synchronization
@@ -26,7 +27,7 @@ struct Browser {
         /// An attribute's value, as scripts see it.
         func attribute(_ name: String) -> String? {
             guard let start = text.firstRange(of: "\(name)=\"") else { return nil }
-            return text[start.upperBound...].prefix { $0 != "\"" }
+            return String(text[start.upperBound...].prefix { $0 != "\"" })
                 .replacing("&quot;", with: "\"").replacing("&#39;", with: "'")
                 .replacing("&lt;", with: "<").replacing("&gt;", with: ">")
                 .replacing("&amp;", with: "&")
@@ -96,7 +97,7 @@ struct Browser {
     }
 }
 
-/// The token endpoint of `TestIssuer`: gives an ID token for a code, once, to whom has the verifier.
+/// The token endpoint of `TestIssuer`: it takes a code once, with its verifier, for an ID token.
 final class TestProvider: WebClient {
     private struct Grant {
         var subject: String

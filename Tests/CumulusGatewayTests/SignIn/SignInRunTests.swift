@@ -89,7 +89,7 @@ import Testing
             let sessions = try await admin.sessions(of: "web")
             let web = try #require(sessions.first { $0.kind == .web })
             #expect(web.label == "browser: https://app" && web.expires != nil)
-            _ = try await admin.revokeSession(web.id, of: "web")
+            _ = try await admin.revoke(web.id, of: "web")
             await admin.close()
             #expect(try await user.get("public/users/caller").status == 421)
         }
