@@ -47,17 +47,8 @@ import Testing
         }
     }
 
-    /// Sends a text as it is, and returns all that comes until the server closes or is silent.
     private func exchange(_ endpoint: String, _ text: String) throws -> String {
-        let client = try RawClient(endpoint)
-        defer { client.close() }
-        try client.send(Bytes(text.utf8))
-        var answer: Bytes = []
-        // What follows the answer's first bytes is here soon.
-        while let bytes = try? client.receive(within: answer.isEmpty ? 10_000 : 300) {
-            answer += bytes
-        }
-        return String(decoding: answer, as: UTF8.self)
+        try RawClient.exchange(endpoint, text)
     }
 
     private func get(_ path: String, method: String = "GET") -> String {
