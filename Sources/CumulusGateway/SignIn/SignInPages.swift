@@ -105,7 +105,7 @@ package struct SignInPages: WebPages {
             let app = api.signIn(from: state.origin)
         else { return nil }
         let sent = WebText.cookie(cookie, in: request.headers["cookie"]) ?? ""
-        let isKnown = sent.utf8.count == SignInPages.secretLength && !sent.contains(" ")
+        let isKnown = Base64URL.decode(Bytes(sent.utf8)[...])?.count == SignInPages.secretBytes
         return Visit(
             state: state,
             app: app,
@@ -115,12 +115,14 @@ package struct SignInPages: WebPages {
         )
     }
 
-    private static let secretLength = 43
+    private static let secretBytes = 32
 
-    /// 32 random bytes as text.
+    /// Random bytes as text.
     private func secret() -> String {
         var bytes: Bytes = []
-        for _ in 0..<4 { withUnsafeBytes(of: door.random()) { bytes += $0 } }
+        while bytes.count < SignInPages.secretBytes {
+            withUnsafeBytes(of: door.random()) { bytes += $0 }
+        }
         return Base64URL.encode(bytes)
     }
 

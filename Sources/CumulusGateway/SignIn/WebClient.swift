@@ -69,7 +69,7 @@ package struct SocketWebClient: WebClient {
                 case .end: return (status, body)
                 }
             }
-            throw Failure(description: "\(address.host) did not answer in time")
+            throw Failure(description: "\(address.host) hung up, or took too long")
         }
     }
 
