@@ -170,7 +170,7 @@ package struct WebGateway: Sendable {
         guard let signInURL, let api = caller.api else { return error }
         guard api.signIn(from: caller.origin) != nil else {
             error.reason +=
-                "; nobody can sign in from here until the operator gives this API token "
+                "; users can't sign in from here until the operator gives this API token "
             error.reason += "the page's origin, or a callback, in the file of --web-apps"
             return error
         }

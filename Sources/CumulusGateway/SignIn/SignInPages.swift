@@ -42,7 +42,7 @@ package struct SignInPages: WebPages {
         self.providers = providers
         self.client = client
         self.logger = logger
-        // Browsers take the first name only from the host itself, over TLS.
+        // Browsers take a cookie with the first name only over TLS, and from this host itself.
         cookie = site.isSecure ? "__Host-cumulus-sign-in" : "cumulus-sign-in"
     }
 
@@ -98,7 +98,7 @@ package struct SignInPages: WebPages {
         }
     }
 
-    /// nil if the state is none, or its app can't be signed in to any more.
+    /// nil if the text is no state of a sign-in, or the app's users can't sign in any more.
     private func visit(_ text: String?, _ request: WebRequest) async -> Visit? {
         guard let text, let state = door.signInState(text),
             let api = await door.apiToken(state.api), api.scope == state.scope,
@@ -198,7 +198,7 @@ package struct SignInPages: WebPages {
             return form(visit, 400, problem: problem, name: name, isKept: isKept)
         }
         if fields["cancel"] != nil, case .message = visit.app {
-            return end(["errorMessage": "the user cancelled the sign-in"], visit)
+            return end([("errorMessage", "the user cancelled the sign-in")], visit)
         }
         if let issuer = fields["provider"] {
             return start(at: issuer, visit, isKept: isKept)
@@ -268,22 +268,16 @@ package struct SignInPages: WebPages {
             isKept: isKept
         )
         let text = door.text(of: token)
-        return end(["ckWebAuthToken": .string(text), "ckSession": .string(text)], visit)
+        return end([("ckWebAuthToken", text), ("ckSession", text)], visit)
     }
 
     /// Tells the app, once and for all.
-    private func end(_ message: JSON, _ visit: Visit) -> WebAnswer {
+    private func end(_ pairs: [(name: String, value: String)], _ visit: Visit) -> WebAnswer {
         switch visit.app {
         case .message(let origins):
+            let message: JSON = .object(pairs.map { JSON.Member($0.name, .string($0.value)) })
             return page(200, SignInHTML.done(message, origins: origins, at: site))
         case .redirect(let url):
-            var pairs: [(name: String, value: String)] = []
-            if case .object(let members) = message {
-                for member in members {
-                    guard case .string(let value) = member.value else { continue }
-                    pairs.append((member.key, value))
-                }
-            }
             var answer = page(303, "")
             answer.headers.append(("Location", WebText.adding(pairs, to: url)))
             return answer
@@ -310,7 +304,7 @@ package struct SignInPages: WebPages {
         return page(200, SignInHTML.passage(to: url, provider.choice.name, at: site))
     }
 
-    private static let noProvider = "Nobody signs in there any more. Choose another way."
+    private static let noProvider = "This provider is not offered any more. Choose another way."
 
     private func comeBack(_ request: WebRequest) async -> WebAnswer {
         let fields = WebText.fields(

@@ -79,7 +79,7 @@ package struct WebAddress: Hashable, Sendable {
     /// The whole URL.
     package var text: String { origin + path + (query.map { "?" + $0 } ?? "") }
 
-    /// No one between here and there can read what is sent.
+    /// What is sent there can't be read on its way.
     package var isSecret: Bool { isSecure || TLSTrust.isLoopback(host) }
 
     /// The same with more in its query.

@@ -16,7 +16,7 @@ import Testing
         ("name", "web"), ("password", "wrong horse"),
     ]
 
-    /// A node whose user has a password, and the caller of an app that nobody signed in to.
+    /// A node whose user has a password, and an app without a signed-in user.
     private func withVisitor(
         _ api: WebAPIToken = WebAPIToken(scope: WebUser.scope, origins: ["https://app"]),
         _ body: (WebUser, TestServer) async throws -> Void
