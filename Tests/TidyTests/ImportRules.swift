@@ -62,7 +62,8 @@ enum ImportRules {
         ]),
         "CumulusGateway": [
             "Crypto", "CumulusModel", "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes",
-            "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOSSL", "Synchronization",
+            "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix",
+            "NIOSSL", "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [

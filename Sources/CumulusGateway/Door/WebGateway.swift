@@ -35,13 +35,23 @@ package struct WebRequest: Sendable {
 package struct WebAnswer: Sendable {
     package var status: Int
     package var headers: [(name: String, value: String)] = []
-    package var body: String
+    package var body: Bytes
+
+    package init(
+        status: Int,
+        headers: [(name: String, value: String)] = [],
+        body: Bytes = []
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
 }
 
 package struct WebGateway: Sendable {
     private let door: any WebDoor
     package let meter = WebMeter()
-    /// Where users sign in; nil: nowhere.
+    /// The page where users sign in, as `SignInPages` serves it; nil: there is none.
     private let signInURL: String?
 
     package init(_ door: any WebDoor, signInURL: String? = nil) {
@@ -55,6 +65,10 @@ package struct WebGateway: Sendable {
         /// Of a signed-in user, to be renewed.
         var token: WebToken?
         var api: WebAPIToken?
+        /// SHA-256 of the API token.
+        var apiDigest: Bytes = []
+        /// Of the page that calls; empty: it names none.
+        var origin = ""
         var isServer = false
     }
 
@@ -69,7 +83,7 @@ package struct WebGateway: Sendable {
 
     private func answer(_ request: WebRequest, _ endpoint: inout WebEndpoint?) async -> WebAnswer {
         let uuid = WebText.uuid(door.random(), door.random())
-        var answer = WebAnswer(status: 200, body: "")
+        var answer = WebAnswer(status: 200)
         let origin = request.headers["origin"]
         if request.method == "OPTIONS" {
             answer.status = 204
@@ -85,11 +99,11 @@ package struct WebGateway: Sendable {
                 isAdmitted = false
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
-            answer.headers += renewed(caller.token)
-            answer.body = try await run(request, route, caller, uuid).text
+            if route.endpoint != .usersSignOut { answer.headers += renewed(caller.token) }
+            answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
         } catch {
             answer.status = error.status
-            answer.body = error.json(uuid: uuid).text
+            answer.body = Bytes(error.json(uuid: uuid).text.utf8)
             if !error.allowed.isEmpty {
                 answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
             }
@@ -105,7 +119,7 @@ package struct WebGateway: Sendable {
         return WebAnswer(
             status: error.status,
             headers: WebGateway.common(uuid),
-            body: error.json(uuid: uuid).text
+            body: Bytes(error.json(uuid: uuid).text.utf8)
         )
     }
 
@@ -140,19 +154,34 @@ package struct WebGateway: Sendable {
             return try await WebContext(route, object, calls, door: door, uuid: uuid).answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
-            throw signIn
+            throw signIn(caller)
         }
     }
 
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.isServer ? WebCredentials.refusal : signIn
+        return caller.isServer ? WebCredentials.refusal : signIn(caller)
     }
 
-    private var signIn: WebError {
+    /// Sends a user to the page to sign in at, with a link for this app that is good for a while.
+    private func signIn(_ caller: Caller) -> WebError {
         var error = WebContext.userNeeded
-        error.redirectURL = signInURL
+        guard let signInURL, let api = caller.api else { return error }
+        guard api.signIn(from: caller.origin) != nil else {
+            error.reason +=
+                "; users can't sign in from here until the operator gives this API token "
+            error.reason += "the page's origin, or a callback, in the file of --web-apps"
+            return error
+        }
+        let state = SignInState(
+            scope: api.scope,
+            api: caller.apiDigest,
+            origin: caller.origin,
+            step: .link,
+            made: door.now
+        )
+        error.redirectURL = WebText.adding([("state", door.text(of: state))], to: signInURL)
         return error
     }
 
@@ -167,16 +196,17 @@ package struct WebGateway: Sendable {
         case .server(let signature): return try server(signature, request, route)
         case .tokens(let api, let user):
             var caller = Caller()
-            var digest: Bytes = []
+            caller.origin = request.headers["origin"] ?? ""
             for reading in api where caller.api == nil {
-                digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
-                caller.api = await door.apiToken(digest)
+                caller.apiDigest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
+                caller.api = await door.apiToken(caller.apiDigest)
             }
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
+            let digest = caller.apiDigest
             caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
             if let token = caller.token { caller.proof = .session(digest: token.session) }
             let isOpen = route.database == .public && route.endpoint.isOpen && user.isEmpty
-            guard caller.token != nil || isOpen else { throw signIn }
+            guard caller.token != nil || isOpen else { throw signIn(caller) }
             return caller
         }
     }
@@ -191,7 +221,7 @@ package struct WebGateway: Sendable {
     }
 
     /// The token for a session that a user opened.
-    package func token(_ token: WebToken) -> String { Base64URL.encode(door.seal(token.content)) }
+    package func token(_ token: WebToken) -> String { door.text(of: token) }
 
     private func renewed(_ token: WebToken?) -> [(name: String, value: String)] {
         guard var token else { return [] }

@@ -4,6 +4,7 @@
 import Crypto
 import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import Testing
 
@@ -24,6 +25,7 @@ struct WebUser {
         """
 
     let gateway: WebGateway
+    let door: NodeDoor
     /// As it stands in URLs; nil: nobody is signed in.
     var token: String?
 
@@ -46,7 +48,7 @@ struct WebUser {
         let answer = await gateway.answer(request)
         return Answer(
             status: answer.status,
-            json: answer.body.isEmpty ? .null : try JSONReader.read(answer.body.utf8),
+            json: answer.body.isEmpty ? .null : try JSONReader.read(answer.body),
             headers: Dictionary(answer.headers.map { ($0.name, $0.value) }) { first, _ in first }
         )
     }
@@ -110,13 +112,16 @@ extension JSON {
 }
 
 /// Runs a test against a node with a schema; the caller is a user of it.
-func withWebUser(_ body: (WebUser, TestServer) async throws -> Void) async throws {
-    let server = try await TestServer()
+func withWebUser(
+    _ api: WebAPIToken = WebAPIToken(scope: WebUser.scope, origins: ["https://app"]),
+    idTokens: TokenIssuers? = nil,
+    _ body: (WebUser, TestServer) async throws -> Void
+) async throws {
+    let key = idTokens.map { _ in Bytes(repeating: 7, count: 32) }
+    let server = try await TestServer(clusterKey: key, idTokens: idTokens)
     do {
         try await server.importSchema(WebUser.schema)
-        let door = NodeDoor(server.node) { digest in
-            digest == WebUser.apiDigest ? WebAPIToken(scope: WebUser.scope) : nil
-        }
+        let door = NodeDoor(server.node) { $0 == WebUser.apiDigest ? api : nil }
         let gateway = WebGateway(door, signInURL: "https://node.example/sign-in")
         let session = try await server.makeUser("web")
         let token = WebToken(
@@ -126,7 +131,7 @@ func withWebUser(_ body: (WebUser, TestServer) async throws -> Void) async throw
             made: door.now,
             isKept: false
         )
-        try await body(WebUser(gateway: gateway, token: gateway.token(token)), server)
+        try await body(WebUser(gateway: gateway, door: door, token: gateway.token(token)), server)
     } catch {
         try? await server.stop()
         throw error
