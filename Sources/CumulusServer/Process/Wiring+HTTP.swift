@@ -84,10 +84,15 @@ extension Wiring {
         var secure: HTTPServer.Secure?
         if let identity { secure = { identity.web } }
         let findApp = try webApps()
-        let gateway = WebGateway(NodeDoor(node) { findApp?($0) })
+        let door = NodeDoor(node) { findApp?($0) }
+        let gateway = WebGateway(door)
+        let console = Console(door, isTLS: identity != nil) {
+            LiveNumbers(of: node, gateway.meter)
+        }
         let server = HTTPServer(
             gateway,
             OperatorPages(node, gateway.meter),
+            [console],
             secure: secure,
             logger: logger
         )
