@@ -181,8 +181,8 @@ let package = Package(
         room(
             "CumulusGateway",
             [
-                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, httpTypes,
-                hummingbird, hummingbirdCore, log, nioCore, nioSSL,
+                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
+                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioSSL,
             ]
         ),
         .executableTarget(

@@ -187,6 +187,12 @@ package struct Console: WebPages {
             var answer = Console.json(200, .object(ConsoleCall.members(of: session)))
             answer.headers.append(setCookie(session))
             return answer
+        case .content(let bytes, let picture):
+            var headers = [
+                (name: "Content-Type", value: picture ?? "application/octet-stream")
+            ]
+            if picture == nil { headers.append(("Content-Disposition", "attachment")) }
+            return WebAnswer(status: 200, headers: headers, body: bytes)
         }
     }
 
@@ -204,4 +210,6 @@ enum ConsoleReply {
     case json([JSON.Member])
     /// The cookie is set anew, or removed; the answer says who is signed in.
     case session(ConsoleSession?)
+    /// The content of an asset: a picture of a type, or nil for everything else.
+    case content(Bytes, picture: String?)
 }

@@ -58,6 +58,7 @@ struct ConsoleRoute: Sendable {
         .act("shares/stop") { try await $0.stopShare() },
 
         .act("query") { try await $0.query() },
+        .read("asset") { try await $0.asset() },
         .read("feed") { try await $0.feed() },
     ]
 

@@ -90,7 +90,7 @@ extension ConsoleFile {
             try {
               await actAsUser({ ...scope, ...who });
               dialog.close();
-              tell(`You act as ${session.user.recordName} now.`);
+              tell(`You act as ${name.value || session.user.recordName} now.`);
               await open();
             } catch (error) {
               replace(note, problem(error));
@@ -110,8 +110,13 @@ extension ConsoleFile {
         function actorPart(scope) {
           if (!scope.container) return null;
           if (!actsIn(scope)) return button("Act as a user…", () => askForUser(scope));
+          const name = h("b", {}, session.user.recordName);
+          get("users", scope).then(({ users }) => {
+            const user = users.find((other) => other.recordName === session.user?.recordName);
+            if (user) replace(name, user.name);
+          }, () => {});
           return h("span", { class: "row middle" },
-            h("span", { class: "small" }, "Acting as ", h("b", {}, session.user.recordName)),
+            h("span", { class: "small" }, "Acting as ", name),
             button("Stop", async () => {
               if (await attempt(actAsNobody)) await open();
             }, "little"));
@@ -207,7 +212,7 @@ extension ConsoleFile {
           from "/console/kit.js";
 
         export const title = "Containers";
-        export const about = "A container holds an app's data, apart for development and production.";
+        export const about = "A container holds the data of an app, apart for each environment.";
 
         export function page(main, { containers, status, open, address }) {
           const name = h("input", { required: true, placeholder: "iCloud.org.example.notes",

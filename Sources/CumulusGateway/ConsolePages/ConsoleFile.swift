@@ -26,5 +26,12 @@ struct ConsoleFile: Sendable {
         "/console/app.js": ConsoleFile(type: script, text: app),
         "/console/containers.js": ConsoleFile(type: script, text: containers),
         "/console/schema.js": ConsoleFile(type: script, text: schema),
+        "/console/records.js": ConsoleFile(type: script, text: records),
+        "/console/record.js": ConsoleFile(type: script, text: record),
+        "/console/people.js": ConsoleFile(type: script, text: people),
+        "/console/cluster.js": ConsoleFile(type: script, text: cluster),
+        "/console/live.js": ConsoleFile(type: script, text: live),
+        "/console/plot.js": ConsoleFile(type: script, text: plot),
+        "/console/sync.js": ConsoleFile(type: script, text: sync),
     ]
 }

@@ -62,7 +62,7 @@ extension ConsoleFile {
         code, pre, .mono { font-family: var(--mono); font-size: .86rem; }
         :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px;
           border-radius: 4px; }
-        h1:focus-visible, main:focus-visible { outline: none; }
+        [tabindex="-1"]:focus-visible { outline: none; }
         .skip { position: absolute; left: -999px; top: 8px; z-index: 9; background: var(--card);
           padding: .5rem 1rem; border-radius: 8px; }
         .skip:focus { left: 8px; }

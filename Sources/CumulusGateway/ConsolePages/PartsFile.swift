@@ -6,28 +6,33 @@ extension ConsoleFile {
     static let parts = #"""
         .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px;
           padding: 1.1rem 1.2rem; }
-        .card + .card, .card + .grid, .grid + .card, .grid + .grid { margin-top: 1rem; }
+        .card + .card, .card + .grid, .grid + .card, .card + .split { margin-top: 1rem; }
         .grid { display: grid; gap: 1rem;
           grid-template-columns: repeat(auto-fit, minmax(280px, 1fr)); }
         .grid > .card { margin: 0; }
         .split { display: grid; gap: 1rem; align-items: start;
           grid-template-columns: minmax(200px, 270px) minmax(0, 1fr); }
         .split.wide { grid-template-columns: minmax(0, 1fr) minmax(340px, 430px); }
-        .split > * { margin: 0 !important; min-width: 0; }
+        .split > .card, .stack > .card { margin: 0; }
+        .split > * { min-width: 0; }
+        .split.single { grid-template-columns: minmax(0, 1fr); }
+        .plots { grid-template-columns: repeat(auto-fit, minmax(400px, 1fr)); }
         @media (max-width: 1020px) {
           .split, .split.wide { grid-template-columns: minmax(0, 1fr); }
         }
         .row { display: flex; flex-wrap: wrap; align-items: end; gap: .7rem; }
         .row.middle { align-items: center; }
         .row .grow { flex: 1 1 12rem; }
+        .row p { margin: 0; }
         .stack { display: grid; gap: .8rem; }
 
         label { display: grid; gap: .25rem; font-size: .86rem; color: var(--muted); }
         label.check { display: flex; align-items: center; gap: .45rem; }
         input, select, textarea { font: inherit; font-size: .95rem; color: var(--text);
           background: var(--sunk); border: 1px solid var(--line); border-radius: 8px;
-          padding: .42rem .6rem; min-width: 0; max-width: 100%; }
-        input[type=checkbox] { width: 1rem; height: 1rem; accent-color: var(--accent); padding: 0; }
+          padding: .42rem .6rem; min-width: 0; max-width: 100%; min-height: 2.3rem; }
+        input[type=checkbox] { width: 1rem; min-height: 1rem; height: 1rem; padding: 0;
+          accent-color: var(--accent); }
         textarea { font-family: var(--mono); font-size: .86rem; line-height: 1.45; width: 100%;
           resize: vertical; }
         input.mono { font-family: var(--mono); font-size: .88rem; }
@@ -53,6 +58,7 @@ extension ConsoleFile {
         th { text-align: left; font-weight: 550; font-size: .8rem; color: var(--muted);
           padding: .35rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
         td { padding: .45rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+        td time, td button, td code { white-space: nowrap; }
         tbody tr:last-child td { border-bottom: 0; }
         tbody tr:hover { background: var(--sunk); }
         tr.chosen, tr.chosen:hover { background: var(--soft); }
@@ -121,7 +127,7 @@ extension ConsoleFile {
         .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 .3rem; padding: 0;
           list-style: none; font-size: .86rem; }
         .legend b { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin-right: .2rem; }
-        .legend svg { width: 10px; height: 10px; margin-right: .35rem; }
+        .legend svg.plot { display: inline-block; width: 10px; height: 10px; margin-right: .4rem; }
 
         .checks { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem; }
         .checks li { display: grid; grid-template-columns: 5.4rem minmax(0, 1fr); gap: .2rem .8rem;
