@@ -156,7 +156,8 @@ extension ConsoleFile {
         export function table(caption, columns, rows, empty, row = () => ({})) {
           if (rows.length === 0) return h("p", { class: "empty" }, empty);
           const head = columns.map(([title, , kind]) =>
-            h("th", { scope: "col", class: kind }, title));
+            h("th", { scope: "col", class: kind },
+              title || h("span", { class: "hidden" }, "Acts")));
           const body = rows.map((item) => h("tr", row(item),
             columns.map(([, cell, kind]) => add(h("td", { class: kind }), cell(item)))));
           return h("div", { class: "scroll" }, h("table", {},
@@ -192,6 +193,14 @@ extension ConsoleFile {
           choose(chosen);
           const strip = h("div", { class: "tabs", role: "tablist", "aria-label": label }, buttons);
           return [strip, panel];
+        }
+
+        /// Marks the one of several buttons that is shown.
+        export function mark(buttons, chosen) {
+          for (const each of buttons) {
+            if (each === chosen) each.setAttribute("aria-current", "true");
+            else each.removeAttribute("aria-current");
+          }
         }
 
         // Texts

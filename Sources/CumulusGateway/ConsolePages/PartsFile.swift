@@ -36,7 +36,7 @@ extension ConsoleFile {
         textarea { font-family: var(--mono); font-size: .86rem; line-height: 1.45; width: 100%;
           resize: vertical; }
         input.mono { font-family: var(--mono); font-size: .88rem; }
-        input::placeholder, textarea::placeholder { color: var(--muted); opacity: .75; }
+        input::placeholder, textarea::placeholder { color: var(--muted); opacity: .9; }
         button, .button { font: inherit; font-size: .92rem; font-weight: 550; cursor: pointer;
           padding: .42rem .9rem; border-radius: 8px; border: 1px solid var(--line);
           background: var(--card); color: var(--text); }
@@ -143,6 +143,7 @@ extension ConsoleFile {
         #messages { position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 8; display: grid;
           gap: .5rem; width: min(420px, calc(100vw - 2rem)); pointer-events: none; }
         #messages p { margin: 0; padding: .7rem 1rem; border-radius: 10px;
+          border: 1px solid rgb(255 255 255 / 18%);
           background: var(--side); color: #fff; box-shadow: 0 6px 24px rgb(0 0 0 / 25%);
           pointer-events: auto; }
         #messages p.bad { background: #8f1d33; }

@@ -7,8 +7,8 @@ extension ConsoleFile {
         // Page: users with their sessions, shares, zones and subscriptions; the keys of servers.
 
         import { actsIn, get, post, session, web } from "/console/api.js";
-        import { add, attempt, badge, button, bytes, confirm, facts, field, form, h, many, moment,
-          number, replace, short, show, table, tabs } from "/console/kit.js";
+        import { add, attempt, badge, button, bytes, confirm, facts, field, form, h, many, mark,
+          moment, number, replace, short, show, table, tabs } from "/console/kit.js";
 
         export const title = "Users and keys";
         export const about = "Who may come in, from which devices, and what users share.";
@@ -31,9 +31,7 @@ extension ConsoleFile {
               .includes(wanted));
             replace(list, some.slice(0, 200).map((user) => {
               const each = button(user.name, () => {
-                for (const other of list.querySelectorAll("button")) {
-                  other.toggleAttribute("aria-current", other === each);
-                }
+                mark(list.querySelectorAll("button"), each);
                 show(detail, () => userDetail(scope, user, address));
               });
               if (user.name === chosen) queueMicrotask(() => each.click());

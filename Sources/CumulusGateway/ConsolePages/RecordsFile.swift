@@ -6,7 +6,7 @@ extension ConsoleFile {
     static let records = #"""
         // Page: records. A query as text finds them; one of them is shown beside the list.
 
-        import { actsIn, get, post, session, web } from "/console/api.js";
+        import { actsIn, get, post, web } from "/console/api.js";
         import { add, attempt, button, field, form, h, many, moment, number, replace,
           select, show, table } from "/console/kit.js";
         import { brief, recordDetail } from "/console/record.js";
@@ -71,9 +71,9 @@ extension ConsoleFile {
           async function change() {
             state.database = database.value;
             const needs = database.value !== "public" && !as;
-            replace(who, as ? `You act as ${session.user.recordName}.`
-              : needs ? "Act as a user first, at the top right: these records are a user's own."
-                : "You read as the operator. Act as a user, at the top right, to change records.");
+            replace(who, as ? "" : needs
+              ? "Act as a user first, at the top right: these records are a user's own."
+              : "You read as the operator. Act as a user, at the top right, to change records.");
             close();
             if (database.value === "public" || needs) {
               state.zone = state.owner = "";

@@ -7,8 +7,8 @@ extension ConsoleFile {
         // Page: the schema of an environment, what differs from production, and who has which role.
 
         import { get, post } from "/console/api.js";
-        import { add, attempt, badge, button, confirm, field, form, h, many, number, replace,
-          select, show, table, tabs, tell } from "/console/kit.js";
+        import { add, attempt, badge, button, confirm, field, form, h, many, mark, number,
+          replace, select, show, table, tabs, tell } from "/console/kit.js";
 
         export const title = "Schema";
         export const about = "Record types, their fields and indexes, and what each role may do.";
@@ -33,8 +33,7 @@ extension ConsoleFile {
           const detail = h("section", { class: "card", "aria-live": "polite" });
           const buttons = schema.types.map((type) => button(type.name, () => choose(type)));
           function choose(type) {
-            buttons.forEach((each) => each.toggleAttribute("aria-current",
-              each.textContent === type.name));
+            mark(buttons, buttons.find((each) => each.textContent === type.name));
             replace(detail, typeDetail(type));
           }
           choose(schema.types[0]);

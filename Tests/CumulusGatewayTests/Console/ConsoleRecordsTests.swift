@@ -4,6 +4,7 @@ import Cumulus
 import CumulusGateway
 import CumulusModel
 import CumulusTesting
+import Foundation
 import Testing
 
 @Suite struct ConsoleRecordsTests {
@@ -109,6 +110,39 @@ import Testing
             #expect(try await browser.get("feed?as=user&\(scopeQuery)").status == 200)
             #expect(try await browser.post("user/end").status == 200)
             #expect(try await browser.get("sessions?user=ann").entries("sessions").isEmpty)
+        }
+    }
+
+    /// What is no picture is never shown as a page of the node's.
+    @Test(arguments: [
+        ([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 1], "image/png"),
+        ([0xFF, 0xD8, 0xFF, 0xE0], "image/jpeg"),
+        (Bytes("GIF89a".utf8), "image/gif"),
+        (Bytes("RIFF....WEBP".utf8), "image/webp"),
+        (Bytes("<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>".utf8), nil),
+        (Bytes("<html>".utf8), nil),
+        ([], nil),
+    ])
+    func assetsArePicturesOrFiles(_ content: Bytes, _ type: String?) async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            let user = try await server.container(user: "ann")
+            var note = Record(recordType: "Note", recordID: Record.ID(recordName: "n"))
+            note["photo"] = .asset(Asset(data: Data(content)))
+            let saved = try await user.publicCloudDatabase.save(note)
+            await user.close()
+            guard case .asset(let asset)? = saved["photo"] else {
+                return #expect(Bool(false), "\(saved)")
+            }
+            let checksum = Data(asset.digest).base64EncodedString()
+                .replacing("+", with: "%2B").replacing("/", with: "%2F")
+            let query = "\(scopeQuery)&database=public&record=n&field=photo&digest=\(checksum)"
+            let answer = try #require(await browser.send("GET", "/console/api/asset?\(query)"))
+            #expect(answer.status == 200)
+            #expect(answer.body == content)
+            let headers = Dictionary(uniqueKeysWithValues: answer.headers.map { ($0, $1) })
+            #expect(headers["Content-Type"] == type ?? "application/octet-stream")
+            #expect((headers["Content-Disposition"] == "attachment") == (type == nil))
         }
     }
 }
