@@ -9,7 +9,7 @@
 // table of its calls, and `ConsoleCall`.
 
 import Crypto
-import CumulusModel
+package import CumulusModel
 import CumulusNode
 
 package struct Console: WebPages {
@@ -19,20 +19,14 @@ package struct Console: WebPages {
     private static let api = "/console/api/"
 
     private let door: any WebDoor
-    private let numbers: @Sendable () -> LiveNumbers
+    private let sources: ConsoleSources
     private let isTLS: Bool
 
-    /// - Parameters:
-    ///   - numbers: What the node counts, at the moment of the call.
-    ///   - isTLS: The node shows a certificate, so that browsers keep the cookie off plain HTTP.
-    package init(
-        _ door: any WebDoor,
-        isTLS: Bool = false,
-        numbers: @escaping @Sendable () -> LiveNumbers
-    ) {
+    /// - Parameter isTLS: The node shows a certificate: browsers keep the cookie off plain HTTP.
+    package init(_ door: any WebDoor, _ sources: ConsoleSources, isTLS: Bool = false) {
         self.door = door
+        self.sources = sources
         self.isTLS = isTLS
-        self.numbers = numbers
     }
 
     package func answer(_ request: WebRequest) async -> WebAnswer? {
@@ -127,7 +121,7 @@ package struct Console: WebPages {
         guard !route.changes || session.isRepeated(by: request.headers["x-console-token"]) else {
             throw WebError(.accessDenied, "X-Console-Token is missing or wrong; sign in again")
         }
-        let call = try ConsoleCall(request, session, door, numbers, uuid: uuid)
+        let call = try ConsoleCall(request, session, door, sources, uuid: uuid)
         return try await route.run(call)
     }
 
@@ -202,6 +196,18 @@ package struct Console: WebPages {
             headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
             body: Bytes(json.text.utf8)
         )
+    }
+}
+
+/// What the console shows of this process that no call of the protocol tells.
+package struct ConsoleSources: Sendable {
+    /// What the node counts, at the moment of the call.
+    let numbers: @Sendable () -> LiveNumbers
+    /// The newest lines of the node's audit log, oldest first; nil if it keeps none.
+    package var auditLines: (@Sendable () -> [Bytes])?
+
+    package init(_ numbers: @escaping @Sendable () -> LiveNumbers) {
+        self.numbers = numbers
     }
 }
 

@@ -54,7 +54,10 @@ extension ConsoleCall {
         UInt8(exactly: number).flatMap(Environment.init(rawValue:))?.name ?? ""
     }
 
-    func live() -> ConsoleReply { .json([.init("now", .integer(door.now))] + numbers().members) }
+    func live() async throws -> ConsoleReply {
+        try await checkOperator()
+        return .json([.init("now", .integer(door.now))] + sources.numbers().members)
+    }
 
     // MARK: The cluster
 

@@ -44,6 +44,25 @@ extension ConsoleCall {
         return .json([.init("changed", .bool(isDone))])
     }
 
+    /// Passwords come in Unicode's form NFC: the page sees to it.
+    func setPassword() async throws -> ConsoleReply {
+        let request = SetPasswordRequest(
+            user: try bytes("user"),
+            password: try bytes("password")
+        )
+        _ = try await ask(.operatorSetPassword, request.encoded()) { $0 }
+        return .json([])
+    }
+
+    /// A new access token, which is told this once.
+    func addToken() async throws -> ConsoleReply {
+        let message = OperatorMessages.request(name: try bytes("user"))
+        let token = try await askOnce(.operatorAddToken, message) {
+            String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
+        }
+        return .json([.init("accessToken", .string(token))])
+    }
+
     func profile() async throws -> ConsoleReply {
         let message = ProfileMessages.request(ofUser: try bytes("user"))
         let profile = try await askOnce(.accountsProfile, message) { try WireProfile(wire: $0) }

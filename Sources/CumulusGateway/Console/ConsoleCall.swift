@@ -13,20 +13,20 @@ struct ConsoleCall: Sendable {
     let values: WebObject
     let session: ConsoleSession
     let door: any WebDoor
-    let numbers: @Sendable () -> LiveNumbers
+    let sources: ConsoleSources
     let uuid: String
 
     init(
         _ request: WebRequest,
         _ session: ConsoleSession,
         _ door: any WebDoor,
-        _ numbers: @escaping @Sendable () -> LiveNumbers,
+        _ sources: ConsoleSources,
         uuid: String
     ) throws(WebError) {
         self.request = request
         self.session = session
         self.door = door
-        self.numbers = numbers
+        self.sources = sources
         self.uuid = uuid
         if request.method == "POST" {
             values = try WebObject(body: request.body)
@@ -109,6 +109,11 @@ struct ConsoleCall: Sendable {
             guard error.code == .notAuthenticated else { throw error }
             throw WebError(.accessDenied, "the user's session has ended; act as the user again")
         }
+    }
+
+    /// Refuses an operator whose token is the node's no more, where no call does.
+    func checkOperator() async throws(ServiceError) {
+        try await enter(.cluster, .operatorSession(digest: session.digest)).close()
     }
 
     func enter(

@@ -68,6 +68,7 @@ extension ConsoleFile {
           const act = async (name, values, done) => {
             if (await attempt(() => post(name, { user: user.name, ...values }), done)) again();
           };
+          const secret = h("div", { "aria-live": "polite" });
           return h("div", { class: "stack" },
             h("section", { class: "card" }, h("h2", {}, user.name),
               facts(["record name", h("code", {}, user.recordName || "not in this container")],
@@ -82,10 +83,34 @@ extension ConsoleFile {
                 }, "bad"),
                 button("Enable", () =>
                   act("users/state", { isDisabled: false }, `${user.name} may come in.`)),
+                button("Set password…", () => askForPassword(user, act)),
+                button("New access token", () => attempt(async () => {
+                  const { accessToken } = await post("users/token", { user: user.name });
+                  replace(secret, h("p"), field("Access token, shown this once",
+                    h("input", { class: "mono", readonly: true, value: accessToken })));
+                })),
                 h("a", { href: address("sync", scope, [user.name]) },
-                  "Why does a device not sync?"))),
+                  "Why does a device not sync?")), secret),
             sessionPart(user, sessions, now, act), sharePart(scope, shares, act), zonePart(zones),
             subscriptionPart(scope, user));
+        }
+
+        function askForPassword(user, act) {
+          const password = h("input", { type: "password", autocomplete: "new-password",
+            minlength: "8", required: true, name: "new-password" });
+          const dialog = h("dialog", { "aria-labelledby": "password-title" });
+          dialog.append(form(async () => {
+            dialog.close();
+            await act("users/password", { password: password.value.normalize("NFC") },
+              `${user.name} has a new password.`);
+          }, h("h2", { id: "password-title" }, `Set the password of ${user.name}`),
+          h("p", { class: "muted small" }, "All sessions that a password opened end."),
+          field("Password, 8 characters at least", password),
+          h("div", { class: "row" }, button("Cancel", () => dialog.close()),
+            h("button", { class: "main" }, "Set"))));
+          dialog.addEventListener("close", () => dialog.remove());
+          document.body.append(dialog);
+          dialog.showModal();
         }
 
         function sessionPart(user, sessions, now, act) {

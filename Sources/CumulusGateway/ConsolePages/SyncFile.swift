@@ -40,8 +40,9 @@ extension ConsoleFile {
         }
 
         async function answers(scope, user, status) {
-          const [{ sessions, now }, { members }, zones] = await Promise.all([
+          const [{ sessions, now }, { members }, refused, zones] = await Promise.all([
             get("sessions", { user: user.name }), get("members"),
+            get("refusals", { user: user.name, id: user.id }),
             user.recordName ? get("zones", { ...scope, owner: user.recordName })
               : { zones: [], count: 0, records: 0, bytes: 0, assetBytes: 0 },
           ]);
@@ -52,6 +53,8 @@ extension ConsoleFile {
             h("section", { class: "card" }, h("h2", {}, `Devices of ${user.name}`),
               h("ul", { class: "checks" }, deviceChecks(user, sessions, now)),
               devices(sessions, now)),
+            h("section", { class: "card" }, h("h2", {}, "Refusals of the last day"),
+              refusals(user, refused)),
             h("section", { class: "card" }, h("h2", {}, "What it should have"),
               h("ul", { class: "checks" }, dataChecks(user, zones, status)),
               table("Private zones", [
@@ -131,6 +134,23 @@ extension ConsoleFile {
           ], sessions, "None.");
         }
 
+        const reasons = {
+          notAuthenticated: "not signed in, or a wrong password",
+          permissionFailure: "no right to it", requestRateLimited: "too many attempts",
+        };
+
+        function refusals(user, { isKept, refusals: all }) {
+          if (!isKept) {
+            return h("p", { class: "empty" }, "This node keeps no audit log (--audit-megabytes).");
+          }
+          return [table("Refusals", [
+            ["When", (each) => moment(each.time)], ["Call", (each) => h("code", {}, each.method)],
+            ["Why", (each) => reasons[each.reason] ?? each.reason],
+            ["About", (each) => each.target ?? "–", "cut"], ["From", (each) => each.address ?? "–"],
+          ], all, `This node refused ${user.name} nothing.`),
+          h("p", { class: "small muted" }, "From this node's audit log; others have their own.")];
+        }
+
         function dataChecks(user, zones, status) {
           const used = zones.bytes + zones.assetBytes;
           const quota = status.privateQuota;
@@ -169,8 +189,8 @@ extension ConsoleFile {
           return h("ul", { class: "muted" },
             h("li", {}, "How far each device has fetched: devices keep their tokens themselves."),
             h("li", {}, "Whether the user is disabled: a disabled user has no sessions above."),
-            h("li", {}, "Refusals: the file audit.log in the node's data directory has a line for "
-              + "each. Look for the user's id there."));
+            h("li", {}, "Which errors a device met that the node did not refuse: its own log has "
+              + "them."));
         }
         """#
 }

@@ -78,6 +78,7 @@ extension Wiring {
         _ node: Node,
         at address: (host: String, port: Int)?,
         _ identity: TLSIdentity?,
+        _ audit: AuditFile?,
         _ loops: EventLoops
     ) async throws -> [Task<Void, Never>] {
         guard let address else { return [] }
@@ -86,9 +87,9 @@ extension Wiring {
         let findApp = try webApps()
         let door = NodeDoor(node) { findApp?($0) }
         let gateway = WebGateway(door)
-        let console = Console(door, isTLS: identity != nil) {
-            LiveNumbers(of: node, gateway.meter)
-        }
+        var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
+        if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
+        let console = Console(door, sources, isTLS: identity != nil)
         let server = HTTPServer(
             gateway,
             OperatorPages(node, gateway.meter),

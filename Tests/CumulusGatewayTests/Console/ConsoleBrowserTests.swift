@@ -123,7 +123,8 @@ import Testing
         let node = server.node
         let door = NodeDoor(node) { _ in nil }
         let gateway = WebGateway(door)
-        let console = Console(door) { LiveNumbers(of: node, gateway.meter) }
+        let sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
+        let console = Console(door, sources)
         let loops = EventLoops(threads: 1)
         let http = HTTPServer(
             gateway,

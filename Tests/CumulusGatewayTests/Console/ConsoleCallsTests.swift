@@ -3,6 +3,7 @@
 import Cumulus
 import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import Testing
 
@@ -134,6 +135,50 @@ import Testing
             }
             #expect(count > 0)
             #expect(live.json["web"]?["requests"] != nil)
+        }
+    }
+
+    @Test func refusalsOfAUserAreFoundInTheAuditLog() async throws {
+        let clock = TestServer.environment.wallClock
+        let lines: @Sendable () -> [Bytes] = {
+            let now = clock()
+            return [
+                #"{"time":\#(now - 90_000_000),"id":"aa","method":"OLD","code":10}"#,
+                #"{"time":\#(now - 3),"id":"aa","method":"RECORDS_MODIFY","code":10}"#,
+                #"{"time":\#(now - 2),"method":"ACCOUNTS_SIGN_IN","target":"ann","code":9}"#,
+                #"{"time":\#(now - 1),"id":"aa","method":"SHARING_ACCEPT","code":0}"#,
+                #"{"time":\#(now - 1),"id":"bb","method":"KEYS_ADD","target":"ann","code":10}"#,
+                #"{"lostLines":3}"#, #"{"time":"#,
+            ].map { Bytes($0.utf8) }
+        }
+        try await withConsole(auditLines: lines) { browser, _ in
+            _ = try await browser.signIn()
+            let answer = try await browser.get("refusals?user=ann&id=aa")
+            #expect(answer.json["isKept"] == .bool(true))
+            let refusals = answer.entries("refusals")
+            #expect(refusals.map { $0["method"] } == ["ACCOUNTS_SIGN_IN", "RECORDS_MODIFY"])
+            #expect(refusals.map { $0["reason"] } == ["notAuthenticated", "permissionFailure"])
+        }
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            let answer = try await browser.get("refusals?user=ann")
+            #expect(answer.json["isKept"] == .bool(false))
+            #expect(answer.entries("refusals").isEmpty)
+        }
+    }
+
+    @Test func passwordsAndTokensLetUsersIn() async throws {
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            _ = try await browser.post("users/add", ["user": "ann"])
+            let password: JSON = ["user": "ann", "password": "correct horse"]
+            #expect(try await browser.post("users/password", password).status == 200)
+            let entrance = inScope(["name": "ann", "password": "correct horse"])
+            #expect(try await browser.post("user", entrance).status == 200)
+            let made = try await browser.post("users/token", ["user": "ann"])
+            let token = try #require(made.json["accessToken"]?.string)
+            let other = inScope(["accessToken": .string(token)])
+            #expect(try await browser.post("user", other).status == 200)
         }
     }
 }

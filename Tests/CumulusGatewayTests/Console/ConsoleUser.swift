@@ -92,11 +92,18 @@ func inScope(
 let scopeQuery = "container=\(TestServer.container)&environment=development"
 
 /// Runs a test against a node with a schema and a console; nobody is signed in yet.
-func withConsole(_ body: (ConsoleUser, TestServer) async throws -> Void) async throws {
+///
+/// - Parameter auditLines: What stands in the node's audit log.
+func withConsole(
+    auditLines: (@Sendable () -> [Bytes])? = nil,
+    _ body: (ConsoleUser, TestServer) async throws -> Void
+) async throws {
     try await withWebUser { web, server in
         let node = server.node
         let door = NodeDoor(node) { _ in nil }
-        let console = Console(door) { LiveNumbers(of: node, web.gateway.meter) }
+        var sources = ConsoleSources { LiveNumbers(of: node, web.gateway.meter) }
+        sources.auditLines = auditLines
+        let console = Console(door, sources)
         try await body(ConsoleUser(console), server)
     }
 }
