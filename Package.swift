@@ -182,8 +182,9 @@ let package = Package(
         room(
             "CumulusGateway",
             [
-                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, httpTypes,
-                hummingbird, hummingbirdCore, log, nioCore, nioHTTP1, nioPosix, nioSSL,
+                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
+                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioHTTP1, nioPosix,
+                nioSSL,
             ]
         ),
         .executableTarget(

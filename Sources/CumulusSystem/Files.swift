@@ -57,6 +57,34 @@ package enum Files {
         return (UInt64(status.st_size), UInt64(status.st_blocks) * 512)
     }
 
+    /// Bytes of a file; fewer if it ends before.
+    package static func bytes(
+        of path: String,
+        in range: Range<Int>
+    ) throws(FileProblem) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileProblem() }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var count = 0
+        while count < bytes.count {
+            let more = bytes.withUnsafeMutableBytes { buffer in
+                pread(
+                    descriptor,
+                    buffer.baseAddress?.advanced(by: count),
+                    buffer.count - count,
+                    off_t(range.lowerBound + count)
+                )
+            }
+            if more < 0, errno == EINTR { continue }
+            guard more >= 0 else { throw FileProblem() }
+            if more == 0 { break }
+            count += more
+        }
+        bytes.removeLast(bytes.count - count)
+        return bytes
+    }
+
     /// The size of the file system that holds a path, or will hold it once it is made.
     package static func fileSystemBytes(of path: String) -> UInt64? {
         var state = statvfs()

@@ -34,7 +34,12 @@ package struct NodeDoor: WebDoor {
         _ entrance: LocalEntrance
     ) async throws(ServiceError) -> any WebCalls {
         let (connection, user) = try await LocalConnection.open(entrance, on: node)
-        return Calls(user: user, node: node, scope: entrance.scope, connection: connection)
+        var calls = Calls(user: user, node: node, scope: entrance.scope, connection: connection)
+        switch entrance.proof {
+        case .operatorToken, .operatorSession: calls.namesScope = entrance.scope != .cluster
+        case .nothing, .session, .serviceKey: break
+        }
+        return calls
     }
 
     private struct Calls: WebCalls {
@@ -42,9 +47,16 @@ package struct NodeDoor: WebDoor {
         let node: Node
         let scope: ScopeID
         let connection: LocalConnection
+        /// An operator's calls say which scope they mean.
+        var namesScope = false
 
         func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
-            try await connection.call(CallHeader(method), message)
+            var header = CallHeader(method)
+            if namesScope {
+                header.container = Bytes(scope.container.utf8)
+                header.environment = UInt32(scope.environment.rawValue)
+            }
+            return try await connection.call(header, message)
         }
 
         func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {

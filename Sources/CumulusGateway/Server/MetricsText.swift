@@ -25,9 +25,11 @@ package enum MetricsText {
         }
     }
 
-    package static func of(_ node: Node) -> String {
+    package static func of(_ node: Node) -> String { text(metrics(of: node)) }
+
+    static func metrics(of node: Node) -> [Metric] {
         let meter = node.meter
-        return text([
+        return [
             Metric(
                 "cumulus_ready",
                 .gauge,
@@ -73,7 +75,7 @@ package enum MetricsText {
                 "Rows that were found damaged.",
                 meter.damagedRows.value
             ),
-        ])
+        ]
     }
 
     package static func text(_ metrics: [Metric]) -> String {

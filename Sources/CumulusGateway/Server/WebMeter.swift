@@ -22,7 +22,7 @@ package final class WebMeter: Sendable {
         var times: [String: Times] = [:]
     }
 
-    private static let boundMicroseconds: [UInt64] = [
+    static let boundMicroseconds: [UInt64] = [
         1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000,
     ]
     private static let elsewhere = "none"
@@ -43,6 +43,33 @@ package final class WebMeter: Sendable {
             state.times[name, default: Times()].counts[place ?? last] += 1
             state.times[name, default: Times()].microseconds += microseconds
         }
+    }
+
+    /// What was counted of all endpoints together.
+    struct Sums: Sendable {
+        var requests = 0
+        /// With a status from 400 to 499.
+        var refused = 0
+        /// With a status of 500 or more.
+        var failed = 0
+        var microseconds: UInt64 = 0
+        /// By the time that they took: one count per bound, and one for the rest.
+        var counts = [Int](repeating: 0, count: WebMeter.boundMicroseconds.count + 1)
+    }
+
+    var sums: Sums {
+        let state = state.withLock { $0 }
+        var sums = Sums()
+        for (key, count) in state.requests {
+            sums.requests += count
+            if key.status >= 500 { sums.failed += count }
+            if (400..<500).contains(key.status) { sums.refused += count }
+        }
+        for times in state.times.values {
+            sums.microseconds += times.microseconds
+            for (index, count) in times.counts.enumerated() { sums.counts[index] += count }
+        }
+        return sums
     }
 
     /// In the text form that Prometheus reads.

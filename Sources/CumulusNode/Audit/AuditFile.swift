@@ -19,7 +19,7 @@ package final class AuditFile: Sendable {
     /// Lines for which there was no room in the queue.
     private let dropped = Atomic<Int>(0)
     private let worker = Mutex<Worker?>(nil)
-    private let path: String
+    let path: String
     private let byteLimit: Int
     private let logger: Logger
 

@@ -151,7 +151,7 @@ extension CallerConnection {
         switch hello.role {
         case WireRole.operator.rawValue:
             guard hello.token.isEqualInConstantTime(to: node.configuration.operatorToken) else {
-                throw ServiceError(.notAuthenticated, "this is not the node's operator token")
+                throw Node.wrongOperatorToken
             }
             identity.caller = Caller(role: .operator, device: hello.deviceID)
         case WireRole.peer.rawValue:
@@ -282,6 +282,11 @@ extension Node {
     func takesSecrets(over link: any FrameLink) -> Bool {
         link.isLoopback || !link.certificate.isEmpty || configuration.acceptsInsecureCredentials
     }
+
+    static let wrongOperatorToken = ServiceError(
+        .notAuthenticated,
+        "this is not the node's operator token"
+    )
 
     static let notOverPlainTCP = ServiceError(
         .notAuthenticated,

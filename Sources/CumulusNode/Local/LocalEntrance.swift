@@ -3,6 +3,7 @@
 // Made by the HTTP gateway. The gateway has checked what only it can see, such as a signature over
 // an HTTP request. The node looks the credentials up in its registers and answers as to a HELLO.
 
+import Crypto
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
@@ -16,8 +17,20 @@ package struct LocalEntrance: Sendable {
         case session(digest: Bytes)
         /// A server's key; asks whether the caller has the private half of a public key.
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
+        /// The node's operator token, as somebody typed it; wrong ones are counted (`Attempts`).
+        case operatorToken(Bytes)
+        /// The SHA-256 of the operator token, from a caller who showed the token before.
+        case operatorSession(digest: Bytes)
+
+        fileprivate var isOfOperator: Bool {
+            switch self {
+            case .operatorToken, .operatorSession: true
+            case .nothing, .session, .serviceKey: false
+            }
+        }
     }
 
+    /// Where the calls go; an operator's calls name it one by one.
     package var scope: ScopeID
     package var proof: Proof
     /// IP address of the caller: 4 or 16 bytes; empty if it has none.
@@ -52,6 +65,7 @@ extension CallerConnection {
         do {
             // Before the state is taken: that is at least as new.
             let epoch = node.gate.epochs.accounts
+            if entrance.proof.isOfOperator { return try letOperatorIn(entrance) }
             let identity = try identify(entrance, node.gate.latest(reach: reach), epoch)
             greet(identity, role: WireRole.client.rawValue)
         } catch EngineError.notInMemory {
@@ -77,12 +91,33 @@ extension CallerConnection {
         identity.scopeNumber = number
         identity.caller.device = entrance.device
         switch entrance.proof {
-        case .nothing: break
+        case .nothing, .operatorToken, .operatorSession: break
         case .session(let digest):
             try enter(&identity, withSession: digest, reader, epoch)
         case .serviceKey(let id, let isRight):
             try enter(&identity, by: id, of: entrance.scope, reader, epoch, isRight)
         }
         return identity
+    }
+
+    /// Nothing is looked up: the token is one of the node's settings.
+    private func letOperatorIn(_ entrance: LocalEntrance) throws(ServiceError) {
+        guard node.takesSecrets(over: link) else { throw Node.notOverPlainTCP }
+        let token = node.configuration.operatorToken
+        var isRight = false
+        switch entrance.proof {
+        case .operatorToken(let shown):
+            let now = node.environment.now()
+            try node.attempts.begin([], from: link.remoteAddress, now: now)
+            isRight = shown.isEqualInConstantTime(to: token)
+            if isRight { node.attempts.succeed([], from: link.remoteAddress) }
+        case .operatorSession(let digest):
+            isRight = digest.isEqualInConstantTime(to: Bytes(SHA256.hash(data: token)))
+        case .nothing, .session, .serviceKey: break
+        }
+        guard isRight, !token.isEmpty else { throw Node.wrongOperatorToken }
+        var identity = Identity()
+        identity.caller = Caller(role: .operator, device: entrance.device)
+        greet(identity, role: WireRole.operator.rawValue)
     }
 }

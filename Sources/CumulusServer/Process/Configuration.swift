@@ -60,7 +60,10 @@ struct Configuration {
         Setting(
             name: "http",
             standard: "",
-            help: "address and port of web services, /livez, /readyz and /metrics; empty: none"
+            help: """
+                address and port of web services, /console, /livez, /readyz and /metrics; empty: \
+                none
+                """
         ),
         Setting(
             name: "web-apps",

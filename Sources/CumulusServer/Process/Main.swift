@@ -70,7 +70,7 @@ struct Flags: ParsableArguments {
     @Option(help: "Directory of the node's data (default: cumulus-data).") var data: String?
     @Option(help: "Address and port; port 0 takes a free one (default: 127.0.0.1:7420).")
     var listen: String?
-    @Option(help: "Address and port of web services and of /metrics (default: none).")
+    @Option(help: "Address and port of web services, /console and /metrics (default: none).")
     var http: String?
     @Option(help: "JSON file with the web apps whose API tokens are good, with --http.")
     var webApps: String?

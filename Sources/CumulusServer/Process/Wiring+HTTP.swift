@@ -106,6 +106,7 @@ extension Wiring {
         _ node: Node,
         at address: (host: String, port: Int)?,
         _ identity: TLSIdentity?,
+        _ audit: AuditFile?,
         _ loops: EventLoops
     ) async throws -> [Task<Void, Never>] {
         guard let address else { return [] }
@@ -115,10 +116,13 @@ extension Wiring {
         let door = NodeDoor(node) { findApp?($0) }
         let site = try site(at: address)
         let gateway = WebGateway(door, signInURL: site.map(SignInPages.url))
+        var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
+        if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
+        let console = Console(door, sources, isTLS: identity != nil)
         let server = HTTPServer(
             gateway,
             OperatorPages(node, gateway.meter),
-            site.map { [signInPages(door, at: $0, loops)] } ?? [],
+            [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
             secure: secure,
             logger: logger
         )

@@ -81,7 +81,7 @@ struct Wiring {
             ]
         )
         let tasks = plan.settings.isReadOnly ? [] : takePart(node, plan, at: bound, loops)
-        let web = try await serveHTTP(node, at: plan.http, plan.identity, loops)
+        let web = try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
         try await drain(node, listener, tasks + web, plan.patience)

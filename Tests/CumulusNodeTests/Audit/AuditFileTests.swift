@@ -93,4 +93,29 @@ import Testing
         let found = try lines()
         #expect(found.count == 10_001 && found.first == "{\"lostLines\":100}")
     }
+
+    @Test func theNewestLinesAreReadBack() throws {
+        let file = file()
+        #expect(file.newestLines(byteLimit: 1_000) == [])
+        var writer = AuditWriter(path: path, byteLimit: 1_000)
+        for number in 0..<100 { writer.write(line(number)) }
+        let kept = try lines("audit.log.1") + lines()
+        func read(_ byteLimit: Int) -> [String] {
+            file.newestLines(byteLimit: byteLimit).map { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(read(1_000) == kept)
+        for byteLimit in 0..<1_000 {
+            let some = read(byteLimit)
+            #expect(some == kept.suffix(some.count))
+            // A line is left out only if it does not fit.
+            #expect(byteLimit < kept.count * 12 || some == kept)
+        }
+        writer.close()
+        // Half a line waits for its end.
+        let handle = try #require(FileHandle(forWritingAtPath: path))
+        try handle.seekToEnd()
+        try handle.write(contentsOf: Data("{\"line\"".utf8))
+        try handle.close()
+        #expect(read(2_000) == kept)
+    }
 }

@@ -79,6 +79,61 @@ import Testing
         }
     }
 
+    @Test func theOperatorComesInByItsTokenOrWhatIsMadeOfIt() async throws {
+        try await withServer { server in
+            let token = Bytes(TestServer.operatorToken.utf8)
+            let digest = Bytes(SHA256.hash(data: token))
+            let proofs: [LocalEntrance.Proof] = [
+                .operatorToken(token), .operatorSession(digest: digest),
+            ]
+            for proof in proofs {
+                let entrance = LocalEntrance(.cluster, proof, isSecret: true)
+                let (connection, user) = try await LocalConnection.open(entrance, on: server.node)
+                #expect(user.isEmpty)
+                let answer = try await connection.call(CallHeader(.operatorStatus), [])
+                #expect(try NodeStatus(wire: answer.first ?? []).state == "ready")
+                // Its calls name their scope themselves.
+                let unnamed = await code {
+                    _ = try await connection.call(CallHeader(.schemaRead), [])
+                }
+                #expect(unnamed == .invalidArguments)
+                connection.close()
+            }
+            for proof in [.operatorSession(digest: token), .operatorToken(digest)]
+                as [LocalEntrance.Proof]
+            {
+                let entrance = LocalEntrance(.cluster, proof, isSecret: true)
+                let refused = await code {
+                    _ = try await LocalConnection.open(entrance, on: server.node)
+                }
+                #expect(refused == .notAuthenticated)
+            }
+            let overPlainTCP = await code { _ = try await open(server, proofs[0]) }
+            #expect(overPlainTCP == .notAuthenticated)
+        }
+    }
+
+    /// Typed tokens are counted by address; what was shown before is no guess.
+    @Test func wrongOperatorTokensAreCounted() async throws {
+        try await withServer { server in
+            func code(_ proof: LocalEntrance.Proof) async -> ServiceError.Code? {
+                let entrance = LocalEntrance(
+                    .cluster,
+                    proof,
+                    address: [10, 0, 0, 1],
+                    isSecret: true
+                )
+                return await self.code {
+                    try await LocalConnection.open(entrance, on: server.node).connection.close()
+                }
+            }
+            for _ in 0..<10 { #expect(await code(.operatorToken([1])) == .notAuthenticated) }
+            let token = Bytes(TestServer.operatorToken.utf8)
+            #expect(await code(.operatorToken(token)) == .requestRateLimited)
+            #expect(await code(.operatorSession(digest: Bytes(SHA256.hash(data: token)))) == nil)
+        }
+    }
+
     /// An answer is longer than the credit that a call has from the beginning.
     @Test func aLongAnswerComesWhole() async throws {
         try await withServer { server in

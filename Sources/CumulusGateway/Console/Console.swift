@@ -1,0 +1,221 @@
+// The console for operators: pages in a browser, and the JSON that they ask for.
+//
+// Made by `cumulusd` beside the HTTP server, which passes it what begins with /console. It decides
+// nothing about data: each request of its pages becomes calls of the binary protocol, made as the
+// operator, or as a user as whom the operator signed in. Every answer carries a policy with which a
+// browser loads and runs nothing but the node's own files.
+//
+// Folder: the console's side of the node. Read `Console`, `ConsoleSession`, then `ConsoleRoute`, the
+// table of its calls, and `ConsoleCall`.
+
+import Crypto
+package import CumulusModel
+import CumulusNode
+
+package struct Console: WebPages {
+    /// The cookie's name.
+    package static let cookie = "cumulus_console"
+    private static let path = "/console"
+    private static let api = "/console/api/"
+
+    private let door: any WebDoor
+    private let sources: ConsoleSources
+    private let isTLS: Bool
+
+    /// - Parameter isTLS: The node shows a certificate: browsers keep the cookie off plain HTTP.
+    package init(_ door: any WebDoor, _ sources: ConsoleSources, isTLS: Bool = false) {
+        self.door = door
+        self.sources = sources
+        self.isTLS = isTLS
+    }
+
+    package func answer(_ request: WebRequest) async -> WebAnswer? {
+        let path = String(request.target.prefix { $0 != "?" })
+        guard path == Console.path || path.hasPrefix(Console.path + "/") else { return nil }
+        var answer: WebAnswer
+        if path.hasPrefix(Console.api) {
+            answer = await call(request, to: String(path.dropFirst(Console.api.count)))
+        } else {
+            answer = Console.file(request.method, path)
+        }
+        answer.headers += Console.headers
+        return answer
+    }
+
+    /// Of every answer: nothing from elsewhere is loaded, and no other page shows or reads it.
+    private static let headers: [(name: String, value: String)] = [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+                + "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        ), ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+        ("X-Frame-Options", "DENY"), ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-store"),
+    ]
+
+    // MARK: Files
+
+    /// A file is found by its whole path, or not at all.
+    private static func file(_ method: String, _ path: String) -> WebAnswer {
+        guard let file = ConsoleFile.all[path] else {
+            return text(404, "the console has no page \(path.prefix(200))\n")
+        }
+        guard method == "GET" || method == "HEAD" else {
+            return text(405, "\(path) takes GET, not \(method)\n", allow: "GET, HEAD")
+        }
+        return WebAnswer(
+            status: 200,
+            headers: [(name: "Content-Type", value: file.type)],
+            body: Bytes(file.text.utf8)
+        )
+    }
+
+    private static func text(_ status: Int, _ body: String, allow: String? = nil) -> WebAnswer {
+        var headers = [(name: "Content-Type", value: "text/plain; charset=utf-8")]
+        if let allow { headers.append((name: "Allow", value: allow)) }
+        return WebAnswer(status: status, headers: headers, body: Bytes(body.utf8))
+    }
+
+    // MARK: Calls
+
+    private func call(_ request: WebRequest, to name: String) async -> WebAnswer {
+        let uuid = WebText.uuid(door.random(), door.random())
+        do {
+            return reply(try await run(request, name, uuid))
+        } catch {
+            let error = Console.webError(error)
+            var answer = Console.json(error.status, error.json(uuid: uuid))
+            if !error.allowed.isEmpty {
+                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
+            }
+            return answer
+        }
+    }
+
+    private static func webError(_ error: any Error) -> WebError {
+        switch error {
+        case let error as WebError: error
+        case let error as ServiceError: WebError(error)
+        default: WebError(.internalError, "the node's answer can't be read: \(error)")
+        }
+    }
+
+    private func run(
+        _ request: WebRequest,
+        _ name: String,
+        _ uuid: String
+    ) async throws -> ConsoleReply {
+        // Browsers say where a request comes from; other programs don't.
+        guard ["same-origin", nil].contains(request.headers["sec-fetch-site"]) else {
+            throw WebError(.accessDenied, "the console answers to its own pages only")
+        }
+        let session = self.session(of: request)
+        if name == "session" {
+            guard request.method == "POST" else { return .json(ConsoleCall.members(of: session)) }
+            return try await signIn(request)
+        }
+        guard let session else {
+            throw WebError(.authenticationFailed, "sign in with the node's operator token")
+        }
+        let route = try ConsoleRoute.find(request.method, name)
+        guard !route.changes || session.isRepeated(by: request.headers["x-console-token"]) else {
+            throw WebError(.accessDenied, "X-Console-Token is missing or wrong; sign in again")
+        }
+        let call = try ConsoleCall(request, session, door, sources, uuid: uuid)
+        return try await route.run(call)
+    }
+
+    /// Judged before the cookie is made, and counted by address.
+    private func signIn(_ request: WebRequest) async throws -> ConsoleReply {
+        let typed = try WebObject(body: request.body).needed("token")
+        let token = Bytes(typed.split { $0.isWhitespace }.joined().utf8)
+        let entrance = LocalEntrance(
+            .cluster,
+            .operatorToken(token),
+            address: request.address,
+            isSecret: request.isSecret
+        )
+        try await door.enter(entrance).close()
+        let secret = [door.random(), door.random()].flatMap { number in
+            withUnsafeBytes(of: number) { Array($0) }
+        }
+        let session = ConsoleSession(
+            digest: Bytes(SHA256.hash(data: token)),
+            expires: door.now + ConsoleSession.life,
+            secret: secret
+        )
+        return .session(session)
+    }
+
+    // MARK: Cookies
+
+    private func session(of request: WebRequest) -> ConsoleSession? {
+        for pair in (request.headers["cookie"] ?? "").split(separator: ";") {
+            let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, parts[0] == Console.cookie,
+                let sealed = Base64URL.decode(Bytes(parts[1].utf8)[...]),
+                let content = door.open(sealed),
+                let session = try? ConsoleSession(content: content), session.isGood(now: door.now)
+            else { continue }
+            return session
+        }
+        return nil
+    }
+
+    /// - Parameter session: nil removes the cookie.
+    private func setCookie(_ session: ConsoleSession?) -> (name: String, value: String) {
+        let value = session.map { Base64URL.encode(door.seal($0.content)) } ?? ""
+        let seconds = session.map { max(0, $0.expires - door.now) / 1_000 } ?? 0
+        let secure = isTLS ? "; Secure" : ""
+        return (
+            "Set-Cookie",
+            "\(Console.cookie)=\(value); Path=/console; Max-Age=\(seconds); HttpOnly; "
+                + "SameSite=Strict\(secure)"
+        )
+    }
+
+    private func reply(_ reply: ConsoleReply) -> WebAnswer {
+        switch reply {
+        case .json(let members): return Console.json(200, .object(members))
+        case .session(let session):
+            var answer = Console.json(200, .object(ConsoleCall.members(of: session)))
+            answer.headers.append(setCookie(session))
+            return answer
+        case .content(let bytes, let picture):
+            var headers = [
+                (name: "Content-Type", value: picture ?? "application/octet-stream")
+            ]
+            if picture == nil { headers.append(("Content-Disposition", "attachment")) }
+            return WebAnswer(status: 200, headers: headers, body: bytes)
+        }
+    }
+
+    private static func json(_ status: Int, _ json: JSON) -> WebAnswer {
+        WebAnswer(
+            status: status,
+            headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
+            body: Bytes(json.text.utf8)
+        )
+    }
+}
+
+/// What the console shows of this process that no call of the protocol tells.
+package struct ConsoleSources: Sendable {
+    /// What the node counts, at the moment of the call.
+    let numbers: @Sendable () -> LiveNumbers
+    /// The newest lines of the node's audit log, oldest first; nil if it keeps none.
+    package var auditLines: (@Sendable () -> [Bytes])?
+
+    package init(_ numbers: @escaping @Sendable () -> LiveNumbers) {
+        self.numbers = numbers
+    }
+}
+
+/// What answers a request of the console's pages.
+enum ConsoleReply {
+    case json([JSON.Member])
+    /// The cookie is set anew, or removed; the answer says who is signed in.
+    case session(ConsoleSession?)
+    /// The content of an asset: a picture of a type, or nil for everything else.
+    case content(Bytes, picture: String?)
+}

@@ -1,0 +1,78 @@
+// The content of an asset, for pictures in the console's pages.
+//
+// Read as a whole: a page shows pictures, and the command `cumulus asset` fetches larger files.
+
+import CumulusAssets
+import CumulusModel
+import CumulusWire
+
+extension ConsoleCall {
+    private static let mostBytes: UInt64 = 16 << 20
+
+    /// The asset of a field; the record that names it says who may read it.
+    func asset() async throws -> ConsoleReply {
+        let scope = try scope()
+        guard let database = DatabaseScope(name: try values.needed("database")) else {
+            throw WebError.badRequest("'database' must be public, private or shared")
+        }
+        guard let digest = Base64.decode(try values.needed("digest")), digest.count == 32 else {
+            throw WebError.badRequest("'digest' must be the asset's fileChecksum")
+        }
+        let zone = RecordZone.ID(
+            zoneName: try values.string("zone") ?? Names.defaultZone,
+            ownerName: try values.string("owner") ?? Names.currentUser
+        )
+        let record = Record.ID(recordName: try values.needed("record"), zoneID: zone)
+        var message = DownloadAssetRequest(database: database, asset: digest)
+        message.record = WireRecordID(record)
+        message.field = try bytes("field")
+        message.length = ConsoleCall.mostBytes
+        let calls = try await caller(in: scope)
+        defer { calls.close() }
+        let answers = try await calls.read(.assetsDownload, message.encoded()).map {
+            try DownloadAssetResponse(wire: $0)
+        }
+        let content = try ConsoleCall.content(answers, of: digest)
+        return .content(content, picture: ConsoleCall.picture(content))
+    }
+
+    /// The bytes of an asset, checked against its name.
+    private static func content(
+        _ answers: [DownloadAssetResponse],
+        of digest: Bytes
+    ) throws -> Bytes {
+        let list = try ChunkList(checking: answers.first?.list ?? [])
+        guard list.digest == digest else { throw WebContext.resultMissing }
+        guard list.size <= mostBytes else {
+            throw WebError(
+                .quotaExceeded,
+                "the console shows assets of at most \(mostBytes) bytes, and this one has "
+                    + "\(list.size); fetch it with 'cumulus asset'"
+            )
+        }
+        let codec = ChunkCodec()
+        var plain: [Bytes: ArraySlice<UInt8>] = [:]
+        for chunk in answers.flatMap(\.chunks) { plain[chunk.digest] = try chunk.plain(codec) }
+        var content: Bytes = []
+        content.reserveCapacity(Int(list.size))
+        for entry in list.entries {
+            guard let chunk = plain[entry.digest] else {
+                throw WebError(.tryAgainLater, "the node has not all of the asset's chunks yet")
+            }
+            content += chunk
+        }
+        return content
+    }
+
+    /// The type of a picture, by its first bytes; nil for everything else, also for what browsers
+    /// would run.
+    static func picture(_ bytes: Bytes) -> String? {
+        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
+            return "image/png"
+        }
+        if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "image/jpeg" }
+        if bytes.starts(with: Bytes("GIF8".utf8)) { return "image/gif" }
+        let isWebP = bytes.dropFirst(8).starts(with: Bytes("WEBP".utf8))
+        return isWebP && bytes.starts(with: Bytes("RIFF".utf8)) ? "image/webp" : nil
+    }
+}

@@ -1,0 +1,151 @@
+// What the console tells and changes of an environment's schema, its indexes and its roles.
+
+import CumulusModel
+import CumulusWire
+
+extension ConsoleCall {
+    private func text(of scope: ScopeID) async throws -> String {
+        try await askOnce(.schemaRead, in: scope) {
+            String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
+        }
+    }
+
+    private static func parsed(_ text: String) throws -> Schema {
+        do throws(SchemaLanguageError) {
+            return try Schema(ckdb: text)
+        } catch {
+            throw WebError(.internalError, "the node's schema can't be read: \(error)")
+        }
+    }
+
+    /// As text, and type by type.
+    func schema() async throws -> ConsoleReply {
+        let text = try await text(of: try scope())
+        let schema = try ConsoleCall.parsed(text)
+        return .json([
+            .init("text", .string(text)), .init("roles", .array(schema.roles.map { .string($0) })),
+            .init("types", .array(schema.recordTypes.map(ConsoleCall.json))),
+        ])
+    }
+
+    private static func json(_ type: Schema.RecordType) -> JSON {
+        let fields = type.fields.map { field -> JSON in
+            let indexes = ConsoleCall.indexes.filter { field.indexes.contains($0.index) }
+            return [
+                "name": .string(field.name), "type": .string(field.typeName),
+                "indexes": .array(indexes.map { .string($0.name) }),
+            ]
+        }
+        let grants = type.grants.map { grant -> JSON in
+            let rights = ConsoleCall.rights.filter { grant.permissions.contains($0.right) }
+            return [
+                "role": .string(grant.role), "rights": .array(rights.map { .string($0.name) }),
+            ]
+        }
+        return [
+            "name": .string(type.name), "fields": .array(fields), "grants": .array(grants),
+        ]
+    }
+
+    private static let indexes: [(name: String, index: Schema.Indexes)] = [
+        ("QUERYABLE", .queryable), ("SORTABLE", .sortable), ("SEARCHABLE", .searchable),
+    ]
+
+    private static let rights: [(name: String, right: Schema.Permissions)] = [
+        ("READ", .read), ("CREATE", .create), ("WRITE", .write),
+    ]
+
+    /// What development has and production has not, the other way round, and what a deployment
+    /// would do.
+    func schemaDifference() async throws -> ConsoleReply {
+        var scope = try scope()
+        scope.environment = .development
+        let development = try ConsoleCall.parsed(try await text(of: scope))
+        scope.environment = .production
+        let production = try ConsoleCall.parsed(try await text(of: scope))
+        let difference = SchemaDifference(from: production, to: development)
+        let message = DeploySchemaRequest.encoded(onlyShows: true)
+        let deployment = try await askOnce(.schemaDeploy, message, in: scope) {
+            try SchemaChanges.changes(wire: $0)
+        }
+        return .json([
+            .init("difference", .array(difference.changes.map { .string("\($0)") })),
+            .init("deployment", .array(deployment.map { .string($0) })),
+        ])
+    }
+
+    func importSchema() async throws -> ConsoleReply {
+        let request = ImportSchemaRequest(
+            ckdb: try bytes("text"),
+            onlyValidates: try values.flag("onlyValidates") ?? false,
+            drops: try values.flag("drops") ?? false
+        )
+        return try await changes(.schemaImport, request.encoded(), in: try scope())
+    }
+
+    func deploySchema() async throws -> ConsoleReply {
+        var scope = try scope()
+        scope.environment = .production
+        return try await changes(
+            .schemaDeploy,
+            DeploySchemaRequest.encoded(onlyShows: false),
+            in: scope
+        )
+    }
+
+    private func changes(
+        _ method: Method,
+        _ message: Bytes,
+        in scope: ScopeID
+    ) async throws -> ConsoleReply {
+        let changes = try await askOnce(method, message, in: scope) {
+            try SchemaChanges.changes(wire: $0)
+        }
+        return .json([.init("changes", .array(changes.map { .string($0) }))])
+    }
+
+    // MARK: Indexes and roles
+
+    func indexes() async throws -> ConsoleReply {
+        let forms = ["", "values", "elements", "words", "cells"]
+        let pages = try await ask(.indexesList, IndexesRequest().encoded(), in: try scope()) {
+            try WireIndex.list(wire: $0)
+        }
+        let indexes = pages.flatMap { $0 }.map { index -> JSON in
+            let form = Int(index.form)
+            return [
+                "type": .string(index.recordType), "field": .string(index.field),
+                "form": .string(form < forms.count ? forms[form] : ""),
+                "isReady": .bool(index.isReady), "looked": .count(index.looked),
+                "records": .count(index.records),
+            ]
+        }
+        return .json([.init("indexes", .array(indexes))])
+    }
+
+    func roles() async throws -> ConsoleReply {
+        let request = ListRolesRequest(user: [], role: [])
+        let pages = try await ask(.rolesList, request.encoded(), in: try scope()) {
+            try WireAssignedRole.list(wire: $0)
+        }
+        let roles = pages.flatMap { $0 }.map { role -> JSON in
+            [
+                "user": .string(role.user), "recordName": .string(role.recordName),
+                "role": .string(role.role), "isDropped": .bool(role.isDropped),
+            ]
+        }
+        return .json([.init("roles", .array(roles))])
+    }
+
+    func setRole() async throws -> ConsoleReply {
+        let request = SetRoleRequest(
+            user: try bytes("user"),
+            role: try bytes("role"),
+            isGiven: try values.flag("isGiven") ?? false
+        )
+        let existed = try await askOnce(.rolesSet, request.encoded(), in: try scope()) {
+            try SetRoleResponse.existed(wire: $0)
+        }
+        return .json([.init("existed", .bool(existed))])
+    }
+}

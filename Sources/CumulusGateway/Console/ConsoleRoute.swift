@@ -1,0 +1,85 @@
+// The calls of the console's pages: the only place where each is listed, with its handler.
+//
+// Asked by `Console` for each request. A name stands behind /console/api/ in the URL. Handlers make
+// calls of the binary protocol, which its article names beside each route.
+
+struct ConsoleRoute: Sendable {
+    typealias Handler = @Sendable (ConsoleCall) async throws -> ConsoleReply
+
+    let name: String
+    /// Taken by POST only, and with the session's secret in a header.
+    let changes: Bool
+    let run: Handler
+
+    private init(_ name: String, changes: Bool, _ run: @escaping Handler) {
+        self.name = name
+        self.changes = changes
+        self.run = run
+    }
+
+    private static func read(_ name: String, _ run: @escaping Handler) -> ConsoleRoute {
+        ConsoleRoute(name, changes: false, run)
+    }
+
+    private static func act(_ name: String, _ run: @escaping Handler) -> ConsoleRoute {
+        ConsoleRoute(name, changes: true, run)
+    }
+
+    static let all: [ConsoleRoute] = [
+        .act("session/end") { try await $0.signOut() },
+        .act("user") { try await $0.actAsUser() },
+        .act("user/end") { .session(await $0.withoutUser()) },
+
+        .read("status") { try await $0.status() },
+        .read("live") { try await $0.live() },
+        .read("members") { try await $0.members() },
+        .read("conflicts") { try await $0.conflicts() },
+        .read("containers") { try await $0.containers() },
+        .act("containers/create") { try await $0.createContainer() },
+        .read("zones") { try await $0.zones() },
+
+        .read("schema") { try await $0.schema() },
+        .read("schema/difference") { try await $0.schemaDifference() },
+        .act("schema/import") { try await $0.importSchema() },
+        .act("schema/deploy") { try await $0.deploySchema() },
+        .read("indexes") { try await $0.indexes() },
+        .read("roles") { try await $0.roles() },
+        .act("roles/set") { try await $0.setRole() },
+
+        .read("users") { try await $0.users() },
+        .act("users/add") { try await $0.addUser() },
+        .act("users/state") { try await $0.setUserState() },
+        .act("users/password") { try await $0.setPassword() },
+        .act("users/token") { try await $0.addToken() },
+        .read("profile") { try await $0.profile() },
+        .read("refusals") { try await $0.refusals() },
+        .read("sessions") { try await $0.sessions() },
+        .act("sessions/revoke") { try await $0.revokeSessions() },
+        .read("keys") { try await $0.keys() },
+        .act("keys/revoke") { try await $0.revokeKey() },
+        .read("shares") { try await $0.shares() },
+        .act("shares/stop") { try await $0.stopShare() },
+
+        .act("query") { try await $0.query() },
+        .read("asset") { try await $0.asset() },
+        .read("feed") { try await $0.feed() },
+    ]
+
+    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    /// All of web services, as the operator or as the user as whom it acts.
+    private static let webServices = act("database") { try await $0.webServices() }
+
+    static func find(_ method: String, _ name: String) throws(WebError) -> ConsoleRoute {
+        guard let route = byName[name] ?? (name.hasPrefix("database/1/") ? webServices : nil) else {
+            throw WebError(.notFound, "the console has no call '\(name.prefix(200))'")
+        }
+        let wanted = route.changes ? "POST" : "GET"
+        guard method == wanted else {
+            var error = WebError.badRequest("\(name.prefix(200)) takes \(wanted), not \(method)")
+            error.allowed = [wanted]
+            throw error
+        }
+        return route
+    }
+}

@@ -1,0 +1,33 @@
+// The newest lines of the audit log, read back from the disk.
+//
+// Asked by the console, which shows an operator what a user was refused. It reads while the log is
+// written: a line that is not whole yet is left out.
+
+package import CumulusModel
+import CumulusSystem
+
+extension AuditFile {
+    /// The newest lines, oldest first, of at most so many bytes; without their ends.
+    ///
+    /// Lines of the last moment may be missing, and all of them if no file can be read.
+    package func newestLines(byteLimit: Int) -> [Bytes] {
+        let newer = AuditFile.tail(of: path, byteLimit: byteLimit)
+        let left = byteLimit - newer.count
+        let older = left > 0 ? AuditFile.tail(of: path + ".1", byteLimit: left) : []
+        return [older, newer].flatMap { part in
+            part.split(separator: UInt8(ascii: "\n")).map { Bytes($0) }
+        }
+    }
+
+    /// The end of a file, from the beginning of a line to the end of one.
+    private static func tail(of path: String, byteLimit: Int) -> ArraySlice<UInt8> {
+        guard let size = Files.size(of: path).flatMap({ Int(exactly: $0) }) else { return [] }
+        let start = max(0, size - byteLimit)
+        guard let bytes = try? Files.bytes(of: path, in: start..<size) else { return [] }
+        let newline = UInt8(ascii: "\n")
+        guard let last = bytes.lastIndex(of: newline) else { return [] }
+        let whole = bytes[...last]
+        if start == 0 { return whole }
+        return whole.firstIndex(of: newline).map { whole[($0 + 1)...] } ?? []
+    }
+}

@@ -1,0 +1,316 @@
+// The console in a real browser: each page's main act, with a picture of each.
+//
+// Skipped where chromedriver is not installed. CUMULUS_BROWSER=require makes that a failure, and
+// CUMULUS_SCREENSHOTS names the folder for the pictures. It takes about a minute: a browser starts,
+// and one page draws a node's numbers over some seconds.
+
+import Cumulus
+import CumulusGateway
+import CumulusModel
+import CumulusTesting
+import CumulusTransport
+import Foundation
+import Logging
+import Testing
+
+@Suite(.enabled(if: WebDriver.isWanted, WebDriver.skipped)) struct ConsoleBrowserTests {
+    private static let schema = """
+        DEFINE SCHEMA
+        CREATE ROLE editor;
+        RECORD TYPE Folder (
+            "___recordID" REFERENCE QUERYABLE, name STRING QUERYABLE SORTABLE,
+            GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
+        );
+        RECORD TYPE Note (
+            "___recordID" REFERENCE QUERYABLE, title STRING QUERYABLE SORTABLE SEARCHABLE,
+            stars INT64 QUERYABLE SORTABLE, photo ASSET, tags LIST<STRING> QUERYABLE,
+            folder REFERENCE QUERYABLE, due TIMESTAMP SORTABLE, place LOCATION QUERYABLE,
+            GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator",
+            GRANT READ, CREATE, WRITE TO editor
+        );
+        """
+
+    /// Small gradients, as PNG.
+    private static let pictures = [
+        "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAJCAIAAACJ2loDAAAAXUlEQVR42mN4UeHwoMDhRoHDhQyPExkeBxI8dk"
+            + "QEbIgIWBEQsQCIPCJmOCQwEFQxAaiIoIoOiwwGgioagIoIqqgwyGAgqKLAoICBoIoMjQIGgioSFCoYCKqI"
+            + "UKgAAD5YiNnvP1T8AAAAAElFTkSuQmCC",
+        "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAJCAIAAACJ2loDAAAAXUlEQVR42oXKEQLAMAwF0BxnuCMMh8PhjjAMFo"
+            + "fBYDAYDBaLxWFxx1hv8B8/WqSukpvmrnFYnOaX++3OYSVMUjWV4LAqBIfPBEe0h+CoM8HReiE4+kxwjJcJ"
+            + "jm/wDzjpxmHqCrg/AAAAAElFTkSuQmCC",
+        "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAJCAIAAACJ2loDAAAAU0lEQVR42mNwWBBhMQOIEiwmJBh0gFFDgkFFgg"
+            + "YQFSRoZGQAEQNBFQoJIEUEVChEABURUgFSRFCFQgBEEV4VEh5ARYRUgBURUiHhUMBAUIWAQwEAW35pOTbm"
+            + "FRoAAAAASUVORK5CYII=",
+    ]
+
+    private static let titles = [
+        "Tea in Kyoto", "Packing list", "Ideas for the talk", "Reading notes", "Sourdough, again",
+        "Trail map", "Letters to answer", "Garden plan",
+    ]
+
+    private static var folder: URL {
+        let name = ProcessInfo.processInfo.environment["CUMULUS_SCREENSHOTS"]
+        let temporary = FileManager.default.temporaryDirectory
+        return name.map { URL(fileURLWithPath: $0) } ?? temporary.appending(path: "console")
+    }
+
+    /// Users, records with pictures and references, a subscription, and a server's key.
+    private func fill(_ server: TestServer) async throws {
+        try await server.importSchema(Self.schema)
+        let token = try await server.makeUser("ada")
+        let admin = server.nodeOperator()
+        for name in ["berta", "chandra"] { _ = try await admin.addUser(name, in: nil) }
+        try await admin.setPassword(of: "ada", to: "correct horse")
+        _ = try await admin.addKey(
+            ServiceKey.publicKey(ofPEM: ServiceKey.makePEM()),
+            label: "importer",
+            expires: nil,
+            in: TestServer.container,
+            .development
+        )
+        await admin.close()
+
+        let ada = server.container(token: token, deviceID: "phone-7f31")
+        var folder = Record(recordType: "Folder", recordID: .init(recordName: "travel"))
+        folder["name"] = .string("Travel")
+        _ = try await ada.publicCloudDatabase.save(folder)
+        for (index, title) in Self.titles.enumerated() {
+            var note = Record(recordType: "Note", recordID: .init(recordName: "note-\(index)"))
+            let picture = Data(base64Encoded: Self.pictures[index % Self.pictures.count]) ?? Data()
+            note["title"] = .string(title)
+            note["stars"] = .int64(Int64(index % 6))
+            note["photo"] = .asset(Asset(data: picture))
+            note["tags"] = .list([.string("paper"), .string("home")])
+            note["folder"] = .reference(.init(recordName: "travel"))
+            note["place"] = .location(Location(latitude: 35.0116, longitude: 135.7681))
+            _ = try await ada.publicCloudDatabase.save(note)
+        }
+        var diary = Record(recordType: "Note", recordID: .init(recordName: "diary"))
+        diary["title"] = .string("Nobody else reads this")
+        _ = try await ada.privateCloudDatabase.save(diary)
+        _ = try await ada.publicCloudDatabase.save(
+            Subscription(
+                id: "new-notes",
+                kind: .query(
+                    recordType: "Note",
+                    predicate: try Query.Predicate(format: "TRUEPREDICATE"),
+                    zone: nil
+                ),
+                options: [.firesOnRecordCreation]
+            )
+        )
+        await ada.close()
+    }
+
+    /// Serves the console over HTTP for the length of a test.
+    private func withPages(
+        _ body: @escaping @Sendable (_ url: String) throws -> Void
+    ) async throws {
+        let server = try await TestServer()
+        do {
+            try await fill(server)
+            try await serve(server, body)
+        } catch {
+            Issue.record(error)
+        }
+        try await server.stop()
+    }
+
+    private func serve(
+        _ server: TestServer,
+        _ body: @escaping @Sendable (_ url: String) throws -> Void
+    ) async throws {
+        let node = server.node
+        let door = NodeDoor(node) { _ in nil }
+        let gateway = WebGateway(door)
+        let sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
+        let console = Console(door, sources)
+        let loops = EventLoops(threads: 1)
+        let http = HTTPServer(
+            gateway,
+            OperatorPages(node, gateway.meter),
+            [console],
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let (ports, source) = AsyncStream<Int>.makeStream()
+        let task = Task {
+            try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) {
+                source.yield($0)
+            }
+            source.finish()
+        }
+        var port: Int?
+        for await bound in ports {
+            port = bound
+            break
+        }
+        do {
+            let url = "http://127.0.0.1:\(try #require(port))/console"
+            try await onThread { try body(url) }
+        } catch {
+            Issue.record(error)
+        }
+        task.cancel()
+        await task.value
+        try await loops.stop()
+    }
+
+    /// The browser's answers are waited for on a thread of their own: the pages that it asks for
+    /// are answered by the pool's.
+    private func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let thread = Thread { continuation.resume(with: Result { try body() }) }
+            thread.start()
+        }
+    }
+
+    @Test func everyPageDoesItsMainAct() async throws {
+        try await withPages { url in
+            let browser = try WebDriver(screenshots: Self.folder)
+            defer { browser.quit() }
+            let scope = "\(TestServer.container)/development"
+            func visit(_ page: String) throws {
+                try browser.open("\(url)#/\(page)/\(scope)")
+                try browser.wait(
+                    for: "document.querySelector('h1') && !document.querySelector('[aria-busy]')"
+                )
+            }
+            try signIn(browser, url)
+            try visit("containers")
+            try containers(browser)
+            try visit("schema")
+            try schema(browser)
+            try visit("records")
+            try records(browser)
+            try visit("people")
+            try people(browser)
+            try visit("cluster")
+            try browser.click("Lag and digests")
+            try browser.see("the cluster's own")
+            try browser.shoot("5-cluster")
+            try browser.click("Conflicts")
+            try browser.see("This node met no concurrent changes")
+            try visit("live")
+            try browser.wait(for: "document.querySelector('.plot .line')?.getAttribute('d')")
+            try browser.see("/s calls")
+            try browser.shoot("6-live")
+            try visit("sync")
+            try browser.see("The node is ready")
+            try browser.see("in 1 private zone")
+            try browser.see("new-notes")
+            try browser.shoot("7-sync")
+            #expect(try browser.complaints() == [])
+            try browser.click("Sign out")
+            try browser.see("Sign in with the operator token")
+        }
+    }
+
+    private func signIn(_ browser: WebDriver, _ url: String) throws {
+        try browser.open(url)
+        try browser.type("wrong", into: "token")
+        try browser.click("Sign in")
+        try browser.see("this is not the node's operator token")
+        try browser.shoot("0-sign-in")
+        // The browser notes the refusal.
+        #expect(try browser.complaints().allSatisfy { $0.contains("401") })
+        try browser.type(TestServer.operatorToken, into: "token")
+        try browser.click("Sign in")
+        try browser.see("Containers")
+        let cookies = try browser.run("return document.cookie")
+        #expect(cookies == "", "scripts see no cookie")
+    }
+
+    private func containers(_ browser: WebDriver) throws {
+        try browser.see("10\nrecords")
+        try browser.type("iCloud.dev.cumulus.more", into: "new-container")
+        try browser.click("Create")
+        try browser.see("Container iCloud.dev.cumulus.more is there.")
+        try browser.wait(for: "document.querySelectorAll('section h2').length >= 4")
+        try browser.shoot("1-containers")
+    }
+
+    private func schema(_ browser: WebDriver) throws {
+        try browser.click("Note", ".list button")
+        try browser.see("LIST<STRING>")
+        try browser.shoot("2-schema")
+        try browser.click("Text")
+        try browser.wait(for: "document.querySelector('textarea')?.value.includes('Note')")
+        _ = try browser.run(
+            """
+            const text = document.querySelector("textarea");
+            text.value = text.value.replace(/stars +INT64/, "mood STRING, stars INT64");
+            """
+        )
+        try browser.click("Check")
+        try browser.see("+ field Note.mood STRING")
+        try browser.click("Differences")
+        try browser.see("+ type Note")
+        try browser.shoot("2-schema-differences")
+        try browser.click("Deploy to production")
+        try browser.click("Deploy", "dialog button.main")
+        try browser.see("Deployed to production.")
+        try browser.click("Roles")
+        try browser.type("ada", into: "role-user")
+        try browser.click("Give", "button.main")
+        try browser.see("ada has editor now.")
+    }
+
+    private func records(_ browser: WebDriver) throws {
+        try browser.type("Note", into: "type")
+        try browser.type("stars >= 2", into: "where")
+        try browser.type("-stars", into: "sort")
+        try browser.click("Find")
+        try browser.see("Ideas for the talk")
+        try browser.click("note-2", "td button")
+        try browser.wait(
+            for: "[...document.querySelectorAll('dl img')].some((image) => image.naturalWidth > 0)"
+        )
+        try browser.shoot("3-records")
+        try browser.click("travel", "dl button")
+        try browser.see("Travel")
+        // A predicate that is none is told where it goes wrong.
+        try browser.type("stars >", into: "where")
+        try browser.click("Find")
+        try browser.see("predicate format, at ")
+        #expect(try browser.complaints().allSatisfy { $0.contains("400") })
+
+        try browser.click("Act as a user")
+        try browser.type("ada", into: "name")
+        try browser.type("correct horse", into: "password")
+        try browser.click("Act as this user", "dialog button")
+        try browser.see("You act as ada now.")
+        try browser.type("Note", into: "type")
+        try browser.click("Find")
+        try browser.click("note-2", "td button")
+        try browser.click("Edit")
+        try browser.type("Ideas for another talk", into: "title")
+        try browser.shoot("3-edit")
+        try browser.click("Save")
+        try browser.see("Saved.")
+        try browser.see("Ideas for another talk")
+        try browser.click("Delete")
+        try browser.click("Delete", "dialog button.main")
+        try browser.see("note-2 is deleted.")
+        try browser.type("private", into: "database")
+        try browser.type("Note", into: "type")
+        try browser.click("Find")
+        try browser.see("Nobody else reads this")
+    }
+
+    private func people(_ browser: WebDriver) throws {
+        try browser.click("ada", ".list button")
+        try browser.see("Sessions and tokens")
+        try browser.see("new-notes")
+        try browser.shoot("4-users")
+        try browser.click("berta", ".list button")
+        try browser.see("The user is signed in nowhere.")
+        try browser.click("Disable")
+        try browser.click("Disable", "dialog button.main")
+        try browser.see("berta is disabled.")
+        try browser.click("Service keys")
+        try browser.see("importer")
+        try browser.click("Revoke")
+        try browser.click("Revoke", "dialog button.main")
+        try browser.see("The key is revoked.")
+    }
+}

@@ -1,0 +1,173 @@
+// Who the console lets in, and what every answer of it tells browsers.
+
+import CumulusGateway
+import CumulusModel
+import CumulusTesting
+import Testing
+
+@Suite struct ConsoleDoorTests {
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        + "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+    @Test func filesAreServedByTheirWholePathsOnly() async throws {
+        try await withConsole { browser, _ in
+            for (path, type) in [
+                ("/console", "text/html; charset=utf-8"), ("/console/", "text/html; charset=utf-8"),
+                ("/console?x=1", "text/html; charset=utf-8"),
+                ("/console/style.css", "text/css; charset=utf-8"),
+                ("/console/app.js", "text/javascript; charset=utf-8"),
+                ("/console/icon.svg", "image/svg+xml"),
+            ] {
+                let answer = try #require(await browser.send("GET", path))
+                #expect(answer.status == 200, "\(path)")
+                #expect(answer.headers.contains { $0 == ("Content-Type", type) }, "\(path)")
+                #expect(!answer.body.isEmpty)
+            }
+            for path in [
+                "/console/../livez", "/console/%2e%2e/app.js", "/console//app.js",
+                "/console/app.js/", "/console/APP.JS", "/console/nothing", "/console/app.js%00",
+            ] {
+                #expect(await browser.send("GET", path)?.status == 404, "\(path)")
+            }
+            for path in ["/", "/consoles", "/database/1/x", "//console", "/livez"] {
+                #expect(await browser.send("GET", path) == nil, "\(path)")
+            }
+            #expect(await browser.send("POST", "/console/app.js")?.status == 405)
+            #expect(await browser.send("HEAD", "/console/app.js")?.status == 200)
+        }
+    }
+
+    @Test func everyAnswerHasThePolicy() async throws {
+        try await withConsole { browser, _ in
+            for path in ["/console", "/console/nothing", "/console/api/status", "/console/api/"] {
+                let answer = try #require(await browser.send("GET", path))
+                let headers = Dictionary(uniqueKeysWithValues: answer.headers.map { ($0, $1) })
+                #expect(headers["Content-Security-Policy"] == Self.policy, "\(path)")
+                #expect(headers["X-Content-Type-Options"] == "nosniff")
+                #expect(headers["X-Frame-Options"] == "DENY")
+                #expect(headers["Cache-Control"] == "no-store")
+                #expect(headers["Access-Control-Allow-Origin"] == nil)
+            }
+            let page = try #require(await browser.send("GET", "/console"))
+            let text = String(decoding: page.body, as: UTF8.self)
+            #expect(!text.contains("style="))
+            #expect(!text.contains("<script>"))
+        }
+    }
+
+    @Test func theOperatorTokenOpensASession() async throws {
+        try await withConsole { browser, _ in
+            #expect(try await browser.get("session").json["isSignedIn"] == .bool(false))
+            let refused = try await browser.get("status")
+            #expect(refused.status == 401)
+            #expect(refused.code == "AUTHENTICATION_FAILED")
+
+            // A token from a file may end with a line break.
+            let answer = try await browser.signIn(TestServer.operatorToken + "\n")
+            #expect(answer.status == 200)
+            let cookie = try #require(answer.headers["Set-Cookie"])
+            #expect(cookie.hasPrefix("cumulus_console="))
+            #expect(cookie.hasSuffix("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict"))
+            #expect(!cookie.contains(TestServer.operatorToken))
+
+            let status = try await browser.get("status")
+            #expect(status.status == 200)
+            #expect(status.json["state"] == "ready")
+            #expect(try await browser.get("session").json["isSignedIn"] == .bool(true))
+
+            let end = try await browser.post("session/end")
+            #expect(end.headers["Set-Cookie"]?.contains("Max-Age=0") == true)
+            #expect(try await browser.get("status").status == 401)
+        }
+    }
+
+    @Test func aCookieNeedsANodesSealAndItsTime() async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            let good = try #require(browser.cookie)
+            for bad in [String(good.dropLast(2)), good + "AA", "", String(good.reversed())] {
+                browser.cookie = bad
+                #expect(try await browser.get("status").status == 401, "\(bad)")
+            }
+            browser.cookie = good
+            server.clockLead = ConsoleSession.life - 60_000
+            #expect(try await browser.get("status").status == 200)
+            server.clockLead = ConsoleSession.life + 1_000
+            #expect(try await browser.get("status").status == 401)
+        }
+    }
+
+    @Test func wrongTokensAreCounted() async throws {
+        try await withConsole { browser, _ in
+            for _ in 0..<10 {
+                let answer = try await browser.signIn("cumulus_operator_wrong")
+                #expect(answer.status == 401)
+                #expect(answer.headers["Set-Cookie"] == nil)
+            }
+            let limited = try await browser.signIn("cumulus_operator_wrong")
+            #expect(limited.status == 429)
+            #expect(limited.json["retryAfter"] != nil)
+            // The right one has to wait too: it could be the next guess.
+            #expect(try await browser.signIn().status == 429)
+        }
+    }
+
+    @Test func changesNeedTheSecretAndReadsDoNot() async throws {
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            let secret = browser.secret
+            for wrong in ["", String(secret.dropLast()), secret + "a"] {
+                browser.secret = wrong
+                let answer = try await browser.post("users/add", ["user": "ann"])
+                #expect(answer.status == 403, "\(wrong)")
+                #expect(try await browser.get("users").entries("users").isEmpty)
+            }
+            browser.secret = secret
+            #expect(try await browser.post("users/add", ["user": "ann"]).status == 200)
+            #expect(try await browser.get("users").entries("users").count == 1)
+            // A change is no GET, and a read no POST.
+            let answer = try await browser.get("users/add?user=bea")
+            #expect(answer.status == 405)
+            #expect(answer.headers["Allow"] == "POST")
+            #expect(try await browser.post("users").status == 405)
+        }
+    }
+
+    @Test func pagesOfOtherSitesAreRefused() async throws {
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            for site in ["cross-site", "same-site", "none"] {
+                browser.site = site
+                #expect(try await browser.get("status").status == 403, "\(site)")
+            }
+            // Programs that are no browsers don't say it.
+            browser.site = nil
+            #expect(try await browser.get("status").status == 200)
+        }
+    }
+
+    @Test func nothingSecretCrossesANetworkInTheClear() async throws {
+        try await withConsole { browser, _ in
+            browser.isSecret = false
+            let answer = try await browser.signIn()
+            #expect(answer.status == 401)
+            #expect(answer.json["reason"]?.string?.contains("--tls-certificate") == true)
+            browser.isSecret = true
+            _ = try await browser.signIn()
+            browser.isSecret = false
+            #expect(try await browser.get("status").status == 401)
+        }
+    }
+
+    @Test func unknownCallsAreTold() async throws {
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            #expect(try await browser.get("nothing").status == 404)
+            #expect(try await browser.get("zones?container=iCloud.a").status == 400)
+            #expect(try await browser.get("zones?container=%zz&environment=x").status == 400)
+            let unknown = "zones?container=iCloud.unknown&environment=development"
+            #expect(try await browser.get(unknown).status == 404)
+        }
+    }
+}
