@@ -35,7 +35,17 @@ package struct WebRequest: Sendable {
 package struct WebAnswer: Sendable {
     package var status: Int
     package var headers: [(name: String, value: String)] = []
-    package var body: String
+    package var body: Bytes
+
+    package init(
+        status: Int,
+        headers: [(name: String, value: String)] = [],
+        body: Bytes = []
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
 }
 
 package struct WebGateway: Sendable {
@@ -69,7 +79,7 @@ package struct WebGateway: Sendable {
 
     private func answer(_ request: WebRequest, _ endpoint: inout WebEndpoint?) async -> WebAnswer {
         let uuid = WebText.uuid(door.random(), door.random())
-        var answer = WebAnswer(status: 200, body: "")
+        var answer = WebAnswer(status: 200)
         let origin = request.headers["origin"]
         if request.method == "OPTIONS" {
             answer.status = 204
@@ -86,10 +96,10 @@ package struct WebGateway: Sendable {
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
             answer.headers += renewed(caller.token)
-            answer.body = try await run(request, route, caller, uuid).text
+            answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
         } catch {
             answer.status = error.status
-            answer.body = error.json(uuid: uuid).text
+            answer.body = Bytes(error.json(uuid: uuid).text.utf8)
             if !error.allowed.isEmpty {
                 answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
             }
@@ -105,7 +115,7 @@ package struct WebGateway: Sendable {
         return WebAnswer(
             status: error.status,
             headers: WebGateway.common(uuid),
-            body: error.json(uuid: uuid).text
+            body: Bytes(error.json(uuid: uuid).text.utf8)
         )
     }
 

@@ -39,20 +39,24 @@ package struct HTTPServer: Sendable {
 
     private let gateway: WebGateway
     private let pages: OperatorPages
+    private let webPages: [any WebPages]
     private let bounds: Bounds
     private let secure: Secure?
     private let logger: Logger
     private let bodies: BodyRoom
 
+    /// - Parameter webPages: Asked in this order, before the gateway.
     package init(
         _ gateway: WebGateway,
         _ pages: OperatorPages,
+        _ webPages: [any WebPages] = [],
         secure: Secure? = nil,
         bounds: Bounds = Bounds(),
         logger: Logger
     ) {
         self.gateway = gateway
         self.pages = pages
+        self.webPages = webPages
         self.secure = secure
         self.bounds = bounds
         self.logger = logger
@@ -144,6 +148,10 @@ package struct HTTPServer: Sendable {
         } catch {
             return refusal(.badRequest("the body ended early"))
         }
+        for pages in webPages {
+            guard let answer = await pages.answer(web) else { continue }
+            return HTTPServer.response(answer, isHead: method == "HEAD")
+        }
         return HTTPServer.response(await gateway.answer(web), isHead: false)
     }
 
@@ -169,7 +177,7 @@ package struct HTTPServer: Sendable {
         }
         let status = HTTPResponse.Status(code: answer.status)
         if isHead || answer.body.isEmpty { return Response(status: status, headers: fields) }
-        let body = ByteBuffer(string: answer.body)
+        let body = ByteBuffer(bytes: answer.body)
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
     }
 }

@@ -3,6 +3,7 @@
 // Asked by `HTTPServer` before anything else. They tell how the node is and nothing about its
 // users; metrics are told to this machine only, unless the operator opens them.
 
+import CumulusModel
 package import CumulusNode
 
 package struct OperatorPages: Sendable {
@@ -49,6 +50,6 @@ package struct OperatorPages: Sendable {
             (name: "X-Content-Type-Options", value: "nosniff"),
         ]
         if let allow { headers.append((name: "Allow", value: allow)) }
-        return WebAnswer(status: status, headers: headers, body: body)
+        return WebAnswer(status: status, headers: headers, body: Bytes(body.utf8))
     }
 }

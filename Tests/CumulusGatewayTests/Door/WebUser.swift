@@ -46,7 +46,7 @@ struct WebUser {
         let answer = await gateway.answer(request)
         return Answer(
             status: answer.status,
-            json: answer.body.isEmpty ? .null : try JSONReader.read(answer.body.utf8),
+            json: answer.body.isEmpty ? .null : try JSONReader.read(answer.body),
             headers: Dictionary(answer.headers.map { ($0.name, $0.value) }) { first, _ in first }
         )
     }
