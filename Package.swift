@@ -181,8 +181,8 @@ let package = Package(
         room(
             "CumulusGateway",
             [
-                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, httpTypes,
-                hummingbird, hummingbirdCore, log, nioCore, nioSSL,
+                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
+                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioSSL,
             ]
         ),
         .executableTarget(
@@ -285,8 +285,8 @@ let package = Package(
         tests(
             "CumulusGatewayTests",
             [
-                "CumulusGateway", "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations",
-                "CumulusTesting", "CumulusTransport", crypto, log,
+                "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
+                "CumulusOperations", "CumulusTesting", "CumulusTransport", crypto, log,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

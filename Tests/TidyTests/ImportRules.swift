@@ -61,8 +61,9 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusGateway": [
-            "Crypto", "CumulusModel", "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes",
-            "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOSSL", "Synchronization",
+            "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode", "CumulusTransport",
+            "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+            "NIOSSL", "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [

@@ -51,6 +51,14 @@ package struct NodeDoor: WebDoor {
             try await connection.change(method, message)
         }
 
+        func upload(
+            _ method: Method,
+            _ message: Bytes,
+            _ messages: [Bytes]
+        ) async throws(ServiceError) -> [Bytes] {
+            try await connection.upload(CallHeader(method), message, messages)
+        }
+
         func columns(
             of types: [String]
         ) async throws(ServiceError) -> [String: [String: FieldType]] {

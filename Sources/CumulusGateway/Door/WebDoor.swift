@@ -35,6 +35,12 @@ package protocol WebCalls: Sendable {
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.
     func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
+    /// Makes a call that sends many messages behind its first one, as the node has room for them.
+    func upload(
+        _ method: Method,
+        _ message: Bytes,
+        _ messages: [Bytes]
+    ) async throws(ServiceError) -> [Bytes]
     /// The fields of record types; types that the schema does not have are left out.
     func columns(
         of types: [String]

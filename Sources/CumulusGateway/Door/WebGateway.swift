@@ -18,6 +18,8 @@ package struct WebRequest: Sendable {
     package var address: Bytes = []
     /// No one between caller and node can read it.
     package var isSecret = false
+    /// It came over TLS to this node.
+    package var isEncrypted = false
 
     package init(
         _ method: String,
@@ -49,14 +51,17 @@ package struct WebAnswer: Sendable {
 }
 
 package struct WebGateway: Sendable {
-    private let door: any WebDoor
+    let door: any WebDoor
     package let meter = WebMeter()
     /// Where users sign in; nil: nowhere.
     private let signInURL: String?
+    /// What links begin with; nil: what the caller's own URL began with.
+    private let publicURL: String?
 
-    package init(_ door: any WebDoor, signInURL: String? = nil) {
+    package init(_ door: any WebDoor, signInURL: String? = nil, publicURL: String? = nil) {
         self.door = door
         self.signInURL = signInURL
+        self.publicURL = publicURL
     }
 
     /// Who calls, as far as the gateway judges it.
@@ -65,7 +70,23 @@ package struct WebGateway: Sendable {
         /// Of a signed-in user, to be renewed.
         var token: WebToken?
         var api: WebAPIToken?
-        var isServer = false
+        /// SHA-256 of the API token.
+        var apiDigest: Bytes = []
+        /// The id of a server's key.
+        var serverKey: Bytes?
+
+        /// What links say of it.
+        func access(to route: WebRoute) -> WebAccess {
+            let proof: WebAccess.Proof =
+                if let serverKey {
+                    .server(serverKey)
+                } else if let token {
+                    .session(token.session)
+                } else {
+                    .nothing
+                }
+            return WebAccess(route.scope, route.database, proof, api: apiDigest)
+        }
     }
 
     package func answer(_ request: WebRequest) async -> WebAnswer {
@@ -119,7 +140,7 @@ package struct WebGateway: Sendable {
         )
     }
 
-    private static func common(_ uuid: String) -> [(name: String, value: String)] {
+    static func common(_ uuid: String) -> [(name: String, value: String)] {
         [
             ("Content-Type", "application/json; charset=UTF-8"), ("X-Apple-Request-UUID", uuid),
             ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
@@ -146,8 +167,13 @@ package struct WebGateway: Sendable {
             throw refusal(error, caller)
         }
         defer { calls.close() }
+        let links = WebLinks(
+            door: door,
+            access: caller.access(to: route),
+            base: publicURL ?? request.base
+        )
         do throws(WebError) {
-            return try await WebContext(route, object, calls, door: door, uuid: uuid).answer()
+            return try await WebContext(route, object, calls, links, uuid: uuid).answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
             throw signIn
@@ -157,7 +183,7 @@ package struct WebGateway: Sendable {
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.isServer ? WebCredentials.refusal : signIn
+        return caller.serverKey != nil ? WebCredentials.refusal : signIn
     }
 
     private var signIn: WebError {
@@ -182,6 +208,7 @@ package struct WebGateway: Sendable {
                 digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
                 caller.api = await door.apiToken(digest)
             }
+            caller.apiDigest = digest
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
             caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
             if let token = caller.token { caller.proof = .session(digest: token.session) }
@@ -221,7 +248,7 @@ package struct WebGateway: Sendable {
             !isUsers || route.endpoint == .usersCaller
         else { throw WebCredentials.refusal }
         var caller = Caller()
-        caller.isServer = true
+        caller.serverKey = signature.keyID
         caller.proof = .serviceKey(id: signature.keyID) { [body = request.body] publicKey in
             signature.isRight(body: body, publicKey: publicKey)
         }
@@ -231,7 +258,7 @@ package struct WebGateway: Sendable {
     // MARK: Pages of other origins
 
     /// What lets a page of another origin read an answer.
-    private static func sharing(
+    static func sharing(
         with origin: String?,
         isPreflight: Bool
     ) -> [(name: String, value: String)] {

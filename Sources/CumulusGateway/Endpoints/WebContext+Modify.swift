@@ -46,7 +46,7 @@ extension WebContext {
     }
 
     /// Like a UUID, as clients expect.
-    private func newRecordName() -> String {
+    func newRecordName() -> String {
         WebText.uuid(door.random(), door.random())
     }
 
@@ -62,7 +62,8 @@ extension WebContext {
             stored: Dictionary(zip(ids, results)) { first, _ in first },
             columns: try await calls.columns(of: types.sorted()),
             user: user,
-            database: database
+            database: database,
+            asset: { [links, user] in links.asset(of: $0, for: user) }
         )
     }
 

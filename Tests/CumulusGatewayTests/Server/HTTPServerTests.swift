@@ -106,6 +106,58 @@ import Testing
         }
     }
 
+    /// A file is larger than what other bodies may have.
+    @Test func filesPassThrough() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.bodyBytes = 2_000
+        bounds.uploadBytes = 100_000
+        try await withHTTP(bounds) { endpoint, user in
+            let ask = post(
+                user.target("private/assets/upload"),
+                #"{"tokens": [{"recordName": "a", "fieldName": "photo"}]}"#
+            )
+            func path(_ answer: String, _ key: String) throws -> String {
+                let text = try #require(answer.split(separator: "\r\n\r\n").last)
+                let json = try JSONReader.read(Bytes(text.utf8))
+                guard case .array(let entries)? = json[key == "url" ? "tokens" : "records"],
+                    let first = entries.first
+                else { throw WebError.badRequest(answer) }
+                let url = key == "url" ? first["url"] : first.field("photo")?[key]
+                let path = try #require(url?.string)
+                #expect(path.hasPrefix("http://node/database/1/content/"))
+                return String(path.dropFirst("http://node".count))
+            }
+            let link = try path(try exchange(endpoint, ask), "url")
+            let content = String(repeating: "content ", count: 10_000)
+            let uploaded = try exchange(endpoint, post(link, content))
+            #expect(uploaded.hasPrefix("HTTP/1.1 200"), "\(uploaded)")
+            let body = try #require(uploaded.split(separator: "\r\n\r\n").last)
+            let file = try #require(try JSONReader.read(Bytes(body.utf8))["singleFile"])
+            let operation = operation(
+                .create,
+                "a",
+                type: "Note",
+                #""photo": {"value": \#(file.text)}"#
+            )
+            let save = post(
+                user.target("private/records/modify"),
+                #"{"operations": [\#(operation)]}"#
+            )
+            let shown = try path(try exchange(endpoint, save), "downloadURL")
+            let download = try exchange(endpoint, get(shown))
+            #expect(download.hasPrefix("HTTP/1.1 200"), "\(download.prefix(500))")
+            #expect(download.hasSuffix("\r\n\r\n" + content))
+            #expect(download.contains("Content-Disposition: attachment\r\n"))
+            let head = try exchange(endpoint, get(shown, method: "HEAD"))
+            #expect(head.contains("Content-Length: 80000\r\n"), "\(head)")
+            #expect(head.hasSuffix("\r\n\r\n"))
+            let large = String(repeating: "x", count: 100_001)
+            #expect(try exchange(endpoint, post(link, large)).hasPrefix("HTTP/1.1 400"))
+            let preflight = "OPTIONS \(link) HTTP/1.1\r\nHost: node\r\nOrigin: https://a\r\n\r\n"
+            #expect(try exchange(endpoint, preflight).hasPrefix("HTTP/1.1 204"))
+        }
+    }
+
     @Test func hugeRequestsAreRefused() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 1_000
