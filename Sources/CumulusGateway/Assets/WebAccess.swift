@@ -40,7 +40,18 @@ package struct WebAccess: Hashable, Sendable {
             case .session(let digest): .session(digest: digest)
             case .server(let id): .serviceKey(id: id) { _ in true }
             }
-        return LocalEntrance(scope, shown, address: address, isSecret: isSecret)
+        return LocalEntrance(
+            scope,
+            shown,
+            address: address,
+            device: device,
+            isSecret: isSecret
+        )
+    }
+
+    /// Each session is a device of its own: what a page changes is not told to it.
+    var device: Bytes {
+        if case .session(let digest) = proof { Bytes(digest.prefix(16)) } else { [] }
     }
 
     // MARK: Bytes

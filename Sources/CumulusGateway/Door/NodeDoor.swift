@@ -22,6 +22,10 @@ package struct NodeDoor: WebDoor {
 
     package func nanoseconds() -> UInt64 { node.environment.nanoseconds() }
 
+    package func sleep(_ milliseconds: Int64) async throws {
+        try await node.environment.sleep(milliseconds)
+    }
+
     package func random() -> UInt64 { node.environment.random() }
 
     package func apiToken(_ digest: Bytes) -> WebAPIToken? { findApp(digest) }
@@ -57,6 +61,10 @@ package struct NodeDoor: WebDoor {
             _ messages: [Bytes]
         ) async throws(ServiceError) -> [Bytes] {
             try await connection.upload(CallHeader(method), message, messages)
+        }
+
+        func follow(_ method: Method, _ message: Bytes) async -> LocalStream {
+            await connection.follow(CallHeader(method), message)
         }
 
         func columns(

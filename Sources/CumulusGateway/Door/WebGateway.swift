@@ -53,6 +53,7 @@ package struct WebAnswer: Sendable {
 package struct WebGateway: Sendable {
     let door: any WebDoor
     package let meter = WebMeter()
+    let board = CourierBoard()
     /// Where users sign in; nil: nowhere.
     private let signInURL: String?
     /// What links begin with; nil: what the caller's own URL began with.
@@ -154,10 +155,12 @@ package struct WebGateway: Sendable {
         _ uuid: String
     ) async throws(WebError) -> JSON {
         let object = try WebObject(body: request.body)
+        let access = caller.access(to: route)
         let entrance = LocalEntrance(
             route.scope,
             caller.proof,
             address: request.address,
+            device: access.device,
             isSecret: request.isSecret
         )
         let calls: any WebCalls
@@ -169,7 +172,7 @@ package struct WebGateway: Sendable {
         defer { calls.close() }
         let links = WebLinks(
             door: door,
-            access: caller.access(to: route),
+            access: access,
             base: publicURL ?? request.base
         )
         do throws(WebError) {

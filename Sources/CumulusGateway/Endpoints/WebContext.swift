@@ -71,11 +71,8 @@ package struct WebContext: Sendable {
         case .recordsAccept: try await resolveShares(accepts: true)
         case .assetsUpload: try announceUploads()
         case .assetsRereference: try await rereferenceAssets()
-        case .tokensCreate, .tokensRegister:
-            throw WebError(
-                .notFound,
-                "this release has no handler for endpoint '\(route.endpoint.rawValue)'"
-            )
+        case .tokensCreate: try await makeCourier(registers: false)
+        case .tokensRegister: try await makeCourier(registers: true)
         }
     }
 

@@ -1,5 +1,6 @@
 // HTTP on real sockets: what is answered, and what strangers are held to.
 
+import Cumulus
 import CumulusGateway
 import CumulusModel
 import CumulusTesting
@@ -12,7 +13,7 @@ import Testing
     /// Runs a test against an HTTP server that ends with it.
     private func withHTTP(
         _ bounds: HTTPServer.Bounds = .init(),
-        _ body: @Sendable (_ endpoint: String, WebUser) async throws -> Void
+        _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
     ) async throws {
         try await withWebUser { user, server in
             let loops = EventLoops(threads: 1)
@@ -35,7 +36,7 @@ import Testing
                 break
             }
             do {
-                try await body("127.0.0.1:\(try #require(port))", user)
+                try await body("127.0.0.1:\(try #require(port))", user, server)
             } catch {
                 Issue.record(error)
             }
@@ -74,7 +75,7 @@ import Testing
     }
 
     @Test func operatorsFindTheirPages() async throws {
-        try await withHTTP { endpoint, _ in
+        try await withHTTP { endpoint, _, _ in
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
             let ready = try exchange(endpoint, get("/readyz"))
             #expect(ready.hasPrefix("HTTP/1.1 200"), "\(ready)")
@@ -87,7 +88,7 @@ import Testing
     }
 
     @Test func webServicesAreAnswered() async throws {
-        try await withHTTP { endpoint, user in
+        try await withHTTP { endpoint, user, _ in
             let body = #"{"records": [{"recordName": "a"}]}"#
             let lookup = post(user.target("private/records/lookup"), body)
             let found = try exchange(endpoint, lookup)
@@ -111,7 +112,7 @@ import Testing
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 2_000
         bounds.uploadBytes = 100_000
-        try await withHTTP(bounds) { endpoint, user in
+        try await withHTTP(bounds) { endpoint, user, _ in
             let ask = post(
                 user.target("private/assets/upload"),
                 #"{"tokens": [{"recordName": "a", "fieldName": "photo"}]}"#
@@ -158,11 +159,46 @@ import Testing
         }
     }
 
+    /// A browser that goes away while it waits is told by its next poll.
+    @Test func notificationsAreWaitedFor() async throws {
+        try await withHTTP { endpoint, user, server in
+            func send(_ path: String, _ body: String) throws -> JSON {
+                let answer = try exchange(endpoint, post(user.target(path), body))
+                let text = answer.split(separator: "\r\n\r\n").last ?? ""
+                return try JSONReader.read(Bytes(text.utf8))
+            }
+            let made = try send("tokens/create", #"{"apnsEnvironment": "development"}"#)
+            let url = try #require(made["webcourierURL"]?.string, "\(made.text)")
+            #expect(url.hasPrefix("http://node/device/1/courier/"))
+            let path = String(url.dropFirst("http://node".count))
+            _ = try send(
+                "private/subscriptions/modify",
+                """
+                {"operations": [{"operationType": "create", "subscription": {
+                 "subscriptionID": "notes", "subscriptionType": "query", "firesOn": ["create"],
+                 "query": {"recordType": "Note"}}}]}
+                """
+            )
+            let client = try RawClient(endpoint)
+            try client.send(Bytes(get(path).utf8))
+            try await Task.sleep(for: .milliseconds(100))
+            client.close()
+            try await Task.sleep(for: .milliseconds(200))
+            let device = server.container(token: user.session)
+            let id = Record.ID(recordName: "a")
+            try await device.privateCloudDatabase.save(Record(recordType: "Note", recordID: id))
+            await device.close()
+            let told = try exchange(endpoint, get(path))
+            #expect(told.hasPrefix("HTTP/1.1 200"))
+            #expect(told.contains(#""rid": "a""#), "\(told)")
+        }
+    }
+
     @Test func hugeRequestsAreRefused() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 1_000
         bounds.headBytes = 2_000
-        try await withHTTP(bounds) { endpoint, user in
+        try await withHTTP(bounds) { endpoint, user, _ in
             let target = user.target("private/records/lookup")
             let large = String(repeating: " ", count: 1_001)
             let refused = try exchange(endpoint, post(target, large))
@@ -179,7 +215,7 @@ import Testing
     @Test func slowRequestsEnd() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.requestMilliseconds = 300
-        try await withHTTP(bounds) { endpoint, _ in
+        try await withHTTP(bounds) { endpoint, _, _ in
             let client = try RawClient(endpoint)
             defer { client.close() }
             let start = Date()
