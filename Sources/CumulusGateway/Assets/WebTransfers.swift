@@ -43,7 +43,10 @@ package struct WebTransfers: Sendable {
                 limit: limit,
                 contentType: request.headers["content-type"] ?? ""
             )
-            for try await bytes in body where try await upload.take(bytes) { onPart() }
+            for try await bytes in body {
+                let isPartSent = try await upload.take(bytes)
+                if isPartSent { onPart() }
+            }
             let asset = try await upload.end()
             let links = WebLinks(door: door, access: link.access, base: "")
             let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
@@ -57,7 +60,7 @@ package struct WebTransfers: Sendable {
 
     // MARK: Down
 
-    /// The answer to a download: bytes, or why there are none.
+    /// The answer to a download: the bytes of a file, or an error.
     package enum Download: Sendable {
         /// Those of an asset, and headers that stand beside its own.
         case bytes(WebDownload, headers: [(name: String, value: String)])

@@ -50,8 +50,13 @@ package struct WebCourier: Sendable {
                 throw WebError(.accessDenied, "the URL is not for pages of \(origin ?? "")")
             }
             let stations = token.stations
-            if board.next(of: stations) == nil { try await wait(stations, request, patience) }
-            if let (station, notification) = board.next(of: stations), !Task.isCancelled {
+            var mayTell = true
+            if board.next(of: stations) == nil {
+                mayTell = try await wait(stations, request, patience)
+            }
+            if mayTell, !Task.isCancelled,
+                let (station, notification) = board.next(of: stations)
+            {
                 delivery.told = (station, notification.id)
                 delivery.answer.body = Bytes(notification.text.utf8)
             }
@@ -99,20 +104,23 @@ package struct WebCourier: Sendable {
     private enum Outcome: Sendable {
         case news
         case timeIsUp
+        case replaced
         case failed(ServiceError)
     }
 
-    /// Returns when the board has something, when the time is up, or when another poll begins;
-    /// throws if no feed can be followed.
+    /// Returns when the board has something, or when the time is up; throws if no feed can be
+    /// followed.
+    ///
+    /// - Returns: False if another poll has begun, which is told what happens.
     private func wait(
         _ stations: [CourierToken.Station],
         _ request: WebRequest,
         _ patience: Int64
-    ) async throws(WebError) {
+    ) async throws(WebError) -> Bool {
         let (number, replaced) = board.begin(stations[0].id)
         defer { board.end(number, stations[0].id) }
         let door = door
-        let failure = await withTaskGroup(of: Outcome.self) { group -> ServiceError? in
+        let outcome = await withTaskGroup(of: Outcome.self) { group -> Outcome in
             for station in stations {
                 group.addTask {
                     do throws(ServiceError) {
@@ -129,23 +137,25 @@ package struct WebCourier: Sendable {
             }
             group.addTask {
                 for await _ in replaced {}
-                return .timeIsUp
+                return .replaced
             }
             var open = stations.count
             while let outcome = await group.next() {
-                // What one feed can't tell does not silence the others.
-                if case .failed(let error) = outcome {
+                // A feed that can't be followed does not silence the others.
+                if case .failed = outcome {
                     open -= 1
-                    guard open == 0 else { continue }
-                    group.cancelAll()
-                    return error
+                    if open > 0 { continue }
                 }
-                break
+                group.cancelAll()
+                return outcome
             }
-            group.cancelAll()
-            return nil
+            return .timeIsUp
         }
-        if let failure { throw WebError(failure) }
+        switch outcome {
+        case .failed(let error): throw WebError(error)
+        case .replaced: return false
+        case .news, .timeIsUp: return true
+        }
     }
 
     // MARK: Feeds

@@ -8,14 +8,14 @@ import HummingbirdCore
 import NIOCore
 
 extension HTTPServer {
-    /// Answers a poll; nil if the request is none.
+    /// Answers a poll; nil if the request is for something else.
     func poll(_ request: Request, _ web: WebRequest) async -> Response? {
         guard CourierToken.token(of: web.target) != nil, web.method == "GET" else { return nil }
         let courier = gateway.courier
         let delivery = try? await request.body.consumeWithCancellationOnInboundClose { _ in
             await courier.poll(web)
         }
-        // Without one the caller has gone, and nobody reads the answer.
+        // The caller went away while it waited. Its connection is closed.
         guard let delivery else { return Response(status: .ok) }
         let bytes = ByteBuffer(bytes: delivery.answer.body)
         let body = ResponseBody(contentLength: bytes.readableBytes) { writer in

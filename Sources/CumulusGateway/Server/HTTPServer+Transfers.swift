@@ -14,7 +14,7 @@ extension HTTPServer {
     /// Bytes of a download that are written at once.
     private static let sliceBytes = 64 << 10
 
-    /// Answers a request to a sealed link; nil if it is none.
+    /// Answers a request to a sealed link; nil if the request is for something else.
     func transfer(_ request: Request, _ web: WebRequest, _ caller: Caller) async -> Response? {
         guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let isDownload = web.method == "GET" || web.method == "HEAD"
@@ -84,7 +84,7 @@ extension HTTPServer {
     }
 }
 
-/// Part of the room for files, given back when nobody holds it any more.
+/// Part of the room for files, given back when it is released.
 private final class RoomShare: Sendable {
     private let byteCount: Int
     private let room: BodyRoom

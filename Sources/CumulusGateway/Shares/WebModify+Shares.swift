@@ -1,7 +1,8 @@
-// How records/modify plans saves of shares: the share, and with a new one the record that it shares.
+// How records/modify plans saves of shares: the share, and with a new one the record that it
+// shares.
 //
-// A new share of a record is saved in one batch with that record. Web clients name it only, so it
-// is added to the batch, with no field changed.
+// A new share of a record is saved in one batch with that record. Web clients only name the record,
+// so it is added to the batch, with no field changed.
 
 import CumulusModel
 

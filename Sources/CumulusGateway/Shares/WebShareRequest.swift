@@ -6,7 +6,7 @@
 package import CumulusModel
 
 package struct WebShareRequest: Sendable {
-    /// Somebody who is in, or is to be invited.
+    /// A user who is in, or is to be invited.
     private struct Participant: Sendable {
         var id: Bytes
         var user: String
@@ -47,7 +47,7 @@ package struct WebShareRequest: Sendable {
 
     /// The share as it should be.
     ///
-    /// - Parameter stored: As it is; nil: there is none.
+    /// - Parameter stored: As it is; nil for a new share.
     package func details(over stored: ShareDetails?) -> ShareDetails {
         var details = ShareDetails(root: stored?.root ?? root ?? "")
         details.publicPermission = publicPermission ?? stored?.publicPermission ?? .none
@@ -75,7 +75,7 @@ package struct WebShareRequest: Sendable {
 
     // MARK: Participants
 
-    /// nil for an entry that saves leave out: the owner's, and one of somebody who was removed.
+    /// nil for an entry that saves leave out: the owner's, and those of users who were removed.
     private static func participant(_ item: WebObject) throws(WebError) -> Participant? {
         let role = try role(item)
         let status = try item.string("acceptanceStatus")
@@ -105,7 +105,7 @@ package struct WebShareRequest: Sendable {
         let isNamed = !participant.id.isEmpty || !participant.user.isEmpty
         guard isNamed || participant.handle != nil else {
             throw .badRequest(
-                "'\(item.path)' names nobody: give a participantId, or a userIdentity with a "
+                "'\(item.path)' doesn't say who it is: give a participantId, or a userIdentity with a "
                     + "userRecordName or a lookupInfo"
             )
         }

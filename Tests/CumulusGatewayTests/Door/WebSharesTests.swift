@@ -47,7 +47,7 @@ extension WebUser {
         }
     }
 
-    /// What comes of changing a note that somebody shares; nil: it worked.
+    /// The error of changing a note that another user shares; nil: it worked.
     func change(_ note: String, in zone: String, of owner: String) async throws -> String? {
         let id = #"{"zoneName": "\#(zone)", "ownerRecordName": "\#(owner)"}"#
         let answer = try await post(
@@ -193,7 +193,10 @@ extension WebUser {
             let made = try await user.share(
                 .create,
                 in: "Trips",
-                #""recordName": "cloudkit.zoneshare", "participants": [\#(participant("READ_ONLY"))]"#
+                """
+                "recordName": "cloudkit.zoneshare",
+                "participants": [\(participant("READ_ONLY"))]
+                """
             )
             let value = try #require(made["shortGUID"]?.string, "\(made.text)")
             let body = #"{"shortGUIDs": [{"value": "\#(value)"}]}"#

@@ -27,7 +27,7 @@ struct WebUser {
     let gateway: WebGateway
     /// As it stands in URLs; nil: nobody is signed in.
     var token: String?
-    /// The access token of the session; empty: there is none.
+    /// The access token of the session; empty: it has no session.
     var session = ""
 
     /// A user of the same app.

@@ -79,12 +79,13 @@ import Testing
             #expect(zone?["zid"] == "Trips")
             // What a page changes is not told to it.
             _ = try await user.modify("private", operation(.create, "own", type: "Note"))
-            #expect(try await poll(user, url, patience: 50) == nil)
+            try await save("c", on: database)
+            #expect(try await poll(user, url)?["ck"]?["qry"]?["rid"] == "c")
             await device.close()
         }
     }
 
-    /// What happens while nobody asks waits, and is told again if it may not have arrived.
+    /// What happens between two polls waits, and is told again if it may not have arrived.
     @Test func nothingIsLostBetweenPolls() async throws {
         try await withWebUser { user, server in
             let url = try await url(user)
