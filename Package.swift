@@ -287,8 +287,9 @@ let package = Package(
         tests(
             "CumulusGatewayTests",
             [
-                "CumulusGateway", "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations",
-                "CumulusTesting", "CumulusTransport", "JWTKitTokens", crypto, log,
+                "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
+                "CumulusOperations", "CumulusTesting", "CumulusTransport", "JWTKitTokens", crypto,
+                log,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

@@ -22,6 +22,10 @@ package struct NodeDoor: WebDoor {
 
     package func nanoseconds() -> UInt64 { node.environment.nanoseconds() }
 
+    package func sleep(_ milliseconds: Int64) async throws {
+        try await node.environment.sleep(milliseconds)
+    }
+
     package func random() -> UInt64 { node.environment.random() }
 
     package func apiToken(_ digest: Bytes) -> WebAPIToken? { findApp(digest) }
@@ -61,6 +65,18 @@ package struct NodeDoor: WebDoor {
 
         func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
             try await connection.change(method, message)
+        }
+
+        func upload(
+            _ method: Method,
+            _ message: Bytes,
+            _ messages: [Bytes]
+        ) async throws(ServiceError) -> [Bytes] {
+            try await connection.upload(CallHeader(method), message, messages)
+        }
+
+        func follow(_ method: Method, _ message: Bytes) async -> LocalStream {
+            await connection.follow(CallHeader(method), message)
         }
 
         func columns(

@@ -15,6 +15,8 @@ package protocol WebDoor: Sendable {
     var now: Int64 { get }
     /// A clock that never goes back, to measure with.
     func nanoseconds() -> UInt64
+    /// Waits so many milliseconds.
+    func sleep(_ milliseconds: Int64) async throws
     /// Makes a random number.
     func random() -> UInt64
     /// What was registered under the SHA-256 of an API token; nil: nothing.
@@ -35,6 +37,14 @@ package protocol WebCalls: Sendable {
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.
     func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
+    /// Makes a call that sends many messages behind its first one, as the node has room for them.
+    func upload(
+        _ method: Method,
+        _ message: Bytes,
+        _ messages: [Bytes]
+    ) async throws(ServiceError) -> [Bytes]
+    /// Makes a call whose answer is taken message by message, as it comes.
+    func follow(_ method: Method, _ message: Bytes) async -> LocalStream
     /// The fields of record types; types that the schema does not have are left out.
     func columns(
         of types: [String]

@@ -18,6 +18,8 @@ package struct WebRequest: Sendable {
     package var address: Bytes = []
     /// No one between caller and node can read it.
     package var isSecret = false
+    /// It came over TLS to this node.
+    package var isEncrypted = false
 
     package init(
         _ method: String,
@@ -49,14 +51,18 @@ package struct WebAnswer: Sendable {
 }
 
 package struct WebGateway: Sendable {
-    private let door: any WebDoor
+    let door: any WebDoor
     package let meter = WebMeter()
+    let board = CourierBoard()
     /// The page where users sign in, as `SignInPages` serves it; nil: there is none.
     private let signInURL: String?
+    /// What links begin with; nil: what the caller's own URL began with.
+    private let publicURL: String?
 
-    package init(_ door: any WebDoor, signInURL: String? = nil) {
+    package init(_ door: any WebDoor, signInURL: String? = nil, publicURL: String? = nil) {
         self.door = door
         self.signInURL = signInURL
+        self.publicURL = publicURL
     }
 
     /// Who calls, as far as the gateway judges it.
@@ -69,7 +75,21 @@ package struct WebGateway: Sendable {
         var apiDigest: Bytes = []
         /// Of the page that calls; empty: it names none.
         var origin = ""
-        var isServer = false
+        /// The id of a server's key.
+        var serverKey: Bytes?
+
+        /// What links say of it.
+        func access(to route: WebRoute) -> WebAccess {
+            let proof: WebAccess.Proof =
+                if let serverKey {
+                    .server(serverKey)
+                } else if let token {
+                    .session(token.session)
+                } else {
+                    .nothing
+                }
+            return WebAccess(route.scope, route.database, proof, api: apiDigest)
+        }
     }
 
     package func answer(_ request: WebRequest) async -> WebAnswer {
@@ -123,7 +143,7 @@ package struct WebGateway: Sendable {
         )
     }
 
-    private static func common(_ uuid: String) -> [(name: String, value: String)] {
+    static func common(_ uuid: String) -> [(name: String, value: String)] {
         [
             ("Content-Type", "application/json; charset=UTF-8"), ("X-Apple-Request-UUID", uuid),
             ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
@@ -137,10 +157,12 @@ package struct WebGateway: Sendable {
         _ uuid: String
     ) async throws(WebError) -> JSON {
         let object = try WebObject(body: request.body)
+        let access = caller.access(to: route)
         let entrance = LocalEntrance(
             route.scope,
             caller.proof,
             address: request.address,
+            device: access.device,
             isSecret: request.isSecret
         )
         let calls: any WebCalls
@@ -150,8 +172,13 @@ package struct WebGateway: Sendable {
             throw refusal(error, caller)
         }
         defer { calls.close() }
+        let links = WebLinks(
+            door: door,
+            access: access,
+            base: publicURL ?? request.base
+        )
         do throws(WebError) {
-            return try await WebContext(route, object, calls, door: door, uuid: uuid).answer()
+            return try await WebContext(route, object, calls, links, uuid: uuid).answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
             throw signIn(caller)
@@ -161,7 +188,7 @@ package struct WebGateway: Sendable {
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.isServer ? WebCredentials.refusal : signIn(caller)
+        return caller.serverKey != nil ? WebCredentials.refusal : signIn(caller)
     }
 
     /// Sends a user to the page to sign in at, with a link for this app that is good for a while.
@@ -241,7 +268,7 @@ package struct WebGateway: Sendable {
             !isUsers || route.endpoint == .usersCaller
         else { throw WebCredentials.refusal }
         var caller = Caller()
-        caller.isServer = true
+        caller.serverKey = signature.keyID
         caller.proof = .serviceKey(id: signature.keyID) { [body = request.body] publicKey in
             signature.isRight(body: body, publicKey: publicKey)
         }
@@ -251,7 +278,7 @@ package struct WebGateway: Sendable {
     // MARK: Pages of other origins
 
     /// What lets a page of another origin read an answer.
-    private static func sharing(
+    static func sharing(
         with origin: String?,
         isPreflight: Bool
     ) -> [(name: String, value: String)] {

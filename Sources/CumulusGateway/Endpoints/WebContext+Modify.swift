@@ -46,7 +46,7 @@ extension WebContext {
     }
 
     /// Like a UUID, as clients expect.
-    private func newRecordName() -> String {
+    func newRecordName() -> String {
         WebText.uuid(door.random(), door.random())
     }
 
@@ -62,7 +62,8 @@ extension WebContext {
             stored: Dictionary(zip(ids, results)) { first, _ in first },
             columns: try await calls.columns(of: types.sorted()),
             user: user,
-            database: database
+            database: database,
+            asset: { [links, user] in links.asset(of: $0, for: user) }
         )
     }
 
@@ -93,11 +94,18 @@ extension WebContext {
         }
         var overtaken: Set<Int> = []
         var waiting: [Int] = []
+        // What is wrong with the root of a new share is told for the share.
+        var withoutRoot: Set<Int> = []
         for (save, result) in zip(plan.saves, saves) {
             switch result {
-            case .success(let answer): outcomes[save.place] = .saved(save.record.saved(as: answer))
+            case .success(let answer):
+                if !save.isRoot { outcomes[save.place] = .saved(save.record.saved(as: answer)) }
             case .failure(let error):
-                outcomes[save.place] = .failed(WebError(error))
+                let isTold = withoutRoot.contains(save.place)
+                if !isTold { outcomes[save.place] = .failed(WebError(error)) }
+                if save.isRoot, error.code != .batchRequestFailed {
+                    withoutRoot.insert(save.place)
+                }
                 let isForced = modify.operations[save.place].kind.isForced
                 let isLate = error.code == .serverRecordChanged || error.code == .unknownItem
                 if isForced, isLate { overtaken.insert(save.place) }

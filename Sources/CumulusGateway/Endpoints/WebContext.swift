@@ -14,22 +14,23 @@ package struct WebContext: Sendable {
     package let calls: any WebCalls
     /// Names the request in errors.
     package let uuid: String
-    let door: any WebDoor
+    let links: WebLinks
 
     package init(
         _ route: WebRoute,
         _ request: WebObject,
         _ calls: any WebCalls,
-        door: any WebDoor,
+        _ links: WebLinks,
         uuid: String
     ) {
         self.route = route
         self.request = request
         self.calls = calls
-        self.door = door
+        self.links = links
         self.uuid = uuid
     }
 
+    var door: any WebDoor { links.door }
     var user: String { calls.user }
     var database: DatabaseScope { route.database }
 
@@ -69,12 +70,10 @@ package struct WebContext: Sendable {
         case .subscriptionsModify: try await modifySubscriptions()
         case .recordsResolve: try await resolveShares(accepts: false)
         case .recordsAccept: try await resolveShares(accepts: true)
-        case .assetsUpload, .assetsRereference, .tokensCreate,
-            .tokensRegister:
-            throw WebError(
-                .notFound,
-                "this release has no handler for endpoint '\(route.endpoint.rawValue)'"
-            )
+        case .assetsUpload: try announceUploads()
+        case .assetsRereference: try await rereferenceAssets()
+        case .tokensCreate: try await makeCourier(registers: false)
+        case .tokensRegister: try await makeCourier(registers: true)
         }
     }
 
@@ -97,7 +96,13 @@ package struct WebContext: Sendable {
     }
 
     func writer(_ options: WebRecordOptions) -> WebRecordWriter {
-        let fields = WebFieldWriter(numbersAsStrings: options.numbersAsStrings, user: user)
+        // What a share's URL shows is of another database than the one in the request's URL.
+        let isElsewhere = route.endpoint == .recordsResolve || route.endpoint == .recordsAccept
+        let fields = WebFieldWriter(
+            numbersAsStrings: options.numbersAsStrings,
+            user: user,
+            downloadURL: { [links] in isElsewhere ? nil : links.url(toDownload: $0) }
+        )
         return WebRecordWriter(fields, keys: options.keys)
     }
 

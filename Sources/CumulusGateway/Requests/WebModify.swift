@@ -111,7 +111,8 @@ package struct WebModify: Sendable {
 
     /// What is sent to the node for some of the operations, by their places in the request.
     package struct Plan: Sendable {
-        package var saves: [(place: Int, record: Record)] = []
+        /// `isRoot` marks a record that goes with the new share of the operation.
+        package var saves: [(place: Int, record: Record, isRoot: Bool)] = []
         /// A deletion with a tag is done only if the record still has it.
         package var deletes: [(place: Int, id: Record.ID, tag: String?)] = []
         package var failures: [Int: WebError] = [:]
@@ -151,7 +152,10 @@ package struct WebModify: Sendable {
 
     /// The records that planning has to know.
     package func needed(_ places: [Int]) -> [Record.ID] {
-        places.map { operations[$0] }.filter(\.kind.needsStored).map(\.id)
+        let planned = places.map { operations[$0] }
+        let stored = planned.filter(\.kind.needsStored).map(\.id)
+        let roots = Set(planned.compactMap { root(of: $0) }).subtracting(stored)
+        return stored + roots.sorted { $0.recordName < $1.recordName }
     }
 
     package func plan(_ places: [Int], _ knowledge: Knowledge) -> Plan {
@@ -164,7 +168,17 @@ package struct WebModify: Sendable {
                     let tag = operation.kind.isForced ? nil : stored?.recordChangeTag
                     plan.deletes.append((place, operation.id, tag))
                 } else {
-                    plan.saves.append((place, try save(operation, over: stored, knowledge)))
+                    let record = try save(operation, over: stored, knowledge)
+                    if let root = try rootToSave(
+                        with: operation,
+                        over: stored,
+                        plan,
+                        places,
+                        knowledge
+                    ) {
+                        plan.saves.append((place, root, true))
+                    }
+                    plan.saves.append((place, record, false))
                 }
             } catch {
                 plan.failures[place] = error
@@ -232,10 +246,15 @@ package struct WebModify: Sendable {
         guard let type = stored?.recordType ?? operation.record.type else {
             throw .badRequest("a new record needs a recordType")
         }
-        guard type != Names.shareType else {
-            throw .badRequest("records of type '\(type)' are not saved over HTTP by this release")
+        let isShare = type == Names.shareType
+        guard isShare || operation.record.share == nil else {
+            throw .badRequest("a record of type '\(type)' is no share: it has no participants")
         }
-        guard let columns = knowledge.columns[type] else {
+        var columns = knowledge.columns[type]
+        if isShare {
+            columns = WebModify.shareColumns.merging(columns ?? [:]) { _, own in own }
+        }
+        guard let columns else {
             throw WebError(
                 .notFound,
                 "record type '\(type)' is not in the schema, and web services add none"
@@ -258,6 +277,7 @@ package struct WebModify: Sendable {
             reader
         )
         record.recordChangeTag = stored?.recordChangeTag
+        if isShare { record.shareDetails = try shareDetails(operation, over: stored) }
         if operation.kind.isReplacing, let stored {
             let given = Set(operation.record.fields.map(\.key))
             let held = Set(stored.allKeys()).union(stored.encryptedValues.values.keys)

@@ -1,5 +1,5 @@
-// What stands before HTTP on each connection: TLS by the certificate of the moment, and a time that
-// each request has.
+// What stands before HTTP on each connection: TLS by the certificate of the moment, a time that
+// each request has, and a time in which a caller takes what it was sent.
 //
 // Built into the server by `HTTPServer`. A renewed certificate counts from the next connection on.
 
@@ -20,6 +20,7 @@ struct GuardedChannel: ServerChildChannel {
                 try pipeline.addHandler(NIOSSLServerHandler(context: try secure()))
             }
             try pipeline.addHandler(RequestDeadline(milliseconds: requestMilliseconds))
+            try pipeline.addHandler(StalledAnswer())
         }.flatMap {
             base.setup(channel: channel, logger: logger)
         }
@@ -29,6 +30,9 @@ struct GuardedChannel: ServerChildChannel {
         await base.handle(value: value, logger: logger)
     }
 }
+
+/// Told to a connection: its request came on, and has its time once more.
+struct RequestCameOn: Sendable {}
 
 /// Closes a connection whose request is not answered in time, however slowly it still comes.
 final class RequestDeadline: ChannelDuplexHandler {
@@ -46,19 +50,63 @@ final class RequestDeadline: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if timer == nil {
-            let channel = context.channel
-            timer = context.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {
-                channel.close(promise: nil)
-            }
-        }
+        if timer == nil { start(context) }
         context.fireChannelRead(data)
+    }
+
+    private func start(_ context: ChannelHandlerContext) {
+        let channel = context.channel
+        timer = context.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {
+            channel.close(promise: nil)
+        }
+    }
+
+    func triggerUserOutboundEvent(
+        context: ChannelHandlerContext,
+        event: Any,
+        promise: EventLoopPromise<Void>?
+    ) {
+        guard event is RequestCameOn else {
+            return context.triggerUserOutboundEvent(event, promise: promise)
+        }
+        if let timer {
+            timer.cancel()
+            start(context)
+        }
+        promise?.succeed()
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         timer?.cancel()
         timer = nil
         context.write(data, promise: promise)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+    }
+}
+
+/// Closes a connection whose caller does not take what it was sent.
+final class StalledAnswer: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    /// How long a connection may be full.
+    private static let patience = TimeAmount.seconds(30)
+    private var timer: Scheduled<Void>?
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        if !context.channel.isWritable {
+            let channel = context.channel
+            timer = context.eventLoop.scheduleTask(in: StalledAnswer.patience) {
+                channel.close(promise: nil)
+            }
+        }
+        context.fireChannelWritabilityChanged()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

@@ -26,9 +26,13 @@ package struct HTTPServer: Sendable {
         package var bodyBytes = 2 << 20
         /// Of all requests that are being read.
         package var allBodyBytes = 64 << 20
+        /// Of one file that is uploaded; it passes through and is not held.
+        package var uploadBytes = WebTransfers.uploadBytes
+        /// What all files on their way up or down hold in memory.
+        package var transferBytes = 128 << 20
         /// How long a connection may be silent between requests, in milliseconds.
         package var idleMilliseconds: Int64 = 60_000
-        /// From a request's first byte to the first one of its answer.
+        /// From a request's first byte to the first one of its answer; of an upload, for each part.
         package var requestMilliseconds: Int64 = 90_000
 
         package init() {}
@@ -37,13 +41,14 @@ package struct HTTPServer: Sendable {
     /// Gives the certificate of the moment; nil: plain HTTP.
     package typealias Secure = @Sendable () throws -> NIOSSLContext
 
-    private let gateway: WebGateway
+    let gateway: WebGateway
     private let pages: OperatorPages
     private let webPages: [any WebPages]
-    private let bounds: Bounds
+    let bounds: Bounds
     private let secure: Secure?
     private let logger: Logger
     private let bodies: BodyRoom
+    let transfers: BodyRoom
 
     /// - Parameter webPages: Asked in this order, before the gateway.
     package init(
@@ -61,6 +66,7 @@ package struct HTTPServer: Sendable {
         self.bounds = bounds
         self.logger = logger
         bodies = BodyRoom(bounds.allBodyBytes)
+        transfers = BodyRoom(bounds.transferBytes)
     }
 
     /// Serves until the task is cancelled.
@@ -109,14 +115,16 @@ package struct HTTPServer: Sendable {
     }
 
     /// Where a request comes from.
-    private struct Caller: InitializableFromSource {
+    struct Caller: InitializableFromSource {
         let address: Bytes
         let isLoopback: Bool
+        let channel: any Channel
 
         init(source: ApplicationRequestContextSource) {
             let remote = source.channel.remoteAddress
             address = remote?.addressBytes ?? []
             isLoopback = remote?.isLoopback ?? false
+            channel = source.channel
         }
     }
 
@@ -132,9 +140,13 @@ package struct HTTPServer: Sendable {
         for field in request.headers where headers[field.name.canonicalName] == nil {
             headers[field.name.canonicalName] = field.value
         }
+        if let host = request.head.authority { headers["host"] = host }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
-        web.isSecret = secure != nil || caller.isLoopback
+        web.isEncrypted = secure != nil
+        web.isSecret = web.isEncrypted || caller.isLoopback
+        if let response = await transfer(request, web, caller) { return response }
+        if let response = await poll(request, web) { return response }
         let length = headers["content-length"].flatMap { Int($0) }
         let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
         if reserved > bounds.bodyBytes { return refusal(tooLarge) }
@@ -159,22 +171,27 @@ package struct HTTPServer: Sendable {
         .badRequest("the body is larger than \(bounds.bodyBytes) bytes; send it in parts")
     }
 
-    private static let full: WebError = {
+    static let full: WebError = {
         var error = WebError(.tryAgainLater, "the node reads as many requests as it has room for")
         error.retryAfter = 1
         return error
     }()
 
-    private func refusal(_ error: WebError) -> Response {
+    func refusal(_ error: WebError) -> Response {
         HTTPServer.response(gateway.refusal(error), isHead: false)
     }
 
-    private static func response(_ answer: WebAnswer, isHead: Bool) -> Response {
+    static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {
         var fields = HTTPFields()
-        for (name, value) in answer.headers {
+        for (name, value) in headers {
             guard let name = HTTPField.Name(name) else { continue }
             fields[name] = value
         }
+        return fields
+    }
+
+    static func response(_ answer: WebAnswer, isHead: Bool) -> Response {
+        let fields = fields(answer.headers)
         let status = HTTPResponse.Status(code: answer.status)
         if isHead || answer.body.isEmpty { return Response(status: status, headers: fields) }
         let body = ByteBuffer(bytes: answer.body)
@@ -183,7 +200,7 @@ package struct HTTPServer: Sendable {
 }
 
 /// The bytes of bodies that may be in memory at once.
-private final class BodyRoom: Sendable {
+final class BodyRoom: Sendable {
     private let free: Mutex<Int>
 
     init(_ bytes: Int) { free = Mutex(bytes) }

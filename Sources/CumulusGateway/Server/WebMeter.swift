@@ -35,7 +35,11 @@ package final class WebMeter: Sendable {
     ///
     /// - Parameter endpoint: nil if its URL leads to none.
     package func note(_ endpoint: WebEndpoint?, status: Int, microseconds: UInt64) {
-        let name = endpoint?.rawValue ?? WebMeter.elsewhere
+        note(endpoint?.rawValue ?? WebMeter.elsewhere, status: status, microseconds: microseconds)
+    }
+
+    /// The same of what is no endpoint, by its name.
+    func note(_ name: String, status: Int, microseconds: UInt64) {
         let place = WebMeter.boundMicroseconds.firstIndex { microseconds <= $0 }
         state.withLock { state in
             state.requests[Key(endpoint: name, status: status), default: 0] += 1

@@ -47,7 +47,7 @@ package struct WebFieldWriter: Sendable {
     }
 
     /// The value without its type.
-    private func bare(_ value: FieldValue, in zone: RecordZone.ID) -> JSON {
+    func bare(_ value: FieldValue, in zone: RecordZone.ID) -> JSON {
         switch value {
         case .string(let text): return .string(text)
         case .int64(let number): return integer(number)

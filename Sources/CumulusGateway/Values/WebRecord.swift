@@ -19,6 +19,8 @@ package struct WebRecord: Sendable {
     package var zoneID: RecordZone.ID?
     /// nil leaves the parent as it is; empty: it has none any more.
     package var parent: String?
+    /// What it says of a share; nil if it is no share.
+    package var share: WebShareRequest?
 
     /// The record dictionary of an operation.
     package init(_ object: WebObject) throws(WebError) {
@@ -31,6 +33,8 @@ package struct WebRecord: Sendable {
         } else if object.names("parent") {
             parent = ""
         }
+        let share = try WebShareRequest(object)
+        if type == Names.shareType || !share.isEmpty { self.share = share }
         guard let fields = try object.object("fields"), case .object(let members) = fields.json
         else { return }
         self.fields = members.map { ($0.key, $0.value, fields.place($0.key)) }

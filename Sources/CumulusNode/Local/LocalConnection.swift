@@ -3,11 +3,11 @@
 //
 // Made by CumulusGateway for each request that it takes. Who calls is looked up here, in the same
 // registers as a HELLO's token or key; from then on the caller is like any other, with the same
-// budget, rights, deadlines and audit lines. The connection has a loop of its own. What it is
-// answered is taken at once.
+// budget, rights, deadlines and audit lines. The connection has a loop of its own. What a call is
+// answered is taken at once; what a followed call is answered, as its reader takes it.
 //
 // Folder: the node's side of doors in the same process. Read `LocalConnection`, then
-// `LocalEntrance` and `LocalLoop`.
+// `LocalEntrance`, `LocalStream` and `LocalLoop`.
 
 package import CumulusModel
 import CumulusStorage
@@ -36,6 +36,12 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     /// One call, from its first frame to its last.
     private struct LocalCall {
         var messages: [Bytes] = []
+        /// Messages behind its first one that wait for credit; nil: its first is its last.
+        var unsent: ArraySlice<Bytes>?
+        /// Bytes of them that the node has room for.
+        var credit = 0
+        /// Takes the messages of the answer as they come; nil: they are kept for its end.
+        var stream: LocalStream?
         let end: @Sendable (Result<[Bytes], ServiceError>) -> Void
     }
 
@@ -65,21 +71,52 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         _ header: CallHeader,
         _ message: Bytes
     ) async throws(ServiceError) -> [Bytes] {
+        try await call(header, message, behind: nil)
+    }
+
+    /// Makes a call whose caller sends many messages, each when the node has room for it.
+    ///
+    /// - Parameter messages: Those behind the first one.
+    package func upload(
+        _ header: CallHeader,
+        _ message: Bytes,
+        _ messages: [Bytes]
+    ) async throws(ServiceError) -> [Bytes] {
+        try await call(header, message, behind: messages[...])
+    }
+
+    private func call(
+        _ header: CallHeader,
+        _ message: Bytes,
+        behind unsent: ArraySlice<Bytes>?
+    ) async throws(ServiceError) -> [Bytes] {
         let stream = Mutex<UInt32>(0)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loop.execute { [self] in
-                    let number = start(header, message) { continuation.resume(returning: $0) }
+                    var call = LocalCall { continuation.resume(returning: $0) }
+                    call.unsent = unsent
+                    let number = start(call, header, message)
                     stream.withLock { $0 = number }
                 }
             }
         } onCancel: {
-            loop.execute { [self] in
-                let number = stream.withLock { $0 }
-                if calls[number] != nil { send(Frame(.cancel, stream: number)) }
-            }
+            loop.execute { [self] in cancel(stream.withLock { $0 }) }
         }
         return try result.get()
+    }
+
+    /// Makes a call whose answer is taken message by message, as it comes.
+    package func follow(_ header: CallHeader, _ message: Bytes) async -> LocalStream {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                let stream = LocalStream(self, nextStream)
+                var call = LocalCall { stream.end($0.map { _ in () }) }
+                call.stream = stream
+                start(call, header, message)
+                continuation.resume(returning: stream)
+            }
+        }
     }
 
     /// Makes a change under a request id of its own.
@@ -117,21 +154,54 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         needsTurn()
     }
 
-    private func start(
-        _ header: CallHeader,
-        _ message: Bytes,
-        _ end: @escaping @Sendable (Result<[Bytes], ServiceError>) -> Void
-    ) -> UInt32 {
+    /// Returns the number of the call's stream; 0 if the connection has ended.
+    @discardableResult
+    private func start(_ call: LocalCall, _ header: CallHeader, _ message: Bytes) -> UInt32 {
         if let ending {
-            end(.failure(ending))
+            call.end(.failure(ending))
             return 0
         }
         let stream = nextStream
         nextStream += 2
-        calls[stream] = LocalCall(end: end)
+        calls[stream] = call
+        calls[stream]?.credit = node.configuration.limits.initialCredit
         let payload = header.encoded(before: message)
-        send(Frame(.call, isEnd: true, stream: stream, payload: payload))
+        send(Frame(.call, isEnd: call.unsent == nil, stream: stream, payload: payload))
+        sendMessages(of: stream)
         return stream
+    }
+
+    /// Sends what the node has room for, and an empty message behind the last one.
+    private func sendMessages(of stream: UInt32) {
+        while let call = calls[stream], let message = call.unsent?.first, call.credit > 0 {
+            calls[stream]?.credit -= message.count
+            calls[stream]?.unsent?.removeFirst()
+            send(Frame(.message, stream: stream, payload: message))
+        }
+        guard calls[stream]?.unsent?.isEmpty == true else { return }
+        calls[stream]?.unsent = nil
+        send(Frame(.message, isEnd: true, stream: stream))
+    }
+
+    private func cancel(_ stream: UInt32) {
+        if calls[stream] != nil { send(Frame(.cancel, stream: stream)) }
+    }
+
+    /// The reader of a stream wants no more of it.
+    func drop(_ stream: UInt32) {
+        loop.execute { [self] in cancel(stream) }
+    }
+
+    /// The reader of a stream has taken so many bytes of it.
+    func taken(_ byteCount: Int, of stream: UInt32) {
+        loop.execute { [self] in grant(byteCount, to: stream) }
+    }
+
+    private func grant(_ byteCount: Int, to stream: UInt32) {
+        guard calls[stream] != nil else { return }
+        var credit: Bytes = []
+        FrameEncoder.append(UInt32(clamping: byteCount), to: &credit)
+        send(Frame(.credit, stream: stream, payload: credit))
     }
 
     private func send(_ frame: Frame) {
@@ -174,7 +244,11 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             let call = calls.removeValue(forKey: frame.stream)
             call?.end(.failure(LocalConnection.error(frame.payload)))
         case .ping: send(Frame(.pong, payload: frame.payload))
-        case .call, .cancel, .credit, .pong, .drain, .nonce, .causal: break
+        case .credit:
+            let room = frame.payload.reduce(0) { $0 << 8 | Int($1) }
+            calls[frame.stream]?.credit += room
+            sendMessages(of: frame.stream)
+        case .call, .cancel, .pong, .drain, .nonce, .causal: break
         }
     }
 
@@ -184,16 +258,18 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         greeted = nil
     }
 
-    /// Takes a message, and makes room for as much again.
+    /// Takes a message, and makes room for as much again, unless a reader does that.
     private func take(_ frame: Frame, of stream: UInt32) {
-        calls[stream]?.messages.append(frame.payload)
+        if let reader = calls[stream]?.stream {
+            reader.put(frame.payload)
+        } else {
+            calls[stream]?.messages.append(frame.payload)
+        }
         guard !frame.isEnd else {
             guard let call = calls.removeValue(forKey: stream) else { return }
             return call.end(.success(call.messages))
         }
-        var credit: Bytes = []
-        FrameEncoder.append(UInt32(clamping: frame.payload.count), to: &credit)
-        send(Frame(.credit, stream: stream, payload: credit))
+        if calls[stream]?.stream == nil { grant(frame.payload.count, to: stream) }
     }
 
     private static func error(_ payload: Bytes) -> ServiceError {

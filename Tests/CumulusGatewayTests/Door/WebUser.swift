@@ -19,7 +19,7 @@ struct WebUser {
             "___recordID" REFERENCE QUERYABLE,
             "___createTime" TIMESTAMP QUERYABLE SORTABLE,
             title STRING QUERYABLE SORTABLE, stars INT64 QUERYABLE SORTABLE, price DOUBLE,
-            tags LIST<STRING> QUERYABLE, photo ASSET, post REFERENCE,
+            tags LIST<STRING> QUERYABLE, photo ASSET, album LIST<ASSET>, post REFERENCE,
             GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
         );
         """
@@ -28,6 +28,31 @@ struct WebUser {
     let door: NodeDoor
     /// As it stands in URLs; nil: nobody is signed in.
     var token: String?
+    /// The access token of the session; empty: it has no session.
+    var session = ""
+
+    /// A user of the same app.
+    static func make(
+        _ name: String,
+        _ gateway: WebGateway,
+        _ door: NodeDoor,
+        _ server: TestServer
+    ) async throws -> WebUser {
+        let session = try await server.makeUser(name)
+        let token = WebToken(
+            session: Bytes(SHA256.hash(data: Bytes(session.utf8))),
+            scope: scope,
+            api: apiDigest,
+            made: server.node.environment.wallClock(),
+            isKept: false
+        )
+        return WebUser(
+            gateway: gateway,
+            door: door,
+            token: gateway.token(token),
+            session: session
+        )
+    }
 
     /// What came back.
     struct Answer {
@@ -123,15 +148,7 @@ func withWebUser(
         try await server.importSchema(WebUser.schema)
         let door = NodeDoor(server.node) { $0 == WebUser.apiDigest ? api : nil }
         let gateway = WebGateway(door, signInURL: "https://node.example/sign-in")
-        let session = try await server.makeUser("web")
-        let token = WebToken(
-            session: Bytes(SHA256.hash(data: Bytes(session.utf8))),
-            scope: WebUser.scope,
-            api: WebUser.apiDigest,
-            made: door.now,
-            isKept: false
-        )
-        try await body(WebUser(gateway: gateway, door: door, token: gateway.token(token)), server)
+        try await body(try await WebUser.make("web", gateway, door, server), server)
     } catch {
         try? await server.stop()
         throw error

@@ -1,5 +1,6 @@
 // HTTP on real sockets: what is answered, and what strangers are held to.
 
+import Cumulus
 import CumulusGateway
 import CumulusModel
 import CumulusTesting
@@ -13,7 +14,7 @@ import Testing
     private func withHTTP(
         _ bounds: HTTPServer.Bounds = .init(),
         pages: [any WebPages] = [],
-        _ body: @Sendable (_ endpoint: String, WebUser) async throws -> Void
+        _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
     ) async throws {
         try await withWebUser { user, server in
             let loops = EventLoops(threads: 1)
@@ -37,7 +38,7 @@ import Testing
                 break
             }
             do {
-                try await body("127.0.0.1:\(try #require(port))", user)
+                try await body("127.0.0.1:\(try #require(port))", user, server)
             } catch {
                 Issue.record(error)
             }
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test func operatorsFindTheirPages() async throws {
-        try await withHTTP { endpoint, _ in
+        try await withHTTP { endpoint, _, _ in
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
             let ready = try exchange(endpoint, get("/readyz"))
             #expect(ready.hasPrefix("HTTP/1.1 200"), "\(ready)")
@@ -80,7 +81,7 @@ import Testing
     }
 
     @Test func webServicesAreAnswered() async throws {
-        try await withHTTP { endpoint, user in
+        try await withHTTP { endpoint, user, _ in
             let body = #"{"records": [{"recordName": "a"}]}"#
             let lookup = post(user.target("private/records/lookup"), body)
             let found = try exchange(endpoint, lookup)
@@ -110,7 +111,7 @@ import Testing
     }
 
     @Test func pagesAreAskedBeforeTheGateway() async throws {
-        try await withHTTP(pages: [Echo()]) { endpoint, user in
+        try await withHTTP(pages: [Echo()]) { endpoint, _, _ in
             #expect(try exchange(endpoint, get("/echo")).hasPrefix("HTTP/1.1 203"))
             let head = try exchange(endpoint, get("/echo", method: "HEAD"))
             #expect(head.hasPrefix("HTTP/1.1 203") && head.hasSuffix("\r\n\r\n"))
@@ -120,7 +121,7 @@ import Testing
     }
 
     @Test func theClientSendsAForm() async throws {
-        try await withHTTP(pages: [Echo()]) { endpoint, _ in
+        try await withHTTP(pages: [Echo()]) { endpoint, _, _ in
             let loops = EventLoops(threads: 1)
             let client = SocketWebClient(on: loops.group)
             let address = try #require(WebAddress("http://\(endpoint)/echo?a=b"))
@@ -141,11 +142,98 @@ import Testing
         }
     }
 
+    /// A file is larger than what other bodies may have.
+    @Test func filesPassThrough() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.bodyBytes = 2_000
+        bounds.uploadBytes = 100_000
+        try await withHTTP(bounds) { endpoint, user, _ in
+            let ask = post(
+                user.target("private/assets/upload"),
+                #"{"tokens": [{"recordName": "a", "fieldName": "photo"}]}"#
+            )
+            func path(_ answer: String, _ key: String) throws -> String {
+                let text = try #require(answer.split(separator: "\r\n\r\n").last)
+                let json = try JSONReader.read(Bytes(text.utf8))
+                guard case .array(let entries)? = json[key == "url" ? "tokens" : "records"],
+                    let first = entries.first
+                else { throw WebError.badRequest(answer) }
+                let url = key == "url" ? first["url"] : first.field("photo")?[key]
+                let path = try #require(url?.string)
+                #expect(path.hasPrefix("http://node/database/1/content/"))
+                return String(path.dropFirst("http://node".count))
+            }
+            let link = try path(try exchange(endpoint, ask), "url")
+            let content = String(repeating: "content ", count: 10_000)
+            let uploaded = try exchange(endpoint, post(link, content))
+            #expect(uploaded.hasPrefix("HTTP/1.1 200"), "\(uploaded)")
+            let body = try #require(uploaded.split(separator: "\r\n\r\n").last)
+            let file = try #require(try JSONReader.read(Bytes(body.utf8))["singleFile"])
+            let operation = operation(
+                .create,
+                "a",
+                type: "Note",
+                #""photo": {"value": \#(file.text)}"#
+            )
+            let save = post(
+                user.target("private/records/modify"),
+                #"{"operations": [\#(operation)]}"#
+            )
+            let shown = try path(try exchange(endpoint, save), "downloadURL")
+            let download = try exchange(endpoint, get(shown))
+            #expect(download.hasPrefix("HTTP/1.1 200"), "\(download.prefix(500))")
+            #expect(download.hasSuffix("\r\n\r\n" + content))
+            #expect(download.contains("Content-Disposition: attachment\r\n"))
+            let head = try exchange(endpoint, get(shown, method: "HEAD"))
+            #expect(head.contains("Content-Length: 80000\r\n"), "\(head)")
+            #expect(head.hasSuffix("\r\n\r\n"))
+            let large = String(repeating: "x", count: 100_001)
+            #expect(try exchange(endpoint, post(link, large)).hasPrefix("HTTP/1.1 400"))
+            let preflight = "OPTIONS \(link) HTTP/1.1\r\nHost: node\r\nOrigin: https://a\r\n\r\n"
+            #expect(try exchange(endpoint, preflight).hasPrefix("HTTP/1.1 204"))
+        }
+    }
+
+    /// A browser that goes away while it waits is told by its next poll.
+    @Test func notificationsAreWaitedFor() async throws {
+        try await withHTTP { endpoint, user, server in
+            func send(_ path: String, _ body: String) throws -> JSON {
+                let answer = try exchange(endpoint, post(user.target(path), body))
+                let text = answer.split(separator: "\r\n\r\n").last ?? ""
+                return try JSONReader.read(Bytes(text.utf8))
+            }
+            let made = try send("tokens/create", #"{"apnsEnvironment": "development"}"#)
+            let url = try #require(made["webcourierURL"]?.string, "\(made.text)")
+            #expect(url.hasPrefix("http://node/device/1/courier/"))
+            let path = String(url.dropFirst("http://node".count))
+            _ = try send(
+                "private/subscriptions/modify",
+                """
+                {"operations": [{"operationType": "create", "subscription": {
+                 "subscriptionID": "notes", "subscriptionType": "query", "firesOn": ["create"],
+                 "query": {"recordType": "Note"}}}]}
+                """
+            )
+            let client = try RawClient(endpoint)
+            try client.send(Bytes(get(path).utf8))
+            try await Task.sleep(for: .milliseconds(100))
+            client.close()
+            try await Task.sleep(for: .milliseconds(200))
+            let device = server.container(token: user.session)
+            let id = Record.ID(recordName: "a")
+            try await device.privateCloudDatabase.save(Record(recordType: "Note", recordID: id))
+            await device.close()
+            let told = try exchange(endpoint, get(path))
+            #expect(told.hasPrefix("HTTP/1.1 200"))
+            #expect(told.contains(#""rid": "a""#), "\(told)")
+        }
+    }
+
     @Test func hugeRequestsAreRefused() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 1_000
         bounds.headBytes = 2_000
-        try await withHTTP(bounds) { endpoint, user in
+        try await withHTTP(bounds) { endpoint, user, _ in
             let target = user.target("private/records/lookup")
             let large = String(repeating: " ", count: 1_001)
             let refused = try exchange(endpoint, post(target, large))
@@ -162,7 +250,7 @@ import Testing
     @Test func slowRequestsEnd() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.requestMilliseconds = 300
-        try await withHTTP(bounds) { endpoint, _ in
+        try await withHTTP(bounds) { endpoint, _, _ in
             let client = try RawClient(endpoint)
             defer { client.close() }
             let start = Date()

@@ -2,6 +2,7 @@
 
 import Crypto
 import Cumulus
+import CumulusAssets
 import CumulusModel
 import CumulusNode
 import CumulusOperations
@@ -164,6 +165,76 @@ import Testing
             #expect(records.count == 400)
             #expect(answer.count > 1)
             connection.close()
+        }
+    }
+
+    /// An upload is longer than the window that the node opens for it.
+    @Test func aLongUploadGoesAsThereIsRoom() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("anna")
+            let (connection, _) = try await open(server, .session(digest: digest(token)))
+            let chunks = (0..<10).map { number in
+                let plain = Bytes(repeating: UInt8(number), count: ContentCutter.largest)
+                let digest = plain.withUnsafeBytes { Chunk.digest(of: $0) }
+                return Chunk(
+                    digest: digest,
+                    size: plain.count,
+                    isCompressed: false,
+                    content: plain[...]
+                )
+            }
+            var list = ChunkList()
+            for chunk in chunks {
+                list.append(ChunkList.Entry(digest: chunk.digest, size: chunk.size))
+            }
+            let prepare = PrepareAssetsRequest(database: .private, lists: [list.bytes]).encoded()
+            func missing() async throws -> [Int] {
+                let answer = try await connection.call(CallHeader(.assetsPrepare), prepare)
+                let first = try #require(answer.first)
+                return try #require(try PrepareAssetsResponse.results(wire: first).first).get()
+            }
+            #expect(try await missing() == Array(0..<10))
+            let answer = try await connection.upload(
+                CallHeader(.assetsUpload),
+                UploadChunksRequest(database: .private).encoded(),
+                chunks.map { WireChunks([$0]).encoded().bytes }
+            )
+            let response = try UploadChunksResponse(wire: try #require(answer.first))
+            #expect(response.chunks == 10)
+            #expect(try await missing() == [])
+            let none = try await connection.upload(
+                CallHeader(.assetsUpload),
+                UploadChunksRequest(database: .private).encoded(),
+                []
+            )
+            #expect(try UploadChunksResponse(wire: try #require(none.first)).chunks == 0)
+            connection.close()
+        }
+    }
+
+    /// A feed has no end: what it tells is taken message by message, until its reader goes away.
+    @Test func aFeedIsFollowedAsItComes() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("anna")
+            let (connection, _) = try await open(server, .session(digest: digest(token)))
+            let request = FollowFeedRequest(token: []).encoded()
+            let stream = await connection.follow(CallHeader(.feedsFollow), request)
+            let first = try #require(try await stream.next())
+            #expect(try WireFeedPage(wire: first).isCheckpoint)
+            let waiting = Task { try await stream.next() }
+            try await Task.sleep(for: .milliseconds(20))
+            waiting.cancel()
+            let ended = await code { _ = try await waiting.value }
+            #expect(ended == .operationCancelled)
+            let list = ListZonesRequest.encoded(database: .private)
+            _ = try await connection.call(CallHeader(.zonesList), list)
+            let other = await connection.follow(CallHeader(.feedsFollow), request)
+            _ = try await other.next()
+            connection.close()
+            let closed = await code { _ = try await other.next() }
+            #expect(closed == .operationCancelled)
+            let late = await connection.follow(CallHeader(.feedsFollow), request)
+            #expect(await code { _ = try await late.next() } == .operationCancelled)
         }
     }
 

@@ -1,6 +1,8 @@
 // What a share's record says besides its fields: who is in it, and what each may do.
 //
 // Written into the records of shares, and into the answers of records/resolve and records/accept.
+//
+// Folder: shares. Read `WebShare` for what answers say, and `WebShareRequest` for what saves say.
 
 package import CumulusModel
 

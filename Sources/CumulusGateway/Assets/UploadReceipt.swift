@@ -1,0 +1,83 @@
+// What an upload is answered with, and `records/modify` takes: that a caller brought an asset into
+// a database.
+//
+// It is bound to caller, database and content, and not to a record: clients name their records
+// later. The node judges by itself whether a record may name the asset.
+
+package import CumulusModel
+
+package struct UploadReceipt: Hashable, Sendable {
+    package var asset: Asset
+    package var scope: ScopeID
+    package var database: DatabaseScope
+    /// The caller's user record name; empty for a server.
+    package var user: String
+    /// In milliseconds since 1970 UTC.
+    package var made: Int64
+
+    /// As long as a node keeps an asset that no record names, in milliseconds.
+    package static let time: Int64 = 24 * 3_600_000
+    /// What is sealed begins with it.
+    private static let mark = "receipt of an upload"
+
+    package init(
+        of asset: Asset,
+        in scope: ScopeID,
+        _ database: DatabaseScope,
+        by user: String,
+        made: Int64
+    ) {
+        self.asset = asset
+        self.scope = scope
+        self.database = database
+        self.user = user
+        self.made = made
+    }
+
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package func isGood(
+        in scope: ScopeID,
+        _ database: DatabaseScope,
+        for user: String,
+        now: Int64
+    ) -> Bool {
+        let age = now - made
+        return self.scope == scope && self.database == database && self.user == user
+            && age > -WebLink.clockSkew && age < UploadReceipt.time
+    }
+
+    // MARK: Bytes
+
+    package var content: Bytes {
+        var writer = CanonicalWriter()
+        writer.delimited(UploadReceipt.mark.utf8)
+        writer.delimited(asset.digest)
+        writer.varint(asset.size)
+        writer.delimited(scope.container.utf8)
+        writer.varint(UInt64(scope.environment.rawValue))
+        writer.varint(UInt64(database.rawValue))
+        writer.delimited(user.utf8)
+        writer.varint(zigzag(made))
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        guard try reader.text() == UploadReceipt.mark else {
+            throw MalformedBytes("something else than a receipt")
+        }
+        let digest = try reader.delimitedBytes()
+        asset = Asset(digest: digest, size: try reader.varint())
+        let container = try reader.text()
+        let number = UInt8(truncatingIfNeeded: try reader.varint())
+        let kind = UInt8(truncatingIfNeeded: try reader.varint())
+        guard let environment = Environment(rawValue: number),
+            let database = DatabaseScope(rawValue: kind)
+        else { throw MalformedBytes("a receipt of no database") }
+        scope = ScopeID(container: container, environment: environment)
+        self.database = database
+        user = try reader.text()
+        made = try reader.signed()
+        guard reader.isAtEnd else { throw MalformedBytes("a receipt of another length") }
+    }
+}

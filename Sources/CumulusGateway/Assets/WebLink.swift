@@ -1,0 +1,122 @@
+// A sealed link to the content of an asset: where a file is uploaded, or where one is downloaded.
+//
+// Made by `WebLinks`, and opened by `WebTransfers`. A link works for a while. It is sealed by the
+// cluster, and each kind of what is sealed begins with a mark of its own, so no link is taken for
+// another one, nor for the token of a session, which begins with a digest.
+
+package import CumulusModel
+
+package struct WebLink: Hashable, Sendable {
+    package enum Purpose: Hashable, Sendable {
+        /// - Parameter zone: Of the records that will name the asset; nil: the default zone.
+        case upload(zone: RecordZone.ID?)
+        /// An asset, and the field in which it was read.
+        case download(Asset, record: Record.ID, field: String)
+    }
+
+    package var access: WebAccess
+    /// In milliseconds since 1970 UTC.
+    package var made: Int64
+    package var purpose: Purpose
+
+    /// How long a link to upload works, in milliseconds.
+    package static let uploadTime: Int64 = 15 * 60_000
+    /// The same of a link to download.
+    package static let downloadTime: Int64 = 4 * 3_600_000
+    /// Clocks of two nodes differ by less.
+    static let clockSkew: Int64 = 60_000
+
+    package init(_ access: WebAccess, made: Int64, _ purpose: Purpose) {
+        self.access = access
+        self.made = made
+        self.purpose = purpose
+    }
+
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package func isGood(now: Int64) -> Bool {
+        let time: Int64 =
+            switch purpose {
+            case .upload: WebLink.uploadTime
+            case .download: WebLink.downloadTime
+            }
+        return now - made > -WebLink.clockSkew && now - made < time
+    }
+
+    // MARK: URLs
+
+    /// What stands before a link's token in its path.
+    package static let path = "/database/1/content/"
+
+    /// The token of a link; nil if the target of a request is no link.
+    package static func token(of target: String) -> Substring? {
+        let path = target.prefix { $0 != "?" }
+        guard let range = path.firstRange(of: WebLink.path) else { return nil }
+        let token = path[range.upperBound...]
+        return token.isEmpty || token.contains("/") ? nil : token
+    }
+
+    // MARK: Bytes
+
+    /// What is sealed begins with it.
+    private enum Mark: String {
+        case upload = "link to upload"
+        case download = "link to download"
+    }
+
+    package var content: Bytes {
+        var writer = CanonicalWriter()
+        switch purpose {
+        case .upload(let zone):
+            writer.delimited(Mark.upload.rawValue.utf8)
+            access.write(to: &writer)
+            writer.varint(zigzag(made))
+            writer.varint(zone == nil ? 0 : 1)
+            if let zone { writer.zone(zone) }
+        case .download(let asset, let record, let field):
+            writer.delimited(Mark.download.rawValue.utf8)
+            access.write(to: &writer)
+            writer.varint(zigzag(made))
+            writer.delimited(asset.digest)
+            writer.varint(asset.size)
+            writer.delimited(record.recordName.utf8)
+            writer.zone(record.zoneID)
+            writer.delimited(field.utf8)
+        }
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        guard let mark = Mark(rawValue: try reader.text()) else {
+            throw MalformedBytes("something else than a link")
+        }
+        access = try WebAccess(reading: &reader)
+        made = try reader.signed()
+        switch mark {
+        case .upload:
+            let hasZone = try reader.varint() != 0
+            purpose = .upload(zone: hasZone ? try reader.zone() : nil)
+        case .download:
+            let digest = try reader.delimitedBytes()
+            let asset = Asset(digest: digest, size: try reader.varint())
+            let name = try reader.text()
+            let record = Record.ID(recordName: name, zoneID: try reader.zone())
+            purpose = .download(asset, record: record, field: try reader.text())
+        }
+        guard reader.isAtEnd else { throw MalformedBytes("a link of another length") }
+    }
+}
+
+extension CanonicalWriter {
+    fileprivate mutating func zone(_ zone: RecordZone.ID) {
+        delimited(zone.zoneName.utf8)
+        delimited(zone.ownerName.utf8)
+    }
+}
+
+extension CanonicalReader {
+    fileprivate mutating func zone() throws(MalformedBytes) -> RecordZone.ID {
+        let name = try text()
+        return RecordZone.ID(zoneName: name, ownerName: try text())
+    }
+}

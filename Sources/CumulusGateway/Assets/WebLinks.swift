@@ -1,0 +1,72 @@
+// Makes the links and receipts that one request hands out, and opens the receipts that it brings.
+//
+// Made by `WebGateway` for each request.
+
+import CumulusModel
+
+package struct WebLinks: Sendable {
+    let door: any WebDoor
+    let access: WebAccess
+    /// What stands before the paths of links: scheme, host, and what a proxy puts before them.
+    let base: String
+
+    func url(toUpload zone: RecordZone.ID?) -> String { url(.upload(zone: zone)) }
+
+    /// nil if it was not read from a record's field.
+    func url(toDownload asset: Asset) -> String? {
+        guard let place = asset.place else { return nil }
+        return url(.download(asset, record: place.recordID, field: place.key))
+    }
+
+    private func url(_ purpose: WebLink.Purpose) -> String {
+        let link = WebLink(access, made: door.now, purpose)
+        return base + WebLink.path + Base64URL.encode(door.seal(link.content))
+    }
+
+    // MARK: Receipts
+
+    func receipt(of asset: Asset, for user: String) -> String {
+        let receipt = UploadReceipt(
+            of: asset,
+            in: access.scope,
+            access.database,
+            by: user,
+            made: door.now
+        )
+        return Base64URL.encode(door.seal(receipt.content))
+    }
+
+    /// The asset that a receipt stands for; nil if the receipt is not good here.
+    func asset(of receipt: String, for user: String) -> Asset? {
+        guard let sealed = Base64URL.decode(Bytes(receipt.utf8)[...]),
+            let content = door.open(sealed),
+            let receipt = try? UploadReceipt(content: content),
+            receipt.isGood(in: access.scope, access.database, for: user, now: door.now)
+        else { return nil }
+        return receipt.asset
+    }
+
+    /// The value of a field that holds an asset, as requests take it.
+    func json(_ asset: Asset, for user: String) -> JSON {
+        [
+            "fileChecksum": .string(Base64.encode(asset.digest)),
+            "size": .integer(Int64(clamping: asset.size)),
+            "receipt": .string(receipt(of: asset, for: user)),
+        ]
+    }
+}
+
+extension WebRequest {
+    /// The URL under which the caller reached this node, up to the path that is the node's own.
+    ///
+    /// A proxy says by `X-Forwarded-Proto` how it was called.
+    var base: String {
+        let prefix = target.prefix(
+            upTo: WebRoute.signedPath(target)?.startIndex ?? target.startIndex
+        )
+        guard let host = headers["host"], !host.isEmpty else { return String(prefix) }
+        let forwarded = headers["x-forwarded-proto"]
+        let isHTTPS = forwarded.map { $0 == "https" } ?? isEncrypted
+        return "\(isHTTPS ? "https" : "http")://\(host)\(prefix)"
+    }
+}

@@ -1,0 +1,195 @@
+// Requests to sealed links: files on their way up and down.
+//
+// Called by the HTTP server, before it reads a body; tests call it without one. A link needs no
+// other credentials. Who made it is looked up again, with the rights that it has now.
+
+package import CumulusModel
+import CumulusNode
+import CumulusWire
+
+package struct WebTransfers: Sendable {
+    /// Bytes of a file that web services take.
+    package static let uploadBytes = 50 << 20
+
+    private let gateway: WebGateway
+    private var door: any WebDoor { gateway.door }
+
+    init(_ gateway: WebGateway) {
+        self.gateway = gateway
+    }
+
+    // MARK: Up
+
+    /// Takes a file; the answer holds what records/modify takes as the value of a field.
+    ///
+    /// - Parameters:
+    ///   - body: The body, in pieces.
+    ///   - limit: Bytes of the file.
+    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    package func upload<Body: AsyncSequence>(
+        _ request: WebRequest,
+        _ body: Body,
+        limit: Int = WebTransfers.uploadBytes,
+        onPart: () -> Void = {}
+    ) async -> WebAnswer where Body.Element == Bytes {
+        await answering(request) { link, uuid in
+            guard case .upload(let zone) = link.purpose else { throw WebTransfers.wrongMethod }
+            let calls = try await enter(link, request)
+            defer { calls.close() }
+            var upload = try WebUpload(
+                calls,
+                link.access.database,
+                zone: zone,
+                limit: limit,
+                contentType: request.headers["content-type"] ?? ""
+            )
+            for try await bytes in body {
+                let isPartSent = try await upload.take(bytes)
+                if isPartSent { onPart() }
+            }
+            let asset = try await upload.end()
+            let links = WebLinks(door: door, access: link.access, base: "")
+            let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
+            return WebAnswer(
+                status: 200,
+                headers: WebGateway.common(uuid),
+                body: Bytes(json.text.utf8)
+            )
+        }
+    }
+
+    // MARK: Down
+
+    /// The answer to a download: the bytes of a file, or an error.
+    package enum Download: Sendable {
+        /// Those of an asset, and headers that stand beside its own.
+        case bytes(WebDownload, headers: [(name: String, value: String)])
+        case answer(WebAnswer)
+    }
+
+    /// What a download holds in memory, about.
+    func memoryBytes(of request: WebRequest) -> Int {
+        guard case .download(let asset, _, _)? = try? link(of: request).purpose else { return 0 }
+        return min(2 * Int(clamping: min(asset.size, 1 << 30)), WebDownload.memoryBytes)
+    }
+
+    package func download(_ request: WebRequest) async -> Download {
+        var opened: WebDownload?
+        let answer = await answering(request) { link, uuid in
+            guard case .download(let asset, let record, let field) = link.purpose else {
+                throw WebTransfers.wrongMethod
+            }
+            let calls = try await enter(link, request)
+            var message = DownloadAssetRequest(database: link.access.database, asset: asset.digest)
+            message.record = WireRecordID(record)
+            message.field = Bytes(field.utf8)
+            do {
+                let download = try await WebDownload.open(
+                    asset,
+                    message,
+                    calls,
+                    wanted: request.headers["range"],
+                    isHead: request.method == "HEAD"
+                )
+                opened = download
+                return WebAnswer(
+                    status: download.status,
+                    headers: [(name: "X-Apple-Request-UUID", value: uuid)]
+                )
+            } catch {
+                calls.close()
+                throw error
+            }
+        }
+        if let opened { return .bytes(opened, headers: opened.headers + answer.headers) }
+        return .answer(answer)
+    }
+
+    // MARK: Links
+
+    /// Opens the link, and turns what goes wrong into an answer.
+    private func answering(
+        _ request: WebRequest,
+        _ body: (WebLink, _ uuid: String) async throws -> WebAnswer
+    ) async -> WebAnswer {
+        let start = door.nanoseconds()
+        let uuid = WebText.uuid(door.random(), door.random())
+        let origin = request.headers["origin"]
+        var answer: WebAnswer
+        var isAdmitted = true
+        do {
+            let link = try link(of: request)
+            isAdmitted = try await admits(origin, link)
+            guard isAdmitted else {
+                throw WebError(.accessDenied, "the link is not for pages of \(origin ?? "")")
+            }
+            answer = try await body(link, uuid)
+        } catch {
+            let error = WebTransfers.error(error)
+            answer = WebAnswer(
+                status: error.status,
+                headers: WebGateway.common(uuid),
+                body: Bytes(error.json(uuid: uuid).text.utf8)
+            )
+        }
+        if isAdmitted { answer.headers += WebGateway.sharing(with: origin, isPreflight: false) }
+        let microseconds = (door.nanoseconds() - start) / 1_000
+        gateway.meter.note("content", status: answer.status, microseconds: microseconds)
+        return answer
+    }
+
+    private func link(of request: WebRequest) throws(WebError) -> WebLink {
+        guard let token = WebLink.token(of: request.target),
+            let sealed = Base64URL.decode(Bytes(token.utf8)[...]), let content = door.open(sealed),
+            let link = try? WebLink(content: content), link.isGood(now: door.now)
+        else { throw WebTransfers.expired }
+        return link
+    }
+
+    /// Whether pages of an origin may use the link, as far as the app's API token is still good.
+    private func admits(_ origin: String?, _ link: WebLink) async throws(WebError) -> Bool {
+        if link.access.api.isEmpty { return true }
+        guard let app = await door.apiToken(link.access.api) else { throw WebTransfers.expired }
+        return origin.map { app.admits(origin: $0) } ?? true
+    }
+
+    private func enter(
+        _ link: WebLink,
+        _ request: WebRequest
+    ) async throws(ServiceError) -> any WebCalls {
+        try await door.enter(
+            link.access.entrance(address: request.address, isSecret: request.isSecret)
+        )
+    }
+
+    // MARK: Errors
+
+    private static let expired = WebError(
+        .notFound,
+        "the link is not valid, or not any more; ask assets/upload for one, or read the record "
+            + "again"
+    )
+
+    private static let wrongMethod: WebError = {
+        var error = WebError.badRequest("a link to upload takes POST, one to download takes GET")
+        error.allowed = ["GET", "HEAD", "POST"]
+        return error
+    }()
+
+    private static func error(_ error: any Error) -> WebError {
+        switch error {
+        case let error as WebError: return error
+        case let error as ServiceError:
+            // Content that the caller may not read, or not any more, is not there for it.
+            let isGone = error.code == .assetNotAvailable && error.reason != .assetIncomplete
+            return isGone ? WebError(.notFound, error.message) : WebError(error)
+        case let error as MalformedMessage:
+            return WebError(.internalError, "the node's answer can't be read: \(error.message)")
+        default: return .badRequest("the body ended early: \(error)")
+        }
+    }
+}
+
+extension WebGateway {
+    package var transfers: WebTransfers { WebTransfers(self) }
+}

@@ -1,0 +1,87 @@
+// One upload, from the first bytes of a file to the asset that it became.
+//
+// Run by `WebTransfers`. What comes is cut, announced to the node and sent to it part by part, and
+// the next part is read when the node has the one before it on its disk. Each part of a large file
+// is announced as an asset of its own, which nothing names and the node removes a day later; its
+// chunks are then those of the whole file.
+
+import CumulusAssets
+import CumulusModel
+import CumulusWire
+
+struct WebUpload {
+    private let calls: any WebCalls
+    private let database: DatabaseScope
+    private let zone: WireZoneID?
+    private let limit: Int
+    private var form: MultipartBody?
+    private var cutter = UploadCutter()
+    /// Parts that were sent.
+    private var sent = 0
+
+    init(
+        _ calls: any WebCalls,
+        _ database: DatabaseScope,
+        zone: RecordZone.ID?,
+        limit: Int,
+        contentType: String
+    ) throws(WebError) {
+        self.calls = calls
+        self.database = database
+        // Other databases need none, and have one owner.
+        self.zone = database == .shared ? zone.map { WireZoneID($0) } : nil
+        self.limit = limit
+        form = try MultipartBody(contentType: contentType)
+    }
+
+    /// Takes the next bytes of the body; returns true when it sent a part.
+    mutating func take(_ bytes: Bytes) async throws -> Bool {
+        cutter.take(try form?.take(bytes) ?? bytes)
+        guard cutter.byteCount <= limit else {
+            throw WebError.badRequest(
+                "the file has more than \(limit) bytes, which is the limit for web services"
+            )
+        }
+        guard cutter.isPartFull else { return false }
+        try await send(cutter.takePart())
+        return true
+    }
+
+    /// Nothing more comes.
+    mutating func end() async throws -> Asset {
+        try form?.checkEnd()
+        cutter.end()
+        let part = cutter.takePart()
+        if sent == 0 || !part.isEmpty { try await send(part) }
+        if sent > 1 {
+            guard try await missing(of: cutter.list).isEmpty else { throw WebUpload.incomplete }
+        }
+        return Asset(digest: cutter.list.digest, size: cutter.list.size)
+    }
+
+    private static let incomplete: WebError = {
+        var error = WebError(.tryAgainLater, "the node lost parts of the file; upload it again")
+        error.retryAfter = 1
+        return error
+    }()
+
+    // MARK: To the node
+
+    private mutating func send(_ part: UploadCutter.Part) async throws {
+        sent += 1
+        let missing = try await missing(of: part.list)
+        if missing.isEmpty { return }
+        let request = UploadChunksRequest(database: database, zone: zone)
+        let messages = part.messages(of: missing)
+        _ = try await calls.upload(.assetsUpload, request.encoded(), messages)
+    }
+
+    /// Announces an asset; returns the indexes of the chunks that the node lacks.
+    private func missing(of list: ChunkList) async throws -> [Int] {
+        let request = PrepareAssetsRequest(database: database, lists: [list.bytes], zone: zone)
+        let messages = try await calls.read(.assetsPrepare, request.encoded())
+        let results = try messages.flatMap { try PrepareAssetsResponse.results(wire: $0) }
+        guard let first = results.first else { throw WebContext.resultMissing }
+        return try first.get()
+    }
+}

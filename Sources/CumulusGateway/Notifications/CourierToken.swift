@@ -1,0 +1,100 @@
+// The token of a browser that waits for notifications: whose feeds it is told, and where each of
+// them began.
+//
+// Sealed into the URL that the browser polls, and shown as the `apnsToken` too, by which a page
+// adds the feed of another container. Nothing about it is kept on a disk.
+
+package import CumulusModel
+
+package struct CourierToken: Hashable, Sendable {
+    /// One user's feed in one container.
+    package struct Station: Hashable, Sendable {
+        /// Random; names the station in the memory of a node.
+        package var id: UInt64
+        package var access: WebAccess
+        /// The feed's token when the browser registered.
+        package var feed: Bytes
+
+        package init(id: UInt64, access: WebAccess, feed: Bytes) {
+            self.id = id
+            self.access = access
+            self.feed = feed
+        }
+    }
+
+    /// At least one.
+    package private(set) var stations: [Station]
+    /// When the last of them was added, in milliseconds since 1970 UTC.
+    package private(set) var made: Int64
+
+    /// Containers of one page.
+    package static let mostStations = 8
+    /// How long it is good, in milliseconds: as long as the longest session in a browser.
+    package static let time: Int64 = WebToken.kept
+    /// What is sealed begins with it.
+    private static let mark = "courier"
+
+    package init(_ station: Station, made: Int64) {
+        stations = [station]
+        self.made = made
+    }
+
+    /// Adds a feed, in place of another one in the same container; the oldest goes if there are too
+    /// many.
+    package mutating func add(_ station: Station, now: Int64) {
+        stations.removeAll { $0.access.scope == station.access.scope }
+        stations.append(station)
+        if stations.count > CourierToken.mostStations { stations.removeFirst() }
+        made = now
+    }
+
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package func isGood(now: Int64) -> Bool {
+        now - made > -WebLink.clockSkew && now - made < CourierToken.time
+    }
+
+    // MARK: URLs
+
+    /// What stands before a token in its path.
+    package static let path = "/device/1/courier/"
+
+    /// The token in the target of a request; nil if the target is another one.
+    package static func token(of target: String) -> Substring? {
+        let path = target.prefix { $0 != "?" }
+        guard let range = path.firstRange(of: CourierToken.path) else { return nil }
+        let token = path[range.upperBound...]
+        return token.isEmpty || token.contains("/") ? nil : token
+    }
+
+    // MARK: Bytes
+
+    package var content: Bytes {
+        var writer = CanonicalWriter()
+        writer.delimited(CourierToken.mark.utf8)
+        writer.varint(zigzag(made))
+        writer.varint(UInt64(stations.count))
+        for station in stations {
+            writer.bigEndian(station.id)
+            station.access.write(to: &writer)
+            writer.delimited(station.feed)
+        }
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        guard try reader.text() == CourierToken.mark else {
+            throw MalformedBytes("something else than the token of a courier")
+        }
+        made = try reader.signed()
+        stations = []
+        for _ in 0..<(try reader.count(limit: CourierToken.mostStations)) {
+            let id = try reader.bigEndian()
+            let access = try WebAccess(reading: &reader)
+            stations.append(Station(id: id, access: access, feed: try reader.delimitedBytes()))
+        }
+        guard reader.isAtEnd, !stations.isEmpty else {
+            throw MalformedBytes("the token of a courier of another length")
+        }
+    }
+}

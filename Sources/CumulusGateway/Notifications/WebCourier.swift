@@ -1,0 +1,248 @@
+// Polls for notifications: each waits until there is one, and is answered with it.
+//
+// Called by the HTTP server for the URLs that tokens/create hands out; tests call it without one. A
+// poll follows the user's feeds as a native client does, from the token of the last page on. So
+// what happens between two polls is told by the second one.
+
+import CumulusModel
+import CumulusNode
+import CumulusWire
+
+package struct WebCourier: Sendable {
+    /// How long a poll waits, in milliseconds: less than proxies let a request wait.
+    package static let patience: Int64 = 55_000
+
+    private let gateway: WebGateway
+    private var door: any WebDoor { gateway.door }
+    private var board: CourierBoard { gateway.board }
+
+    init(_ gateway: WebGateway) {
+        self.gateway = gateway
+    }
+
+    /// An answer, and what it tells.
+    package struct Delivery: Sendable {
+        package var answer: WebAnswer
+        fileprivate var told: (station: UInt64, id: String)?
+    }
+
+    /// The browser was sent the answer; what it tells is not told again.
+    package func delivered(_ delivery: Delivery) {
+        if let told = delivery.told { board.told(told.id, of: told.station) }
+    }
+
+    /// - Parameter patience: How long to wait, in milliseconds.
+    package func poll(
+        _ request: WebRequest,
+        patience: Int64 = WebCourier.patience
+    ) async -> Delivery {
+        let start = door.nanoseconds()
+        let uuid = WebText.uuid(door.random(), door.random())
+        let origin = request.headers["origin"]
+        var delivery = Delivery(
+            answer: WebAnswer(status: 200, headers: WebGateway.common(uuid))
+        )
+        var isAdmitted = true
+        do {
+            let token = try token(of: request)
+            isAdmitted = try await admits(origin, token)
+            guard isAdmitted else {
+                throw WebError(.accessDenied, "the URL is not for pages of \(origin ?? "")")
+            }
+            let stations = token.stations
+            var mayTell = true
+            if board.next(of: stations) == nil {
+                mayTell = try await wait(stations, request, patience)
+            }
+            if mayTell, !Task.isCancelled,
+                let (station, notification) = board.next(of: stations)
+            {
+                delivery.told = (station, notification.id)
+                delivery.answer.body = Bytes(notification.text.utf8)
+            }
+        } catch {
+            let error = (error as? WebError) ?? WebError(.internalError, "\(error)")
+            delivery.answer.status = error.status
+            delivery.answer.body = Bytes(error.json(uuid: uuid).text.utf8)
+        }
+        if isAdmitted {
+            delivery.answer.headers += WebGateway.sharing(with: origin, isPreflight: false)
+        }
+        let microseconds = (door.nanoseconds() - start) / 1_000
+        let status = delivery.answer.status
+        gateway.meter.note("courier", status: status, microseconds: microseconds)
+        return delivery
+    }
+
+    // MARK: Who asks
+
+    private func token(of request: WebRequest) throws(WebError) -> CourierToken {
+        guard let text = CourierToken.token(of: request.target),
+            let sealed = Base64URL.decode(Bytes(text.utf8)[...]), let content = door.open(sealed),
+            let token = try? CourierToken(content: content), token.isGood(now: door.now)
+        else { throw WebCourier.expired }
+        return token
+    }
+
+    private static let expired = WebError(
+        .notFound,
+        "the URL is not valid, or not any more; ask tokens/create for one"
+    )
+
+    private func admits(_ origin: String?, _ token: CourierToken) async throws(WebError) -> Bool {
+        for station in token.stations {
+            guard let app = await door.apiToken(station.access.api) else {
+                throw WebCourier.expired
+            }
+            if let origin, !app.admits(origin: origin) { return false }
+        }
+        return true
+    }
+
+    // MARK: Waiting
+
+    private enum Outcome: Sendable {
+        case news
+        case timeIsUp
+        case replaced
+        case failed(ServiceError)
+    }
+
+    /// Returns when the board has something, or when the time is up; throws if no feed can be
+    /// followed.
+    ///
+    /// - Returns: False if another poll has begun, which is told what happens.
+    private func wait(
+        _ stations: [CourierToken.Station],
+        _ request: WebRequest,
+        _ patience: Int64
+    ) async throws(WebError) -> Bool {
+        let (number, replaced) = board.begin(stations[0].id)
+        defer { board.end(number, stations[0].id) }
+        let door = door
+        let outcome = await withTaskGroup(of: Outcome.self) { group -> Outcome in
+            for station in stations {
+                group.addTask {
+                    do throws(ServiceError) {
+                        try await follow(station, request)
+                        return .news
+                    } catch {
+                        return .failed(error)
+                    }
+                }
+            }
+            group.addTask {
+                try? await door.sleep(patience)
+                return .timeIsUp
+            }
+            group.addTask {
+                for await _ in replaced {}
+                return .replaced
+            }
+            var open = stations.count
+            while let outcome = await group.next() {
+                // A feed that can't be followed does not silence the others.
+                if case .failed = outcome {
+                    open -= 1
+                    if open > 0 { continue }
+                }
+                group.cancelAll()
+                return outcome
+            }
+            return .timeIsUp
+        }
+        switch outcome {
+        case .failed(let error): throw WebError(error)
+        case .replaced: return false
+        case .news, .timeIsUp: return true
+        }
+    }
+
+    // MARK: Feeds
+
+    /// Follows a feed until it tells something, which is then on the board.
+    private func follow(
+        _ station: CourierToken.Station,
+        _ request: WebRequest
+    ) async throws(ServiceError) {
+        let entrance = station.access.entrance(
+            address: request.address,
+            isSecret: request.isSecret
+        )
+        let calls = try await door.enter(entrance)
+        defer { calls.close() }
+        while try await !takePages(station, calls) {}
+    }
+
+    /// Returns false if the feed is to be followed anew, from the last page on.
+    private func takePages(
+        _ station: CourierToken.Station,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> Bool {
+        // A subscription that is newer than the token tells what happened since it was saved.
+        let call = FollowFeedRequest(token: board.feed(of: station), isHistory: true)
+        let stream = await calls.follow(.feedsFollow, call.encoded())
+        defer { stream.cancel() }
+        var isBehind = true
+        while let message = try await stream.next() {
+            let page = try page(message)
+            // Of a feed that is up to date it would tell what happens from now on only.
+            if page.reset != nil, !isBehind { return false }
+            let news = try await notifications(of: page, station, calls)
+            board.take(news, page.token, of: station, now: door.now)
+            if !news.isEmpty { return true }
+            if page.isCheckpoint { isBehind = false }
+        }
+        throw ServiceError(.serviceUnavailable, "the feed has ended")
+    }
+
+    private func page(_ message: Bytes) throws(ServiceError) -> WireFeedPage {
+        do throws(MalformedMessage) {
+            return try WireFeedPage(wire: message)
+        } catch {
+            throw ServiceError(.internalError, .protocolError, error.message)
+        }
+    }
+
+    private func notifications(
+        of page: WireFeedPage,
+        _ station: CourierToken.Station,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> [WebNotification] {
+        var news: [WebNotification] = []
+        for notification in page.notifications {
+            var isWide = false
+            if case .zones = notification.news {
+                isWide = try await isOfDatabase(notification, calls)
+            }
+            news += WebNotification.all(
+                notification,
+                in: station.access.scope.container,
+                user: calls.user,
+                isWide: isWide
+            )
+        }
+        return news
+    }
+
+    /// Whether the subscription is one to a whole database.
+    private func isOfDatabase(
+        _ notification: FeedNotification,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> Bool {
+        let call = FetchSubscriptionsRequest(
+            database: notification.databaseScope,
+            ids: [Bytes(notification.subscriptionID.utf8)]
+        )
+        let messages = try await calls.read(.subscriptionsFetch, call.encoded())
+        let results = messages.flatMap { message in
+            (try? FetchSubscriptionsResponse.results(wire: message)) ?? []
+        }
+        guard case .database? = try? results.first?.get().kind else { return false }
+        return true
+    }
+}
+
+extension WebGateway {
+    package var courier: WebCourier { WebCourier(self) }
+}

@@ -1,0 +1,120 @@
+// A notification as web services write it, `aps` and `ck`.
+//
+// Made by `WebCourier` of what a feed tells.
+
+package import CumulusModel
+
+package struct WebNotification: Hashable, Sendable {
+    /// The same on every node, for each change that it tells.
+    package var id: String
+    /// One JSON object.
+    package var text: String
+
+    package init(id: String, text: String) {
+        self.id = id
+        self.text = text
+    }
+
+    /// Those that web services make of one of a feed: one for each zone that changed.
+    ///
+    /// - Parameters:
+    ///   - container: That it is of.
+    ///   - user: The user record name of the feed's user.
+    ///   - isWide: Its subscription is one to a whole database.
+    package static func all(
+        _ notification: FeedNotification,
+        in container: String,
+        user: String,
+        isWide: Bool
+    ) -> [WebNotification] {
+        func make(_ key: String, _ members: [JSON.Member], _ suffix: String = "") -> WebNotification
+        {
+            let id = notification.id.description + suffix
+            let name = JSON.Member("sid", .string(notification.subscriptionID))
+            var ck = [
+                JSON.Member("nid", .string(id)), JSON.Member("cid", .string(container)),
+                JSON.Member(key, .object([name] + members)),
+            ]
+            if notification.isPruned { ck.append(JSON.Member("p", .integer(1))) }
+            var whole = [JSON.Member("ck", .object(ck))]
+            if let info = notification.notificationInfo {
+                whole.insert(JSON.Member("aps", aps(info)), at: 0)
+            }
+            return WebNotification(id: id, text: JSON.object(whole).text)
+        }
+        let database = JSON.Member("dbs", .integer(number(notification.databaseScope)))
+        func zone(_ id: RecordZone.ID) -> [JSON.Member] {
+            [
+                JSON.Member("zid", .string(id.zoneName)),
+                JSON.Member("zoid", .string(WebZone.owner(id.ownerName, user))),
+            ]
+        }
+        switch notification.news {
+        case .record(let news):
+            var members = [JSON.Member("rid", .string(news.recordID.recordName))]
+            members += zone(news.recordID.zoneID)
+            members += [JSON.Member("fo", .integer(Int64(news.reason.rawValue))), database]
+            if !news.fields.isEmpty {
+                let writer = WebFieldWriter(user: user)
+                let fields = news.fields.sorted { $0.key < $1.key }.map { key, value in
+                    JSON.Member(key, writer.bare(value, in: news.recordID.zoneID))
+                }
+                members.append(JSON.Member("af", .object(fields)))
+            }
+            return [make("qry", members)]
+        case .zoneDeleted(let id):
+            let deleted = JSON.Member("fo", .integer(3))
+            return [make("qry", zone(id) + [deleted, database])]
+        case .zones(let zones, _):
+            if isWide { return [make("met", [database])] }
+            return zones.enumerated().map { index, id in
+                make("fet", zone(id) + [database], index == 0 ? "" : "-\(index)")
+            }
+        }
+    }
+
+    private static func number(_ database: DatabaseScope) -> Int64 {
+        switch database {
+        case .public: 0
+        case .private: 1
+        case .shared: 2
+        }
+    }
+
+    /// What is shown.
+    private static func aps(_ info: Subscription.NotificationInfo) -> JSON {
+        func texts(_ parts: [(key: String, text: String?)]) -> [JSON.Member] {
+            parts.compactMap { key, text in text.map { JSON.Member(key, .string($0)) } }
+        }
+        func lists(_ parts: [(key: String, texts: [String])]) -> [JSON.Member] {
+            parts.filter { !$0.texts.isEmpty }.map { key, texts in
+                JSON.Member(key, .array(texts.map { .string($0) }))
+            }
+        }
+        func flags(_ parts: [(key: String, isSet: Bool)]) -> [JSON.Member] {
+            parts.filter(\.isSet).map { JSON.Member($0.key, .integer(1)) }
+        }
+        let alert =
+            texts([
+                ("title", info.title), ("subtitle", info.subtitle), ("body", info.alertBody),
+                ("loc-key", info.alertLocalizationKey),
+                ("title-loc-key", info.titleLocalizationKey),
+                ("subtitle-loc-key", info.subtitleLocalizationKey),
+                ("action-loc-key", info.alertActionLocalizationKey),
+                ("launch-image", info.alertLaunchImage),
+            ])
+            + lists([
+                ("loc-args", info.alertLocalizationArgs),
+                ("title-loc-args", info.titleLocalizationArgs),
+                ("subtitle-loc-args", info.subtitleLocalizationArgs),
+            ])
+        let rest =
+            texts([("sound", info.soundName), ("category", info.category)])
+            + flags([
+                ("badge", info.shouldBadge),
+                ("content-available", info.shouldSendContentAvailable),
+                ("mutable-content", info.shouldSendMutableContent),
+            ])
+        return .object((alert.isEmpty ? [] : [JSON.Member("alert", .object(alert))]) + rest)
+    }
+}

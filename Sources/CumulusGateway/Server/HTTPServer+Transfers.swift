@@ -1,0 +1,100 @@
+// Files over HTTP: bodies that pass through without being held, in both directions.
+//
+// Called for each request before its body is read. What `WebTransfers` does is done at the pace of
+// the slower side: an upload is read when the node has taken what came before, and a download is
+// read from the node when the caller has taken what was sent.
+
+import CumulusModel
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+
+extension HTTPServer {
+    /// Bytes of a download that are written at once.
+    private static let sliceBytes = 64 << 10
+
+    /// Answers a request to a sealed link; nil if the request is for something else.
+    func transfer(_ request: Request, _ web: WebRequest, _ caller: Caller) async -> Response? {
+        guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
+        let isDownload = web.method == "GET" || web.method == "HEAD"
+        return isDownload ? await download(web) : await upload(request, web, caller)
+    }
+
+    // MARK: Up
+
+    private func upload(
+        _ request: Request,
+        _ web: WebRequest,
+        _ caller: Caller
+    ) async -> Response {
+        let length = web.headers["content-length"].flatMap { Int($0) }
+        // A form has some bytes around its file.
+        if let length, length > bounds.uploadBytes + 16 << 10 {
+            return refusal(
+                .badRequest("the file has more than \(bounds.uploadBytes) bytes, the limit here")
+            )
+        }
+        let held = min(2 * (length ?? UploadCutter.memoryBytes), UploadCutter.memoryBytes)
+        guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
+        defer { withExtendedLifetime(share) {} }
+        let answer = await gateway.transfers.upload(
+            web,
+            request.body.map { Bytes($0.readableBytesView) },
+            limit: bounds.uploadBytes,
+            onPart: {
+                caller.channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
+            }
+        )
+        return HTTPServer.response(answer, isHead: false)
+    }
+
+    // MARK: Down
+
+    private func download(_ web: WebRequest) async -> Response {
+        let held = gateway.transfers.memoryBytes(of: web)
+        guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
+        switch await gateway.transfers.download(web) {
+        case .answer(let answer):
+            return HTTPServer.response(answer, isHead: web.method == "HEAD")
+        case .bytes(let download, let headers):
+            var fields = HTTPServer.fields(headers)
+            let count = download.range.count
+            let status = HTTPResponse.Status(code: download.status)
+            if web.method == "HEAD" {
+                fields[.contentLength] = String(count)
+                return Response(status: status, headers: fields)
+            }
+            // The share is held until the body is written, or given up.
+            let body = ResponseBody(contentLength: count) { writer in
+                defer { withExtendedLifetime(share) {} }
+                var position = download.range.lowerBound
+                while position < download.range.upperBound {
+                    let bytes = try await download.bytes(from: position)
+                    for start in stride(from: 0, to: bytes.count, by: HTTPServer.sliceBytes) {
+                        let slice = bytes[start...].prefix(HTTPServer.sliceBytes)
+                        try await writer.write(ByteBuffer(bytes: slice))
+                    }
+                    position += UInt64(bytes.count)
+                }
+                try await writer.finish(nil)
+            }
+            return Response(status: status, headers: fields, body: body)
+        }
+    }
+}
+
+/// Part of the room for files, given back when it is released.
+private final class RoomShare: Sendable {
+    private let byteCount: Int
+    private let room: BodyRoom
+
+    /// nil if there is no room.
+    init?(_ byteCount: Int, of room: BodyRoom) {
+        guard room.take(byteCount) else { return nil }
+        self.byteCount = byteCount
+        self.room = room
+    }
+
+    deinit { room.give(byteCount) }
+}

@@ -1,0 +1,72 @@
+// How records/modify plans saves of shares: the share, and with a new one the record that it
+// shares.
+//
+// A new share of a record is saved in one batch with that record. Web clients only name the record,
+// so it is added to the batch, with no field changed.
+
+import CumulusModel
+
+extension WebModify {
+    /// The fields that every share has, whatever the schema says.
+    static let shareColumns: [String: FieldType] = [
+        "cloudkit.title": .one(.string), "cloudkit.type": .one(.string),
+        "cloudkit.thumbnailImageData": .one(.bytes),
+    ]
+
+    /// The record that a share names as its root; nil for all other operations.
+    func root(of operation: WebOperation) -> Record.ID? {
+        operation.record.share?.root.map {
+            Record.ID(recordName: $0, zoneID: operation.id.zoneID)
+        }
+    }
+
+    /// What is stored of a share, as it should be; nil leaves it as it is.
+    func shareDetails(
+        _ operation: WebOperation,
+        over stored: Record?
+    ) throws(WebError) -> ShareDetails? {
+        let share = operation.record.share
+        if stored == nil, operation.id.recordName != Names.zoneShare, share?.root == nil {
+            throw .badRequest(
+                "a new share needs 'forRecord', or the name '\(Names.zoneShare)' to share its zone"
+            )
+        }
+        guard let share, stored == nil || !share.isEmpty else {
+            return stored == nil ? ShareDetails(root: "") : nil
+        }
+        return share.details(over: stored?.shareDetails)
+    }
+
+    /// The root that a new share is to be saved with; nil if the plan saves it anyway.
+    ///
+    /// - Parameter places: Of the operations that are planned.
+    func rootToSave(
+        with operation: WebOperation,
+        over stored: Record?,
+        _ plan: Plan,
+        _ places: [Int],
+        _ knowledge: Knowledge
+    ) throws(WebError) -> Record? {
+        guard stored == nil, let id = root(of: operation) else { return nil }
+        let isPlanned = plan.saves.contains { $0.record.recordID == id }
+        if isPlanned || places.contains(where: { operations[$0].id == id }) { return nil }
+        guard case .success(let root)? = knowledge.stored[id] else {
+            throw WebError(
+                .notFound,
+                "Cannot share - no such record exists to share: '\(id.recordName)'"
+            )
+        }
+        // Another round of the same request may have changed it.
+        let isOwn = operations.contains { $0.id == id }
+        if let tag = operation.record.share?.rootTag, !isOwn, tag != root.recordChangeTag {
+            throw WebError(
+                .conflict,
+                "the record to share was changed; look it up, and name its recordChangeTag in "
+                    + "'forRecord'"
+            )
+        }
+        var record = Record(recordType: root.recordType, recordID: id)
+        record.recordChangeTag = root.recordChangeTag
+        return record
+    }
+}

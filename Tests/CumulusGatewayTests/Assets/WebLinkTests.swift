@@ -1,0 +1,98 @@
+// Links and receipts: how long and for whom they are good, and as bytes.
+
+import CumulusGateway
+import CumulusModel
+import CumulusTesting
+import Testing
+
+@Suite struct WebLinkTests {
+    private static let scope = ScopeID(container: "iCloud.a", environment: .production)
+    private static let api = Bytes(repeating: 2, count: 32)
+    private static let asset = Asset(digest: Bytes(repeating: 3, count: 32), size: 70_000)
+    private static let zone = RecordZone.ID(zoneName: "Trips", ownerName: "_anna")
+
+    private static func link(
+        _ proof: WebAccess.Proof,
+        _ purpose: WebLink.Purpose
+    ) -> WebLink {
+        WebLink(WebAccess(scope, .shared, proof, api: api), made: 1_000_000, purpose)
+    }
+
+    private static let links = [
+        link(.nothing, .upload(zone: nil)),
+        link(.server(Bytes(repeating: 4, count: 16)), .upload(zone: zone)),
+        link(
+            .session(Bytes(repeating: 1, count: 32)),
+            .download(asset, record: .init(recordName: "a", zoneID: zone), field: "photo")
+        ),
+    ]
+
+    @Test func linksAreGoodForAWhile() {
+        for (link, time) in zip(Self.links, [15 * 60_000, 15 * 60_000, 4 * 3_600_000] as [Int64]) {
+            #expect(link.isGood(now: 1_000_000 + time - 1))
+            #expect(!link.isGood(now: 1_000_000 + time))
+            #expect(link.isGood(now: 1_000_000 - 59_999))
+            #expect(!link.isGood(now: 1_000_000 - 60_000))
+        }
+    }
+
+    @Test func linksReadBackAndNothingElseDoes() throws {
+        for link in Self.links {
+            let content = link.content
+            let read = try WebLink(content: content)
+            #expect(read == link)
+            expectDamageIsRefused(content) { try WebLink(content: $0) }
+            #expect(throws: MalformedBytes.self) { try UploadReceipt(content: content) }
+            #expect(throws: MalformedBytes.self) { try WebToken(content: content) }
+        }
+    }
+
+    @Test func receiptsAreBoundToCallerAndDatabase() throws {
+        let scope = Self.scope
+        let receipt = UploadReceipt(of: Self.asset, in: scope, .private, by: "_anna", made: 5_000)
+        let other = ScopeID(container: "iCloud.a", environment: .development)
+        #expect(receipt.isGood(in: scope, .private, for: "_anna", now: 5_000))
+        #expect(!receipt.isGood(in: other, .private, for: "_anna", now: 5_000))
+        #expect(!receipt.isGood(in: scope, .public, for: "_anna", now: 5_000))
+        #expect(!receipt.isGood(in: scope, .private, for: "_ben", now: 5_000))
+        #expect(
+            !receipt.isGood(in: scope, .private, for: "_anna", now: 5_000 + UploadReceipt.time)
+        )
+        let content = receipt.content
+        #expect(try UploadReceipt(content: content) == receipt)
+        expectDamageIsRefused(content) { try UploadReceipt(content: $0) }
+        #expect(throws: MalformedBytes.self) { try WebLink(content: content) }
+        #expect(throws: MalformedBytes.self) { try WebToken(content: content) }
+    }
+
+    private func expectDamageIsRefused(_ content: Bytes, _ read: (Bytes) throws -> Any) {
+        for cut in Damage.truncations(of: content) + [content + [0]] {
+            #expect(throws: MalformedBytes.self) { try read(cut) }
+        }
+        var dice = SeededGenerator(seed: 7)
+        for _ in 0..<500 { _ = try? read(Damage.mutation(of: content, using: &dice)) }
+    }
+
+    @Test func tokensStandInPaths() {
+        #expect(WebLink.token(of: "/database/1/content/abc") == "abc")
+        #expect(WebLink.token(of: "/proxy/database/1/content/abc?x=1") == "abc")
+        #expect(WebLink.token(of: "/database/1/content/") == nil)
+        #expect(WebLink.token(of: "/database/1/content/development/public/x") == nil)
+        #expect(WebLink.token(of: "/database/1/iCloud.a/development/public/records/query") == nil)
+    }
+}
+
+@Suite struct ByteRangeTests {
+    @Test(
+        arguments: [
+            ("bytes=0-0", 0..<1), ("bytes=2-5", 2..<6), ("bytes=5-", 5..<10), ("bytes=-3", 7..<10),
+            ("bytes=-99", 0..<10), ("bytes=8-99", 8..<10), ("bytes=10-", nil), ("bytes=5-2", nil),
+            ("bytes=-0", nil), ("bytes=-", nil), ("bytes=0-1,3-4", nil), ("items=0-1", nil),
+            ("bytes=+1-2", nil), ("bytes=99999999999999999999-", nil),
+        ] as [(String, Range<UInt64>?)]
+    )
+    func aPartIsNamed(_ header: String, _ range: Range<UInt64>?) {
+        #expect(ByteRange.range(header, of: 10) == range)
+        #expect(ByteRange.range(header, of: 0) == nil)
+    }
+}
