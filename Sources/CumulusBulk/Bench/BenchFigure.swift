@@ -41,6 +41,9 @@ struct BenchFigure: Encodable {
     /// that the server had written to its disk.
     var serverSwitches: Double?
     var serverWrittenBytes: Double?
+    /// Per operation: what the node handed to its engine, rows and bytes of their keys and values.
+    var serverRows: Double?
+    var serverRowBytes: Double?
     /// Bytes of the server when the path ended, and at most so far.
     var serverResident: Int?
     var serverPeakResident: Int?
@@ -127,6 +130,7 @@ extension BenchFigure {
         rehearsal.seconds = min(1, load.seconds / 5)
         _ = try await rehearsal.run(on: target.executor, operation)
 
+        let rows = try await target.engineRows()
         let start = Date()
         let before = BenchMeter(target)
         let outcome = try await load.run(on: target.executor, operation)
@@ -137,7 +141,7 @@ extension BenchFigure {
         func milliseconds(_ percentile: Double) -> Double {
             Double(outcome.latencies.valueAtPercentile(percentile)) / 1e6
         }
-        return BenchFigure(
+        var figure = BenchFigure(
             path: path,
             start: start.formatted(.iso8601),
             seconds: outcome.seconds,
@@ -155,5 +159,15 @@ extension BenchFigure {
             others: use.others,
             samples: outcome.samples.map { $0 * perCall }
         )
+        figure.count(try await target.engineRows(), since: rows)
+        return figure
+    }
+
+    /// Rows that the node handed to its engine between two moments.
+    mutating func count(_ rows: EngineRows?, since earlier: EngineRows?) {
+        guard let rows, let earlier else { return }
+        let each = Double(max(1, operations))
+        serverRows = Double(rows.count - earlier.count) / each
+        serverRowBytes = Double(rows.bytes - earlier.bytes) / each
     }
 }
