@@ -17,7 +17,9 @@ struct BenchFigure: Encodable {
         var ceiling: Double?
     }
 
-    /// What is wanted on the reference machine.
+    /// What is wanted of it beside something that the same run measured.
+    ///
+    /// What a rate or a time alone says depends on the machine and its hour.
     struct Target: Encodable {
         var text: String
         var isMet: Bool
@@ -80,13 +82,6 @@ struct BenchFigure: Encodable {
         ratio = perSecond / bound.perSecond
     }
 
-    /// At least so many a second.
-    mutating func expect(perSecond wanted: Double) {
-        targets.append(
-            Target(text: ">= \(Int(wanted))/s", isMet: perSecond >= wanted)
-        )
-    }
-
     /// The medians of a node without the network, and of the engine below it, in milliseconds:
     /// the one is at most three times the other.
     mutating func compare(_ atNode: Double, withBoundOf engine: Double) {
@@ -100,12 +95,6 @@ struct BenchFigure: Encodable {
                 isMet: times <= 3
             )
         )
-    }
-
-    /// A median of so much at most.
-    mutating func expect(milliseconds wanted: Double) {
-        let text = String(format: "p50 <= %.0f ms", wanted)
-        targets.append(Target(text: text, isMet: p50 ?? .infinity <= wanted))
     }
 
     /// At least that part of the bound.
