@@ -70,7 +70,12 @@ extension ResultPlace {
     }
 
     private static func compare(_ left: String, _ right: String) -> Int {
-        ComparableValue.bytes(Bytes(left.utf8)).order(.bytes(Bytes(right.utf8)))
+        var (left, right) = (left, right)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                CumulusModel.compare(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
+        }
     }
 
     /// Whether its record's name comes before another one.
