@@ -42,7 +42,9 @@ extension Candidate {
             return try distance(from: origin, in: key.column).map(ComparableValue.double)
         }
         let value = try comparable(key.column)
-        guard case .bytes(let bytes) = value else { return value }
+        guard case .bytes(let bytes) = value, bytes.count > ResultPlace.sortedBytes else {
+            return value
+        }
         return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
     }
 }
