@@ -2061,7 +2061,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[21] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[23] =
 {
   {
     "node_id",
@@ -2315,6 +2315,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "rows",
+    22,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, rows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "row_bytes",
+    23,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, row_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   15,   /* field[15] = asset_bytes */
@@ -2333,6 +2357,8 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   19,   /* field[19] = private_quota */
   11,   /* field[11] = profile */
   20,   /* field[20] = public_quota */
+  22,   /* field[22] = row_bytes */
+  21,   /* field[21] = rows */
   13,   /* field[13] = scopes */
   3,   /* field[3] = software_version */
   5,   /* field[5] = started */
@@ -2342,7 +2368,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 21 }
+  { 0, 23 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -2352,7 +2378,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  21,
+  23,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,

@@ -553,6 +553,7 @@ import Testing
             status.calls = dice.next()
             status.callsInProgress = Self.number(using: &dice)
             (status.privateQuota, status.publicQuota) = (dice.next(), dice.next())
+            (status.rows, status.rowBytes) = (dice.next(), dice.next())
             status.scopes = Self.list(using: &dice) { dice in
                 NodeStatus.Scope(
                     container: Self.text(using: &dice),

@@ -227,10 +227,18 @@ struct  Cumulus__V1__NodeStatusResponse
    * the same of a container's public database
    */
   uint64_t public_quota;
+  /*
+   * handed to the engine since the start, deletions included
+   */
+  uint64_t rows;
+  /*
+   * of their keys and values
+   */
+  uint64_t row_bytes;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0 }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 /*

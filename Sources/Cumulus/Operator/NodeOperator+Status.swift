@@ -19,6 +19,8 @@ extension NodeOperator {
         package var callsInProgress: Int
         package var commits: UInt64
         package var flushes: UInt64
+        /// What the node handed to its engine: rows, and bytes of their keys and values.
+        package var (rows, rowBytes): (UInt64, UInt64)
         package var freeBytes: UInt64
         package var assetBytes: UInt64
         /// Assets that records name and whose bytes are not all there; 1,000 means that many or
@@ -84,6 +86,8 @@ extension NodeOperator {
             callsInProgress: Int(wire.callsInProgress),
             commits: wire.commits,
             flushes: wire.flushes,
+            rows: wire.rows,
+            rowBytes: wire.rowBytes,
             freeBytes: wire.freeBytes,
             assetBytes: wire.assetBytes,
             wantedAssets: Int(wire.wantedAssets),

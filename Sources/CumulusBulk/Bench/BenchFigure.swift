@@ -17,7 +17,9 @@ struct BenchFigure: Encodable {
         var ceiling: Double?
     }
 
-    /// What is wanted on the reference machine.
+    /// What is wanted of it beside something that the same run measured.
+    ///
+    /// What a rate or a time alone says depends on the machine and its hour.
     struct Target: Encodable {
         var text: String
         var isMet: Bool
@@ -41,6 +43,9 @@ struct BenchFigure: Encodable {
     /// that the server had written to its disk.
     var serverSwitches: Double?
     var serverWrittenBytes: Double?
+    /// Per operation: what the node handed to its engine, rows and bytes of their keys and values.
+    var serverRows: Double?
+    var serverRowBytes: Double?
     /// Bytes of the server when the path ended, and at most so far.
     var serverResident: Int?
     var serverPeakResident: Int?
@@ -77,13 +82,6 @@ struct BenchFigure: Encodable {
         ratio = perSecond / bound.perSecond
     }
 
-    /// At least so many a second.
-    mutating func expect(perSecond wanted: Double) {
-        targets.append(
-            Target(text: ">= \(Int(wanted))/s", isMet: perSecond >= wanted)
-        )
-    }
-
     /// The medians of a node without the network, and of the engine below it, in milliseconds:
     /// the one is at most three times the other.
     mutating func compare(_ atNode: Double, withBoundOf engine: Double) {
@@ -97,12 +95,6 @@ struct BenchFigure: Encodable {
                 isMet: times <= 3
             )
         )
-    }
-
-    /// A median of so much at most.
-    mutating func expect(milliseconds wanted: Double) {
-        let text = String(format: "p50 <= %.0f ms", wanted)
-        targets.append(Target(text: text, isMet: p50 ?? .infinity <= wanted))
     }
 
     /// At least that part of the bound.
@@ -127,6 +119,7 @@ extension BenchFigure {
         rehearsal.seconds = min(1, load.seconds / 5)
         _ = try await rehearsal.run(on: target.executor, operation)
 
+        let rows = try await target.engineRows()
         let start = Date()
         let before = BenchMeter(target)
         let outcome = try await load.run(on: target.executor, operation)
@@ -137,7 +130,7 @@ extension BenchFigure {
         func milliseconds(_ percentile: Double) -> Double {
             Double(outcome.latencies.valueAtPercentile(percentile)) / 1e6
         }
-        return BenchFigure(
+        var figure = BenchFigure(
             path: path,
             start: start.formatted(.iso8601),
             seconds: outcome.seconds,
@@ -155,5 +148,15 @@ extension BenchFigure {
             others: use.others,
             samples: outcome.samples.map { $0 * perCall }
         )
+        figure.count(try await target.engineRows(), since: rows)
+        return figure
+    }
+
+    /// Rows that the node handed to its engine between two moments.
+    mutating func count(_ rows: EngineRows?, since earlier: EngineRows?) {
+        guard let rows, let earlier else { return }
+        let each = Double(max(1, operations))
+        serverRows = Double(rows.count - earlier.count) / each
+        serverRowBytes = Double(rows.bytes - earlier.bytes) / each
     }
 }

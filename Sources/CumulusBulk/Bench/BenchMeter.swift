@@ -65,6 +65,13 @@ extension BenchMeter {
     }
 }
 
+/// What a node has handed to its engine so far.
+struct EngineRows {
+    var count: UInt64
+    /// Of keys and values.
+    var bytes: UInt64
+}
+
 /// What all processes together have used so far.
 private struct MachineUse {
     private var busyMicroseconds = 0.0

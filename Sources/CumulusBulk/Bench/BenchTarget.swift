@@ -145,6 +145,16 @@ final class BenchTarget: Sendable {
     /// What the private node has used so far.
     var serverUse: ProcessUse? { node.flatMap { ProcessUse.of($0.id) } }
 
+    /// What the private node has handed to its engine so far; nil for another node, and for a
+    /// server without a store.
+    func engineRows() async throws -> EngineRows? {
+        guard directory != nil else { return nil }
+        return try await operate { node in
+            let status = try await node.status()
+            return EngineRows(count: status.rows, bytes: status.rowBytes)
+        }
+    }
+
     // MARK: Records
 
     /// Saves all records in batches, and reads each of them once.

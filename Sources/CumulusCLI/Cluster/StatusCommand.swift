@@ -44,6 +44,8 @@ extension NodeOperator.Status {
             JSON.Member("callsInProgress", count(callsInProgress)),
             JSON.Member("commits", count(commits)),
             JSON.Member("flushes", count(flushes)),
+            JSON.Member("rows", count(rows)),
+            JSON.Member("rowBytes", count(rowBytes)),
             JSON.Member("freeBytes", count(freeBytes)),
             JSON.Member("assetBytes", count(assetBytes)),
             JSON.Member("assetsNotWhole", count(wantedAssets)),

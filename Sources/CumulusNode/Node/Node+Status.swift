@@ -66,6 +66,8 @@ extension Node {
         status.calls = UInt64(clamping: meter.calls.value)
         status.commits = UInt64(clamping: meter.commits.value)
         status.flushes = UInt64(clamping: meter.flushes.value)
+        status.rows = UInt64(clamping: meter.rows.value)
+        status.rowBytes = UInt64(clamping: meter.rowBytes.value)
         status.freeBytes = gate.engine.freeBytes() ?? 0
         status.profile = configuration.profile
         status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)

@@ -13,6 +13,12 @@ package final class NodeMeter: Sendable {
     package let heldBytes = Atomic<Int>(0)
     package let commits = Atomic<Int>(0)
     package let flushes = Atomic<Int>(0)
+    /// Rows of all batches that the engine took, deletions included.
+    ///
+    /// A range that is deleted does not count.
+    package let rows = Atomic<Int>(0)
+    /// Of their keys and values.
+    package let rowBytes = Atomic<Int>(0)
     /// Microseconds that the writer was at work on a batch at most, without waiting for flushes:
     /// meanwhile nobody else writes.
     package let longestTurn = Atomic<Int>(0)

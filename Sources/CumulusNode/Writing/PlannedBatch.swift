@@ -102,8 +102,11 @@ final class PlannedBatch: Sendable {
         guard let change else { return nil }
         do {
             let start = environment.nanoseconds()
-            try engine.write(change.rows.batch())
+            let rows = change.rows.batch()
+            try engine.write(rows)
             note(environment.nanoseconds() - start, environment, meter)
+            meter.rows.add(rows.writes.count)
+            meter.rowBytes.add(rows.byteCount)
             try engine.flush()
             met.withLock { $0 = .written }
             disk.wrote(change.rows.byteCount, now: environment.now())

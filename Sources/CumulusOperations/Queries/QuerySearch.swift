@@ -286,10 +286,11 @@ struct QuerySearch {
             var candidate = Candidate(entry)
             return try look(at: &candidate, nil, part)
         }
-        guard let row = try part.reader.get(.record(part.number, entry.name)) else {
-            throw EngineError.corrupt("an index names the record '\(entry.name)', which is gone")
+        let name = entry.name
+        guard let row = try part.reader.get(.record(part.number, name)) else {
+            throw EngineError.corrupt("an index names the record '\(name)', which is gone")
         }
-        return try look(at: row, named: entry.name, part)
+        return try look(at: row, named: name, part)
     }
 
     private mutating func look(at row: Bytes, named name: String, _ part: Part) throws -> Bool {
@@ -377,9 +378,13 @@ struct SortedResults {
 
     /// Whether it is another one than those that are here.
     mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
-        // Of a long way most come too late.
-        if isFull, let last, last.precedes(place, by: sortKeys) { return true }
         var (low, high) = (0, results.count)
+        if let last, last.precedes(place, by: sortKeys) {
+            // Of a long way most come too late.
+            if isFull { return true }
+            // On a way in the order of results each comes behind the last one.
+            low = high
+        }
         while low < high {
             let middle = (low + high) / 2
             if results[middle].place.precedes(place, by: sortKeys) {

@@ -11,6 +11,9 @@ import CumulusModel
 package struct IndexRows {
     private var ranges: [RangeRows]
     private let merges: Bool
+    /// Of ranges that are merged: whether only those with a next row are left, the lowest name
+    /// last.
+    private var isArranged = false
     private var last: ArraySlice<UInt8>?
 
     /// - Parameter start: Nothing before it is wanted: a place in the order of the access.
@@ -54,26 +57,37 @@ package struct IndexRows {
         _ reader: ReadTransaction,
         _ effort: inout QueryEffort
     ) throws -> IndexEntry? {
-        while true {
-            try effort.spend(1 + ranges.count / 8)
-            var lowest: (index: Int, name: ArraySlice<UInt8>)?
-            var hasEnded = false
-            for index in ranges.indices {
-                guard let name = try ranges[index].peek(reader, &effort) else {
-                    hasEnded = true
-                    continue
-                }
-                if let known = lowest, !precedes(name, known.name) { continue }
-                lowest = (index, name)
-            }
-            guard let lowest, let entry = try ranges[lowest.index].next(reader, &effort) else {
-                return nil
-            }
-            if hasEnded { ranges.removeAll(where: \.isDone) }
-            if lowest.name == last { continue }
-            last = lowest.name
+        if !isArranged {
+            let all = ranges
+            ranges = []
+            for range in all { try arrange(range, reader, &effort) }
+            isArranged = true
+        }
+        while var range = ranges.popLast() {
+            try effort.spend(1)
+            let entry = try range.next(reader, &effort)
+            try arrange(range, reader, &effort)
+            guard let entry, entry.nameBytes != last else { continue }
+            last = entry.nameBytes
             return entry
         }
+        return nil
+    }
+
+    /// Puts a range where its next name belongs; leaves it out if it has no next row.
+    private mutating func arrange(
+        _ range: RangeRows,
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws {
+        var range = range
+        guard let name = try range.peek(reader, &effort) else { return }
+        var (low, high) = (0, ranges.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[middle].comesBehind(name) { low = middle + 1 } else { high = middle }
+        }
+        ranges.insert(range, at: low)
     }
 }
 
@@ -151,8 +165,10 @@ private struct RangeRows {
         self.chunk = chunk ?? RangeRows.firstChunk
     }
 
-    /// Nothing is left.
-    var isDone: Bool { isAtEnd && entries.isEmpty }
+    /// Whether the next row, which was read, has a later name.
+    func comesBehind(_ name: ArraySlice<UInt8>) -> Bool {
+        entries.first.map { precedes(name, $0.nameBytes) } ?? false
+    }
 
     mutating func next(
         _ reader: ReadTransaction,

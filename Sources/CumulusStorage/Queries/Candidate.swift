@@ -98,10 +98,16 @@ package struct Candidate {
     func comparable(
         _ column: BoundQuery.Column
     ) throws(MalformedBytes) -> ComparableValue? {
-        guard case .row(let entry) = content else {
+        switch content {
+        case .row(let entry):
+            return column == .system(.recordID) ? .bytes(Bytes(entry.nameBytes)) : entry.value
+        case .record(_, let body):
+            // The bytes of a text are what is compared: no text is made of them.
+            if case .field(_, .one(.string)) = column {
+                return entry(of: column).map { .bytes(Bytes(body.bytes[$0.value])) }
+            }
             return try value(of: column).flatMap(ComparableValue.init)
         }
-        return column == .system(.recordID) ? .bytes(Bytes(entry.nameBytes)) : entry.value
     }
 }
 

@@ -42,7 +42,9 @@ extension Candidate {
             return try distance(from: origin, in: key.column).map(ComparableValue.double)
         }
         let value = try comparable(key.column)
-        guard case .bytes(let bytes) = value else { return value }
+        guard case .bytes(let bytes) = value, bytes.count > ResultPlace.sortedBytes else {
+            return value
+        }
         return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
     }
 }
@@ -70,7 +72,12 @@ extension ResultPlace {
     }
 
     private static func compare(_ left: String, _ right: String) -> Int {
-        ComparableValue.bytes(Bytes(left.utf8)).order(.bytes(Bytes(right.utf8)))
+        var (left, right) = (left, right)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                CumulusModel.compare(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
+        }
     }
 
     /// Whether its record's name comes before another one.

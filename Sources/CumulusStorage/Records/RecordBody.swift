@@ -39,6 +39,8 @@ package struct RecordBody: Hashable, Sendable {
     package init(stored source: Bytes, _ range: Range<Int>) throws(MalformedBytes) {
         self.init()
         bytes = range == 0..<source.count ? source : Bytes(source[range])
+        // Room for all at once: hardly a field takes less than 8 bytes, and most records have few.
+        entries.reserveCapacity(min(16, bytes.count / 8))
         var reader = CanonicalReader(bytes)
         while !reader.isAtEnd {
             let entry = try RecordBody.readEntry(&reader)

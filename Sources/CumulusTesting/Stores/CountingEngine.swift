@@ -11,6 +11,7 @@ package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
     private let flushCount = Atomic<Int>(0)
     private let rowCount = Atomic<Int>(0)
+    private let rowByteCount = Atomic<Int>(0)
     private let mostRows = Atomic<Int>(0)
     private let readCount = Atomic<Int>(0)
     private let lentCount = Atomic<Int>(0)
@@ -46,6 +47,9 @@ package final class CountingEngine: StorageEngine {
 
     /// Rows that were written or deleted by all batches.
     package var rowsWritten: Int { rowCount.load(ordering: .relaxed) }
+
+    /// Bytes of their keys and values.
+    package var rowBytesWritten: Int { rowByteCount.load(ordering: .relaxed) }
 
     /// Rows of the largest batch.
     package var largestBatch: Int { mostRows.load(ordering: .relaxed) }
@@ -118,6 +122,7 @@ package final class CountingEngine: StorageEngine {
         if isFull.load(ordering: .relaxed) { throw .full("not a byte") }
         try calling { () throws(EngineError) in try engine.write(batch) }
         rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
+        rowByteCount.wrappingAdd(batch.byteCount, ordering: .relaxed)
         mostRows.max(batch.writes.count, ordering: .relaxed)
     }
 

@@ -238,7 +238,8 @@ package struct QueryRecordsResponse: Sendable {
         count: UInt64,
         work: Work?
     ) -> Bytes {
-        var writer = CanonicalWriter(reserving: 1_024)
+        let room = records.reduce(64 + cursor.count) { $0 + $1.count + 4 }
+        var writer = CanonicalWriter(reserving: room)
         for record in records { writer.present(1, bytes: record) }
         writer.field(2, bytes: cursor)
         writer.field(3, varint: count)

@@ -38,6 +38,8 @@ package struct NodeStatus: Hashable, Sendable {
     package var logLimit: UInt64 = 0
     /// Bytes that a user's private database may take, and a container's public one; 0: no limit.
     package var (privateQuota, publicQuota): (UInt64, UInt64) = (0, 0)
+    /// What the engine was handed since the start: rows, and bytes of their keys and values.
+    package var (rows, rowBytes): (UInt64, UInt64) = (0, 0)
 
     /// What the node holds of one scope.
     package struct Scope: Hashable, Sendable {
@@ -125,6 +127,8 @@ package struct NodeStatus: Hashable, Sendable {
         writer.field(19, varint: logLimit)
         writer.field(20, varint: privateQuota)
         writer.field(21, varint: publicQuota)
+        writer.field(22, varint: rows)
+        writer.field(23, varint: rowBytes)
         return writer.bytes
     }
 
@@ -149,6 +153,7 @@ package struct NodeStatus: Hashable, Sendable {
         logBytes = raw.log_bytes
         logLimit = raw.log_limit
         (privateQuota, publicQuota) = (raw.private_quota, raw.public_quota)
+        (rows, rowBytes) = (raw.rows, raw.row_bytes)
         scopes = elements(raw.n_scopes, raw.scopes).map { raw in
             Scope(
                 container: raw.container.swiftText,

@@ -52,6 +52,26 @@ import Testing
         }
     }
 
+    /// The operator is told how many; a batch that found no room does not count.
+    @Test func rowsThatTheEngineTookAreCounted() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let node = server.nodeOperator()
+            let before = try await node.status()
+            let (rows, bytes) = (engine.rowsWritten, engine.rowBytesWritten)
+            for number in 0..<3 { _ = try client.save([Record("r\(number)")])[0].get() }
+            engine.setFull(true)
+            _ = try error { _ = try client.save([Record("lost")]) }
+            let after = try await node.status()
+            await node.close()
+            #expect(engine.rowsWritten - rows > 3)
+            #expect(Int(after.rows - before.rows) == engine.rowsWritten - rows)
+            #expect(Int(after.rowBytes - before.rowBytes) == engine.rowBytesWritten - bytes)
+        }
+    }
+
     @Test func whatChangesNothingIsNotFlushed() async throws {
         let engine = CountingEngine()
         try await withServer(engine: engine) { server in

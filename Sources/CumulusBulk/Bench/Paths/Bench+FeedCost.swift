@@ -50,11 +50,6 @@ extension Bench {
         var figure = BenchFigure(path: "\(count) idle feeds", since: start, milliseconds: [])
         figure.count(count, seconds: seconds, use)
         figure.serverResidentGrowth = use.residentGrowth
-        if let growth = use.residentGrowth {
-            let each = growth / count
-            let text = "\(each) bytes for each <= 12 KB"
-            figure.targets.append(.init(text: text, isMet: each <= 12 << 10))
-        }
         return figure
     }
 }

@@ -31,7 +31,7 @@ extension Bench {
         // Whatever greeting them left to be done.
         try await Task.sleep(for: .seconds(1))
         let use = BenchMeter(target).use(since: before)
-        var figure = BenchFigure(
+        return BenchFigure(
             path: "idle, \(count) connections",
             start: start.formatted(.iso8601),
             seconds: seconds,
@@ -43,12 +43,6 @@ extension Bench {
             serverResidentGrowth: use.residentGrowth,
             others: use.others
         )
-        if let resident = use.resident {
-            figure.targets.append(
-                BenchFigure.Target(text: "< 300 MB", isMet: resident < 300 << 20)
-            )
-        }
-        return figure
     }
 }
 

@@ -18,7 +18,6 @@ extension Bench {
         } with: {
             try await save("save", target, callers: inFlight)
         }
-        many.expect(perSecond: 20_000)
         many.expect(ratio: 0.6)
         var one = try await bounds.compare {
             try $0.flush()
