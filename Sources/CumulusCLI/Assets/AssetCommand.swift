@@ -12,6 +12,10 @@ struct AssetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "asset",
         abstract: "Put files on records, get them back, and show what the server has of them.",
+        discussion: help(
+            "cumulus asset put Photo front image front.jpg",
+            "cumulus asset get front image --output front.jpg"
+        ),
         subcommands: [Put.self, Get.self, Info.self]
     )
 }

@@ -8,6 +8,7 @@ struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Look at the settings.",
+        discussion: help("cumulus config show"),
         subcommands: [Show.self]
     )
 

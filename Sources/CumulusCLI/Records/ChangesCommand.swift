@@ -11,6 +11,10 @@ struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
         abstract: "Show what changed in a database or a zone since the last time.",
+        discussion: help(
+            "cumulus changes zones --token-file zones.token",
+            "cumulus changes records Notes --follow --json"
+        ),
         subcommands: [Zones.self, Records.self]
     )
 }

@@ -12,6 +12,11 @@ struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
         abstract: "Save, get, delete and list records.",
+        discussion: help(
+            "cumulus record save Greeting hello --field text=Hello",
+            "cumulus record get hello --json",
+            "cumulus record list --zone Notes"
+        ),
         subcommands: [Save.self, Get.self, Delete.self, List.self]
     )
 }
@@ -176,7 +181,7 @@ extension RecordCommand {
                 try await database.records(for: ids, desiredKeys: keys.list)
             }
             let records = ids.compactMap { try? results[$0]?.get() }
-            if output.json {
+            if output.json, !records.isEmpty {
                 try StandardOutput.write(line: Table.array(records.map(\.json.text)))
             } else if !records.isEmpty {
                 let tables = records.map { Table.aligned($0.rows) }
@@ -205,7 +210,7 @@ extension RecordCommand {
                     .deleteResults
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
-            if output.json || !deleted.isEmpty {
+            if !deleted.isEmpty {
                 try output.show(
                     deleted,
                     columns: ["DELETED"],
