@@ -169,7 +169,10 @@ extension ChangesCommand {
         func run() async throws {
             if tokens.follow { return try await follow() }
             var listing = Listing(Records.columns, isJSON: output.json)
-            let token = try await connection.withDatabase(encryption: encryption) { database in
+            let token = try await connection.withDatabase(
+                of: owner,
+                encryption: encryption
+            ) { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(
                         inZoneWith: zoneID,
@@ -194,7 +197,7 @@ extension ChangesCommand {
         private func follow() async throws {
             var listing = Listing(Records.columns, isJSON: output.json, isEndless: true)
             let start = try tokens.read()
-            try await connection.withDatabase(encryption: encryption) { database in
+            try await connection.withDatabase(of: owner, encryption: encryption) { database in
                 let changes = database.followRecordZoneChanges(
                     inZoneWith: zoneID,
                     since: start,

@@ -94,6 +94,7 @@ extension RecordCommand {
             let transfer = AssetTransfer()
             let timeout = asset.isEmpty ? 10.0 : 60
             let saved = try await connection.withDatabase(
+                of: zone.owner,
                 timeout: timeout,
                 replicas: replicas,
                 encryption: encryption
@@ -177,7 +178,10 @@ extension RecordCommand {
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withDatabase(encryption: encryption) { database in
+            let results = try await connection.withDatabase(
+                of: zone.owner,
+                encryption: encryption
+            ) { database in
                 try await database.records(for: ids, desiredKeys: keys.list)
             }
             let records = ids.compactMap { try? results[$0]?.get() }
@@ -205,7 +209,10 @@ extension RecordCommand {
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withDatabase(replicas: replicas) { database in
+            let results = try await connection.withDatabase(
+                of: zone.owner,
+                replicas: replicas
+            ) { database in
                 try await database.modifyRecords(saving: [], deleting: ids, atomically: false)
                     .deleteResults
             }
@@ -243,7 +250,10 @@ extension RecordCommand {
         }
 
         func run() async throws {
-            try await connection.withDatabase(encryption: encryption) { database in
+            try await connection.withDatabase(
+                of: zone.owner,
+                encryption: encryption
+            ) { database in
                 let records = database.allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
                 var listing = Listing(
                     ["NAME", "TYPE", "MODIFIED", "FIELDS"],
@@ -286,6 +296,6 @@ func refuse(_ items: [(name: String, error: (any Error)?)]) throws {
     let failures = items.compactMap { name, error in
         error.flatMap { Failure($0) }.map { (name, $0) }
     }
-    for (name, failure) in failures { complain("\(name): \(failure.message)") }
+    for (name, failure) in failures { failure.report(item: name) }
     if let first = failures.first { throw first.1.code }
 }

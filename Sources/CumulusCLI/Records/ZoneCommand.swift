@@ -22,14 +22,21 @@ extension ZoneCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the zones of a database.",
-            discussion: help("cumulus zone list", "cumulus zone list --database shared --json")
+            discussion: help(
+                "cumulus zone list",
+                "cumulus zone list --database shared --json",
+                note: """
+                    It means the private database unless told otherwise, which needs a token. The \
+                    public database has its one zone.
+                    """
+            )
         )
 
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let zones = try await connection.withDatabase { database in
+            let zones = try await connection.withDatabase(ofUsers: true) { database in
                 try await database.allRecordZones()
             }
             try output.show(zones)
