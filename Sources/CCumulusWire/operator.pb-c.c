@@ -2697,7 +2697,7 @@ const ProtobufCMessageDescriptor cumulus__v1__create_container_response__descrip
   (ProtobufCMessageInit) cumulus__v1__create_container_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[5] =
 {
   {
     "name",
@@ -2747,9 +2747,22 @@ static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[4] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_disabled",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__User, is_disabled),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__user__field_indices_by_name[] = {
   2,   /* field[2] = created */
+  4,   /* field[4] = is_disabled */
   0,   /* field[0] = name */
   3,   /* field[3] = record_name */
   1,   /* field[1] = user_id */
@@ -2757,7 +2770,7 @@ static const unsigned cumulus__v1__user__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__user__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__user__descriptor =
 {
@@ -2767,16 +2780,36 @@ const ProtobufCMessageDescriptor cumulus__v1__user__descriptor =
   "Cumulus__V1__User",
   "cumulus.v1",
   sizeof(Cumulus__V1__User),
-  4,
+  5,
   cumulus__v1__user__field_descriptors,
   cumulus__v1__user__field_indices_by_name,
   1,  cumulus__v1__user__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__user__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define cumulus__v1__list_users_request__field_descriptors NULL
-#define cumulus__v1__list_users_request__field_indices_by_name NULL
-#define cumulus__v1__list_users_request__number_ranges NULL
+static const ProtobufCFieldDescriptor cumulus__v1__list_users_request__field_descriptors[1] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ListUsersRequest, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_users_request__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange cumulus__v1__list_users_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
 const ProtobufCMessageDescriptor cumulus__v1__list_users_request__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
@@ -2785,10 +2818,10 @@ const ProtobufCMessageDescriptor cumulus__v1__list_users_request__descriptor =
   "Cumulus__V1__ListUsersRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ListUsersRequest),
-  0,
+  1,
   cumulus__v1__list_users_request__field_descriptors,
   cumulus__v1__list_users_request__field_indices_by_name,
-  0,  cumulus__v1__list_users_request__number_ranges,
+  1,  cumulus__v1__list_users_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__list_users_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

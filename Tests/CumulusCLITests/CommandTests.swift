@@ -3,6 +3,7 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import Foundation
 import Testing
 
 @testable import CumulusBulk
@@ -15,13 +16,24 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     var testDescription: String { words.joined(separator: " ") }
 
     /// Every command that does something, with those that only lead to others left out.
-    static let leaves = paths(["cumulus"], Main.self)
+    static let leaves = all.filter { $0.type.configuration.subcommands.isEmpty }
+    /// Those that lead to others.
+    static let groups = all.filter { !$0.type.configuration.subcommands.isEmpty }
+
+    private static let all = paths(["cumulus"], Main.self)
 
     private static func paths(_ words: [String], _ type: any ParsableCommand.Type) -> [CommandPath]
     {
         let children = type.configuration.subcommands
-        if children.isEmpty { return [CommandPath(words: words, type: type)] }
-        return children.flatMap { paths(words + [$0._commandName], $0) }
+        return [CommandPath(words: words, type: type)]
+            + children.flatMap { paths(words + [$0._commandName], $0) }
+    }
+
+    /// The lines of its help that show how it is called.
+    func examples(in help: String) -> [Substring] {
+        help.split(separator: "\n").filter { line in
+            line.hasPrefix("  ") && (line + " ").contains(words.joined(separator: " ") + " ")
+        }
     }
 }
 
@@ -44,12 +56,24 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(help.contains("--json"))
         #expect(help.contains("Exit codes: 0 done, 1 "))
         for code in ["64", "65", "69", "70", "74", "141"] { #expect(help.contains(", \(code) ")) }
-        let name = command.words.joined(separator: " ")
-        let examples = help.split(separator: "\n").filter { line in
-            line.hasPrefix("  ") && (line + " ").contains(name + " ")
-        }
-        #expect(!examples.isEmpty)
+        #expect(!command.examples(in: help).isEmpty)
         #expect(help.contains("Example:\n") || help.contains("Examples:\n"))
+    }
+
+    /// Each of their examples is one that the command line takes.
+    @Test(arguments: CommandPath.groups)
+    func everyGroupShowsHowItIsUsed(group: CommandPath) throws {
+        let help = Main.helpMessage(for: group.type, columns: 400)
+        let start = try #require(help.range(of: "Examples?:\n", options: .regularExpression))
+        let lines = help[start.upperBound...].split(separator: "\n").prefix { $0.hasPrefix("  ") }
+        #expect(!lines.isEmpty)
+        for line in lines {
+            #expect(line.hasPrefix("  \(group.testDescription) "), "\(line)")
+            // Quotes are the shell's to take away.
+            guard !line.contains("\"") else { continue }
+            let words = line.split(separator: " ").dropFirst().map(String.init)
+            #expect(throws: Never.self, "\(line)") { try Main.parseAsRoot(words) }
+        }
     }
 }
 

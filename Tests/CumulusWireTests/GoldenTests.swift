@@ -129,6 +129,9 @@ import Testing
         "CreateContainerResponse": {
             OperatorMessages.container(existed: try OperatorMessages.containerExisted(wire: $0))
         },
+        "ListUsersRequest": {
+            OperatorMessages.request(name: try OperatorMessages.listedUserName(wire: $0))
+        },
         "ListUsersResponse": { OperatorMessages.users(try OperatorMessages.users(wire: $0)[...]) },
         "AddUserRequest": {
             OperatorMessages.request(name: try OperatorMessages.newUserName(wire: $0))

@@ -20,7 +20,7 @@ import Testing
                 "ListConflictsRequest", "ListContainersRequest", "ListKeysRequest",
                 "ListMembersRequest",
                 "ReadSchemaRequest",
-                "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
+                "ListMergePoliciesRequest", "MarkReadResponse",
                 "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
                 "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",

@@ -81,6 +81,7 @@ enum MessageDecoders {
         "ListContainersResponse": { _ = try OperatorMessages.containers(wire: $0) },
         "CreateContainerRequest": { _ = try OperatorMessages.containerName(wire: $0) },
         "CreateContainerResponse": { _ = try OperatorMessages.containerExisted(wire: $0) },
+        "ListUsersRequest": { _ = try OperatorMessages.listedUserName(wire: $0) },
         "ListUsersResponse": { _ = try OperatorMessages.users(wire: $0) },
         "AddUserRequest": { _ = try OperatorMessages.newUserName(wire: $0) },
         "AddUserResponse": { _ = try OperatorMessages.addedUser(wire: $0) },

@@ -577,7 +577,8 @@ import Testing
                     name: Self.text(using: &dice),
                     id: Self.bytes(using: &dice),
                     created: Int64(bitPattern: dice.next()),
-                    recordName: Self.text(using: &dice)
+                    recordName: Self.text(using: &dice),
+                    isDisabled: Bool.random(using: &dice)
                 )
             }
             let list = OperatorMessages.users(users[...])

@@ -355,19 +355,27 @@ struct  Cumulus__V1__User
    * in the container of the call's header, if it names one
    */
   ProtobufCBinaryData record_name;
+  /*
+   * in a list: an operator keeps the user out
+   */
+  protobuf_c_boolean is_disabled;
 };
 #define CUMULUS__V1__USER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__user__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, {0,NULL} }
+    , {0,NULL}, {0,NULL}, 0, {0,NULL}, 0 }
 
 
 struct  Cumulus__V1__ListUsersRequest
 {
   ProtobufCMessage base;
+  /*
+   * only the user of this name, if there is one; empty: all
+   */
+  ProtobufCBinaryData name;
 };
 #define CUMULUS__V1__LIST_USERS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_users_request__descriptor) \
-     }
+    , {0,NULL} }
 
 
 struct  Cumulus__V1__ListUsersResponse

@@ -9,6 +9,8 @@ extension NodeOperator {
         package var created: Timestamp
         /// The user's record name in the container that was asked for; empty without a container.
         package var recordName: String
+        /// An operator keeps the user out; only lists say it.
+        package var isDisabled: Bool
     }
 
     package func containers() async throws -> [String] {
@@ -28,6 +30,15 @@ extension NodeOperator {
         try await list(.operatorListUsers, container: container) {
             try OperatorMessages.users(wire: $0).map(User.init)
         }
+    }
+
+    /// The user of a name, without its record name; nil if there is none.
+    package func user(named name: String) async throws -> User? {
+        let message = OperatorMessages.request(name: Bytes(name.utf8))
+        // A node of an earlier release answers with all users.
+        return try await list(.operatorListUsers, message: message) {
+            try OperatorMessages.users(wire: $0).map(User.init)
+        }.first { $0.name == name }
     }
 
     /// Makes a user, or finds the one with this name.
@@ -101,5 +112,6 @@ extension NodeOperator.User {
         name = wire.name
         created = Timestamp(millisecondsSince1970: wire.created)
         recordName = wire.recordName
+        isDisabled = wire.isDisabled
     }
 }

@@ -28,6 +28,9 @@ package func help(_ examples: String..., note: String? = nil) -> String {
         Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
         65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
         written, 141 nobody reads it any more.
+
+        With --json an error is a line of JSON on standard error: {"error": {"code": 11, "name": \
+        "unknownItem", "message": "..."}}. The code is null where no server refused anything.
         """
 }
 

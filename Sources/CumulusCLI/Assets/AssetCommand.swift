@@ -12,6 +12,10 @@ struct AssetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "asset",
         abstract: "Put files on records, get them back, and show what the server has of them.",
+        discussion: help(
+            "cumulus asset put Photo front image front.jpg",
+            "cumulus asset get front image --output front.jpg"
+        ),
         subcommands: [Put.self, Get.self, Info.self]
     )
 }
@@ -46,8 +50,11 @@ extension AssetCommand {
         func run() async throws {
             let record = try record()
             let transfer = AssetTransfer()
-            let saved = try await connection.withDatabase(timeout: 60, replicas: replicas) {
-                database in
+            let saved = try await connection.withDatabase(
+                of: zone.owner,
+                timeout: 60,
+                replicas: replicas
+            ) { database in
                 let results = try await transfer.following { progress in
                     try await database.modifyRecords(
                         saving: [record],
@@ -113,7 +120,11 @@ extension AssetCommand {
             let parts = try AssetParts(for: output)
             defer { parts.leave() }
             let transfer = AssetTransfer()
-            try await connection.withDatabase(timeout: 60, assets: parts.folder) { database in
+            try await connection.withDatabase(
+                of: zone.owner,
+                timeout: 60,
+                assets: parts.folder
+            ) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 guard range == nil else {
                     let count = try await parts.write { handle in
@@ -142,7 +153,7 @@ extension AssetCommand {
         }
 
         private func print() async throws {
-            try await connection.withDatabase(timeout: 60) { database in
+            try await connection.withDatabase(of: zone.owner, timeout: 60) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 let handle = FileHandle.standardOutput
                 let progress = ProgressBar.besideContent(total: nil)
@@ -166,7 +177,7 @@ extension AssetCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (asset, found) = try await connection.withDatabase { database in
+            let (asset, found) = try await connection.withDatabase(of: zone.owner) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 return (asset, try await database.status(of: asset))
             }

@@ -12,17 +12,21 @@ struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
         abstract: "Show the members of the cluster, compare them, take one off; as the operator.",
-        discussion: """
-            The first node makes the cluster's key (DATA/cluster.key), or takes one that 'cumulus \
-            cluster init' made. Another one joins by being started with that key and the address \
-            of any member:
+        discussion: help(
+            "cumulus cluster init cluster.key",
+            "cumulus cluster status --operator-token-file operator.token",
+            note: """
+                The first node makes the cluster's key (DATA/cluster.key), or takes one that \
+                'cumulus cluster init' made. Another one joins by being started with that key and \
+                the address of any member:
 
-              cumulusd --data DIR --cluster-key FILE --peers HOST:PORT
+                  cumulusd --data DIR --cluster-key FILE --peers HOST:PORT
 
-            'cumulus cluster join' writes these settings into a file. The new node takes over the \
-            state of that member and finds the others by itself. Beyond one machine nodes need \
-            certificates; 'cumulus cluster certificate' makes them.
-            """,
+                'cumulus cluster join' writes these settings into a file. The new node takes over \
+                the state of that member and finds the others by itself. Beyond one machine nodes \
+                need certificates; 'cumulus cluster certificate' makes them.
+                """
+        ),
         subcommands: [
             Initialise.self, Join.self, Status.self, VerifyCommand.self, Leave.self, Remove.self,
             RescueCommand.self, TruncateMarker.self, CertificateCommand.self,

@@ -1,7 +1,7 @@
 // `cumulus container`: what the operator does about containers.
 //
-// Folder: what an operator does about containers and users, and how users sign in. Read
-// `ContainerCommand`, then `SchemaCommand`, `UserCommand` and `SignInCommand`.
+// Folder: what an operator does about containers, their schemas and their indexes. Read
+// `ContainerCommand`, then `SchemaCommand`, `IndexCommand` and `PolicyCommand`.
 
 import ArgumentParser
 import Cumulus
@@ -11,6 +11,10 @@ struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
         abstract: "Create and list containers, as the operator.",
+        discussion: help(
+            "cumulus container create iCloud.com.example --operator-token-file operator.token",
+            "cumulus container list --json"
+        ),
         subcommands: [Create.self, List.self]
     )
 }

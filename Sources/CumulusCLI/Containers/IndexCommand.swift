@@ -9,6 +9,7 @@ struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
         abstract: "List, verify and rebuild the indexes of a node, as the operator.",
+        discussion: help("cumulus index list --operator-token-file operator.token"),
         subcommands: [List.self, Verify.self, Rebuild.self]
     )
 

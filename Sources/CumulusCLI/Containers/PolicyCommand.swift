@@ -9,6 +9,7 @@ struct PolicyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy",
         abstract: "Say what of a record changes as one, per record type, as the operator.",
+        discussion: help("cumulus policy list --operator-token-file operator.token"),
         subcommands: [Set.self, List.self]
     )
 

@@ -10,6 +10,10 @@ struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
         abstract: "Export, check, import, deploy and reset a container's schema, as the operator.",
+        discussion: help(
+            "cumulus schema export --operator-token-file operator.token",
+            "cumulus schema deploy --yes"
+        ),
         subcommands: [
             Export.self, Import.self, Validate.self, Diff.self, Deploy.self, Reset.self,
         ]

@@ -8,6 +8,7 @@ struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Look at the settings.",
+        discussion: help("cumulus config show"),
         subcommands: [Show.self]
     )
 
@@ -19,8 +20,8 @@ struct ConfigCommand: AsyncParsableCommand {
                 note: """
                     A flag goes before the environment \
                     (\(Setting.Name.allCases.compactMap(\.variable).joined(separator: ", "))), \
-                    and that before the default; an empty variable is not set. Of the token only \
-                    the beginning is shown.
+                    and that before the default; an empty variable is not set, but an empty token \
+                    is refused when it is used. Of the token only the beginning is shown.
                     """
             )
         )

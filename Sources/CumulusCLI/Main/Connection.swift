@@ -160,6 +160,25 @@ struct Connection: ParsableArguments {
     @Option(help: "File that carries what was seen from one command to the next, on any node.")
     var session: String?
 
+    func validate() throws {
+        guard token?.isEmpty != true else { throw ValidationError(emptyToken("--token")) }
+    }
+
+    /// Nobody means an empty token: what should have made it has failed.
+    private func emptyToken(_ name: String) -> String {
+        """
+        \(name) is empty: 'cumulus sign-in NAME' gives a token; leave it out to ask without a user
+        """
+    }
+
+    /// Throws for a variable that is there and empty, unless a server asks with its key.
+    private func checkToken() throws {
+        guard token == nil, let variable = Setting.Name.token.variable,
+            Setting.variables[variable]?.isEmpty == true, keySetting.value.isEmpty
+        else { return }
+        throw UsageProblem(emptyToken(variable))
+    }
+
     /// A flag of the one goes before the other one in the environment.
     private var tokenSetting: Setting {
         key == nil && keyID == nil ? Setting(.token, flag: token) : Setting(.token, only: token)
@@ -221,6 +240,7 @@ struct Connection: ParsableArguments {
         encryption: EncryptionOption? = nil,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
+        try checkToken()
         var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
         configuration.environment = try scope.environmentValue()
@@ -236,9 +256,18 @@ struct Connection: ParsableArguments {
         let written = Result { try write(container.session) }
         await container.close()
         // What the command failed of comes first.
-        let value = try result.get()
+        let value = try result.mapError(advised).get()
         try written.get()
         return value
+    }
+
+    /// A refusal of somebody without a token, with how to get one.
+    private func advised(_ error: any Error) -> any Error {
+        guard var error = error as? ServiceError, error.code == .notAuthenticated, !isSignedIn,
+            keySetting.value.isEmpty
+        else { return error }
+        error.message += ": 'cumulus sign-in NAME' gives one, for --token or CUMULUS_TOKEN"
+        return error
     }
 
     private var sessionFile: String? { sessionSetting.file }
@@ -380,54 +409,5 @@ struct OperatorConnection: ParsableArguments {
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
         try await role.withOperator(of: nodes, timeout: standard, body)
-    }
-}
-
-// MARK: Places
-
-/// For commands on records and zones: asks as a user, in one of its databases.
-struct DatabaseConnection: ParsableArguments {
-    @Option(help: "public, private or shared (default: private with a token, else public).")
-    var database: String?
-    @OptionGroup var user: Connection
-
-    func validate() throws {
-        _ = try scope()
-    }
-
-    private var setting: Setting {
-        let standard = user.isSignedIn ? "private" : "public"
-        return Setting(.database, flag: database, standard: standard)
-    }
-
-    var settings: [Setting] { user.settings + [setting] }
-
-    func scope() throws -> DatabaseScope {
-        switch setting.value {
-        case "public": .public
-        case "private": .private
-        case "shared": .shared
-        default:
-            throw ValidationError(
-                "'\(setting.value)' is not public, private or shared (\(setting.origin))."
-            )
-        }
-    }
-
-    /// Runs with the database, as `Connection.withContainer` does.
-    func withDatabase<Value>(
-        timeout standard: Double = 10,
-        assets directory: String? = nil,
-        replicas: ReplicasOption? = nil,
-        encryption: EncryptionOption? = nil,
-        _ body: (Database) async throws -> Value
-    ) async throws -> Value {
-        let scope = try scope()
-        return try await user.withContainer(
-            timeout: standard,
-            assets: directory,
-            replicas: replicas,
-            encryption: encryption
-        ) { try await body($0.database(with: scope)) }
     }
 }

@@ -1,8 +1,8 @@
 // `cumulus`: the command line. Which commands there are, and how each way to fail becomes one line
-// on standard error and an exit code.
+// on standard error and an exit code; `Failure` has the lines and the codes.
 //
 // Folder: the command line itself: its commands, its ways to fail, and how it reaches a node. Read
-// `Main`, then `Connection`.
+// `Main`, then `Failure` and `Connection`.
 
 import ArgumentParser
 import Cumulus
@@ -51,11 +51,17 @@ struct Main: AsyncParsableCommand {
 
     private static func end(with error: any Error) -> Never {
         if let failure = Failure(error) {
-            complain(failure.message)
+            failure.report()
             exit(withError: failure.code)
         }
         let text = fullMessage(for: error)
-        guard exitCode(for: error) == .success, !text.isEmpty else { exit(withError: error) }
+        guard exitCode(for: error) == .success, !text.isEmpty else {
+            if Failure.isJSON, let failure = Failure(ofUsage: error) {
+                failure.report()
+                exit(withError: failure.code)
+            }
+            exit(withError: error)
+        }
         // Help was asked for: the parser would not notice that it can't be written.
         do {
             try StandardOutput.write(line: text)
@@ -64,56 +70,4 @@ struct Main: AsyncParsableCommand {
         }
         exit()
     }
-}
-
-/// Wrong usage that shows only when the command runs; the parser would advise about all commands.
-struct UsageProblem: Error {
-    var message: String
-
-    init(_ message: String) {
-        self.message = message
-    }
-}
-
-/// An error of the work itself: its line and its exit code.
-struct Failure {
-    var message: String
-    var code: ExitCode
-
-    /// nil for what the argument parser reports, which is wrong usage and help.
-    ///
-    /// Also nil for the exit code of what was reported already.
-    init?(_ error: any Error) {
-        switch error {
-        case let error as ServiceError where error.isOfFullDisk:
-            message = error.message
-            code = .badOutput
-        case let error as ServiceError:
-            message = "\(error)"
-            code = error.isUnreachable ? .unreachable : .refused
-        case let problem as UsageProblem:
-            message = problem.message
-            code = .validationFailure
-        case let problem as InputProblem:
-            message = problem.message
-            code = .badInput
-        case let problem as OutputProblem:
-            message = problem.message
-            code = .badOutput
-        case let error as CocoaError:
-            message = error.localizedDescription
-            code = .badInput
-        case is ExitCode: return nil
-        default:
-            // The parser's errors are not public. It has codes of its own for all of them.
-            guard Main.exitCode(for: error) == .failure else { return nil }
-            message = "\(error)"
-            code = .internalError
-        }
-    }
-}
-
-extension ServiceError {
-    /// What was downloaded found no room on this machine.
-    fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
 }

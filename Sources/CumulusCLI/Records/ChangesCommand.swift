@@ -11,6 +11,10 @@ struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
         abstract: "Show what changed in a database or a zone since the last time.",
+        discussion: help(
+            "cumulus changes zones --token-file zones.token",
+            "cumulus changes records Notes --follow --json"
+        ),
         subcommands: [Zones.self, Records.self]
     )
 }
@@ -165,7 +169,10 @@ extension ChangesCommand {
         func run() async throws {
             if tokens.follow { return try await follow() }
             var listing = Listing(Records.columns, isJSON: output.json)
-            let token = try await connection.withDatabase(encryption: encryption) { database in
+            let token = try await connection.withDatabase(
+                of: owner,
+                encryption: encryption
+            ) { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(
                         inZoneWith: zoneID,
@@ -190,7 +197,7 @@ extension ChangesCommand {
         private func follow() async throws {
             var listing = Listing(Records.columns, isJSON: output.json, isEndless: true)
             let start = try tokens.read()
-            try await connection.withDatabase(encryption: encryption) { database in
+            try await connection.withDatabase(of: owner, encryption: encryption) { database in
                 let changes = database.followRecordZoneChanges(
                     inZoneWith: zoneID,
                     since: start,

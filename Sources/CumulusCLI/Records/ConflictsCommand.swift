@@ -9,6 +9,7 @@ struct ConflictsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conflicts",
         abstract: "Show values that were lost to concurrent changes on other nodes.",
+        discussion: help("cumulus conflicts list --mine"),
         subcommands: [List.self, Show.self]
     )
 

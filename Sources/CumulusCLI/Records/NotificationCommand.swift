@@ -9,6 +9,10 @@ struct NotificationCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notification",
         abstract: "List what the user's subscriptions told, and mark it as read.",
+        discussion: help(
+            "cumulus notification list",
+            "cumulus notification read --all"
+        ),
         subcommands: [List.self, Read.self]
     )
 }

@@ -72,10 +72,24 @@ struct QueryCommand: AsyncParsableCommand {
             let what = count ? "--count counts all records" : "--explain shows no records"
             throw ValidationError("\(what): leave out \(name).")
         }
+        try checkZone()
         do {
             _ = try query()
         } catch {
             throw ValidationError("--where: \(error.message)")
+        }
+    }
+
+    private func checkZone() throws {
+        guard zone == nil else { return }
+        guard owner.owner == nil else {
+            throw ValidationError("--owner goes with --zone: name a zone of that owner.")
+        }
+        guard try connection.scope() != .shared else {
+            throw ValidationError(
+                "In the shared database a query is of one zone: name it with --zone, and its owner "
+                    + "with --owner. 'cumulus zone list --database shared' shows both."
+            )
         }
     }
 
@@ -99,7 +113,10 @@ struct QueryCommand: AsyncParsableCommand {
     func run() async throws {
         let query = try query()
         let zoneID = zone.map { owner.zoneID($0) }
-        try await connection.withDatabase(encryption: encryption) { database in
+        try await connection.withDatabase(
+            of: zone == nil ? nil : owner,
+            encryption: encryption
+        ) { database in
             if count {
                 let count = try await database.count(matching: query, inZoneWith: zoneID)
                 try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])

@@ -12,6 +12,11 @@ struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
         abstract: "Save, get, delete and list records.",
+        discussion: help(
+            "cumulus record save Greeting hello --field text=Hello",
+            "cumulus record get hello --json",
+            "cumulus record list --zone Notes"
+        ),
         subcommands: [Save.self, Get.self, Delete.self, List.self]
     )
 }
@@ -89,6 +94,7 @@ extension RecordCommand {
             let transfer = AssetTransfer()
             let timeout = asset.isEmpty ? 10.0 : 60
             let saved = try await connection.withDatabase(
+                of: zone.owner,
                 timeout: timeout,
                 replicas: replicas,
                 encryption: encryption
@@ -172,11 +178,14 @@ extension RecordCommand {
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withDatabase(encryption: encryption) { database in
+            let results = try await connection.withDatabase(
+                of: zone.owner,
+                encryption: encryption
+            ) { database in
                 try await database.records(for: ids, desiredKeys: keys.list)
             }
             let records = ids.compactMap { try? results[$0]?.get() }
-            if output.json {
+            if output.json, !records.isEmpty {
                 try StandardOutput.write(line: Table.array(records.map(\.json.text)))
             } else if !records.isEmpty {
                 let tables = records.map { Table.aligned($0.rows) }
@@ -200,12 +209,15 @@ extension RecordCommand {
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withDatabase(replicas: replicas) { database in
+            let results = try await connection.withDatabase(
+                of: zone.owner,
+                replicas: replicas
+            ) { database in
                 try await database.modifyRecords(saving: [], deleting: ids, atomically: false)
                     .deleteResults
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
-            if output.json || !deleted.isEmpty {
+            if !deleted.isEmpty {
                 try output.show(
                     deleted,
                     columns: ["DELETED"],
@@ -238,7 +250,10 @@ extension RecordCommand {
         }
 
         func run() async throws {
-            try await connection.withDatabase(encryption: encryption) { database in
+            try await connection.withDatabase(
+                of: zone.owner,
+                encryption: encryption
+            ) { database in
                 let records = database.allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
                 var listing = Listing(
                     ["NAME", "TYPE", "MODIFIED", "FIELDS"],
@@ -281,6 +296,6 @@ func refuse(_ items: [(name: String, error: (any Error)?)]) throws {
     let failures = items.compactMap { name, error in
         error.flatMap { Failure($0) }.map { (name, $0) }
     }
-    for (name, failure) in failures { complain("\(name): \(failure.message)") }
+    for (name, failure) in failures { failure.report(item: name) }
     if let first = failures.first { throw first.1.code }
 }

@@ -9,6 +9,11 @@ struct SubscriptionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscription",
         abstract: "Save, list and delete what a user wants to be told of.",
+        discussion: help(
+            "cumulus subscription save notes --zone Notes --content-available",
+            "cumulus subscription list --json",
+            "cumulus subscription delete notes"
+        ),
         subcommands: [Save.self, List.self, Delete.self]
     )
 }
@@ -145,12 +150,15 @@ extension SubscriptionCommand {
             let results = try await connection.withDatabase(replicas: replicas) { database in
                 try await database.modifySubscriptions(saving: [], deleting: ids).deleteResults
             }
-            try output.show(
-                ids.filter { results[$0]?.error == nil },
-                columns: ["DELETED"],
-                json: { ["subscriptionID": .string($0)] },
-                row: { [$0] }
-            )
+            let deleted = ids.filter { results[$0]?.error == nil }
+            if !deleted.isEmpty {
+                try output.show(
+                    deleted,
+                    columns: ["DELETED"],
+                    json: { ["subscriptionID": .string($0)] },
+                    row: { [$0] }
+                )
+            }
             try refuse(ids.map { ($0, results[$0]?.error) })
         }
     }

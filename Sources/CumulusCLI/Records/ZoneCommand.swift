@@ -9,6 +9,11 @@ struct ZoneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "zone",
         abstract: "List, create and delete zones.",
+        discussion: help(
+            "cumulus zone create Notes",
+            "cumulus zone list --json",
+            "cumulus zone delete Notes"
+        ),
         subcommands: [List.self, Create.self, Delete.self]
     )
 }
@@ -17,14 +22,21 @@ extension ZoneCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the zones of a database.",
-            discussion: help("cumulus zone list", "cumulus zone list --database shared --json")
+            discussion: help(
+                "cumulus zone list",
+                "cumulus zone list --database shared --json",
+                note: """
+                    It means the private database unless told otherwise, which needs a token. The \
+                    public database has its one zone.
+                    """
+            )
         )
 
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let zones = try await connection.withDatabase { database in
+            let zones = try await connection.withDatabase(ofUsers: true) { database in
                 try await database.allRecordZones()
             }
             try output.show(zones)
@@ -55,7 +67,8 @@ extension ZoneCommand {
             let results = try await connection.withDatabase(replicas: replicas) { database in
                 try await database.modifyRecordZones(saving: zones, deleting: []).saveResults
             }
-            try output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
+            let made = zones.compactMap { try? results[$0.zoneID]?.get() }
+            if !made.isEmpty { try output.show(made) }
             try refuse(zones.map { ($0.zoneID.zoneName, results[$0.zoneID]?.error) })
         }
     }
@@ -79,12 +92,15 @@ extension ZoneCommand {
             let results = try await connection.withDatabase(replicas: replicas) { database in
                 try await database.modifyRecordZones(saving: [], deleting: ids).deleteResults
             }
-            try output.show(
-                ids.filter { results[$0]?.error == nil }.map(\.zoneName),
-                columns: ["DELETED"],
-                json: { ["zoneName": .string($0)] },
-                row: { [$0] }
-            )
+            let deleted = ids.filter { results[$0]?.error == nil }.map(\.zoneName)
+            if !deleted.isEmpty {
+                try output.show(
+                    deleted,
+                    columns: ["DELETED"],
+                    json: { ["zoneName": .string($0)] },
+                    row: { [$0] }
+                )
+            }
             try refuse(ids.map { ($0.zoneName, results[$0]?.error) })
         }
     }

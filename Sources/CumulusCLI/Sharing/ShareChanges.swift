@@ -45,8 +45,7 @@ extension ShareCommand {
                 guard let root else {
                     return try await save(Share(recordZoneID: zoneID), in: database)
                 }
-                let id = Record.ID(recordName: root, zoneID: zoneID)
-                let record = try await database.record(for: id)
+                let record = try await ShareTarget.root(root, in: zoneID, of: database)
                 var share = Share(rootRecord: record)
                 set(&share)
                 return try await database.save(share, rootRecord: record).share
@@ -139,6 +138,7 @@ extension ShareCommand {
 
         func run() async throws {
             let saved = try await connection.change(target, replicas) { share in
+                try invitations.check(share)
                 invitations.add(to: &share)
             }
             try output.show(saved)
@@ -190,7 +190,7 @@ extension DatabaseConnection {
         _ replicas: ReplicasOption,
         _ body: (inout Share) throws -> Void
     ) async throws -> Share {
-        try await withDatabase(replicas: replicas) { database in
+        try await withDatabase(of: target.owner, replicas: replicas, ofUsers: true) { database in
             var share = try await target.share(in: database)
             try body(&share)
             return try await database.save(share)

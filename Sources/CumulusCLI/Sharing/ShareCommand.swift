@@ -53,6 +53,9 @@ extension ShareCommand {
 
         func validate() throws {
             try others.check(connection.user, connection.database, owner.owner)
+            guard zone != nil || owner.owner == nil else {
+                throw ValidationError("--owner goes with --zone: name a zone of that owner.")
+            }
         }
 
         func run() async throws {
@@ -64,7 +67,10 @@ extension ShareCommand {
                 for share in shares { try listing.add(share.json, row: share.row) }
                 return try listing.end()
             }
-            try await connection.withDatabase { database in
+            try await connection.withDatabase(
+                of: zone == nil ? nil : owner,
+                ofUsers: true
+            ) { database in
                 for zone in try await zones(of: database) {
                     // A share has few fields, other records may have many.
                     let records = database.allRecords(
@@ -102,7 +108,9 @@ extension ShareCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let share = try await connection.withDatabase { try await target.share(in: $0) }
+            let share = try await connection.withDatabase(of: target.owner, ofUsers: true) {
+                try await target.share(in: $0)
+            }
             try output.show(share)
         }
     }
@@ -131,6 +139,12 @@ extension ShareCommand {
         func validate() throws {
             let copies = replicas.replicas.map { "\($0)" }
             try others.check(connection, copies, target.owner.owner)
+            guard target.owner.owner == nil else {
+                throw ValidationError(
+                    "Owners stop their own shares, without --owner. To leave what another user "
+                        + "shares: 'cumulus share leave'."
+                )
+            }
         }
 
         func run() async throws {

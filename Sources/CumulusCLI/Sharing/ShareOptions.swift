@@ -24,12 +24,33 @@ struct ShareTarget: ParsableArguments {
                 """
             )
         }
-        let record = try await database.record(for: Record.ID(recordName: root, zoneID: zoneID))
+        let record = try await ShareTarget.root(root, in: zoneID, of: database)
         if let share = try await database.share(of: record) { return share }
         throw ServiceError(
             .unknownItem,
             "record '\(root)' is the root of no share; see 'cumulus share list'"
         )
+    }
+
+    /// The record of a zone that is a root, or is to be one.
+    static func root(
+        _ name: String,
+        in zoneID: RecordZone.ID,
+        of database: Database
+    ) async throws -> Record {
+        do {
+            return try await database.record(for: Record.ID(recordName: name, zoneID: zoneID))
+        } catch let error as ServiceError where error.code == .unknownItem {
+            let zone = zoneID.zoneName
+            let owner = zoneID.otherOwner.map { " --database shared --owner \($0)" } ?? ""
+            throw ServiceError(
+                .unknownItem,
+                """
+                zone '\(zone)' has no record '\(name)', which --root names; see \
+                'cumulus record list --zone \(zone)\(owner)'
+                """
+            )
+        }
     }
 }
 
@@ -147,7 +168,45 @@ struct InvitationOptions: ParsableArguments {
     @Option(help: "Lets somebody save records and invite others; may be repeated.")
     var administrator: [Person] = []
 
+    func validate() throws {
+        var share = Share(recordZoneID: .default)
+        for person in reader + writer + administrator {
+            guard !share.holds(person.participant()) else {
+                throw ValidationError(
+                    "'\(person.text)' is named twice; one person is either a reader, a writer or "
+                        + "an administrator."
+                )
+            }
+            share.addParticipant(person.participant())
+        }
+    }
+
     var isEmpty: Bool { reader.isEmpty && writer.isEmpty && administrator.isEmpty }
+
+    /// Throws if somebody can't be invited because everybody who has the URL may join.
+    ///
+    /// Those who were invited before can still be changed.
+    func check(_ share: Share) throws(ServiceError) {
+        guard share.publicPermission != .none else { return }
+        let invited = share.participants.filter { $0.role != .publicUser }
+        for person in reader + writer + administrator {
+            var others = Share(recordZoneID: .default)
+            for participant in invited { others.addParticipant(participant) }
+            if others.holds(person.participant()) { continue }
+            let zone = share.recordID.zoneID.zoneName
+            let set = "cumulus share set \(zone)"
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                '\(person.text)' can't be invited while everybody who has the URL may join, and \
+                who joins by it may do what all may (\(share.publicPermission)): change that with \
+                '\(set) --public', or first close the share with '\(set) --public none', after \
+                which those who joined by the URL are out and can be invited
+                """
+            )
+        }
+    }
 
     /// Adds all of them, or changes what they may do if they are in already.
     func add(to share: inout Share) {

@@ -40,8 +40,11 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
         let standardTimeout = 10.0
-        try await connection.withDatabase(timeout: standardTimeout, encryption: encryption) {
-            database in
+        try await connection.withDatabase(
+            of: zone.owner,
+            timeout: standardTimeout,
+            encryption: encryption
+        ) { database in
             var exporter = Exporter(
                 database: database,
                 zoneID: zone.zoneID,

@@ -67,6 +67,7 @@ struct ImportCommand: AsyncParsableCommand {
         if let form = FileForm(try lines.peek()) { throw InputProblem(form.advice(for: file)) }
         let standardTimeout = 600.0
         let summary = try await connection.withDatabase(
+            of: zone.owner,
             timeout: standardTimeout,
             replicas: replicas,
             encryption: encryption

@@ -37,9 +37,20 @@ enum AccountCalls {
     // MARK: Users
 
     static func listUsers(_ context: CallContext) throws {
+        let raw = try OperatorMessages.listedUserName(wire: context.message)
+        let name = try raw.isEmpty ? nil : Names.checkIdentifier(raw[...], "user name")
         let container = try container(context.header)
         try context.readFromDisk(in: .cluster) { context in
-            let users = try Users.all(in: context.reader).map { WireUser($0, in: container) }
+            let found =
+                if let name {
+                    try Users.find(name, in: context.reader).map { [$0] } ?? []
+                } else {
+                    try Users.all(in: context.reader)
+                }
+            let users = try found.map { user in
+                let isDisabled = try Users.isDisabled(user, in: context.reader)
+                return WireUser(user, in: container, isDisabled: isDisabled)
+            }
             return Page(users[...], encode: OperatorMessages.users)
         }
     }
@@ -52,7 +63,9 @@ enum AccountCalls {
         var dice = NodeDice(context.node.environment)
         context.change(.addUser(name: name, id: dice.bytes(16))) { answer in
             guard case .user(let user, let existed) = answer else { return [] }
-            return [OperatorMessages.user(WireUser(user, in: container), existed: existed)]
+            // Only a list says who is kept out.
+            let wire = WireUser(user, in: container, isDisabled: false)
+            return [OperatorMessages.user(wire, existed: existed)]
         }
     }
 
@@ -73,12 +86,13 @@ enum AccountCalls {
 }
 
 extension WireUser {
-    fileprivate init(_ user: Users.User, in container: String?) {
+    fileprivate init(_ user: Users.User, in container: String?, isDisabled: Bool) {
         self.init(
             name: user.name,
             id: user.id,
             created: user.created,
-            recordName: container.map { user.recordName(in: $0) } ?? ""
+            recordName: container.map { user.recordName(in: $0) } ?? "",
+            isDisabled: isDisabled
         )
     }
 }

@@ -111,7 +111,7 @@ package enum Authorisation {
         case .read: return nil
         case .create where isShare: return notShareable
         case .write where isShare:
-            return view.administers.contains(record.name) ? nil : ownersOnly(verb, "share")
+            return view.administers.contains(record.name) ? nil : administratorsOnly(verb)
         case .delete where isShare || record.isRoot:
             return ownersOnly(verb, isShare ? "share" : "root of a share")
         case .create, .write, .delete:
@@ -229,6 +229,16 @@ package enum Authorisation {
             """
             \(verb.name) operation not permitted: the share lets you read; ask its owner for \
             readWrite
+            """
+        )
+    }
+
+    private static func administratorsOnly(_ verb: Verb) -> ServiceError {
+        ServiceError(
+            .permissionFailure,
+            """
+            \(verb.name) operation not permitted: only the share's owner and administrators change \
+            who is in it and what they may do; ask one of them
             """
         )
     }

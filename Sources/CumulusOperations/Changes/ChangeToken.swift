@@ -274,8 +274,8 @@ extension ServiceError {
             .invalidArguments,
             .invalidValue,
             """
-            Zone '\(zone)' of the \(database.kind.name) database keeps no changes; fetch them \
-            from a custom zone of the private database
+            Zone '\(zone)' of the \(database.kind.name) database keeps no changes, as in \
+            CloudKit; follow the zone, or fetch changes from a custom zone of the private database
             """
         )
     }

@@ -186,7 +186,7 @@ package struct QueryRecords: Sendable {
             throw ServiceError(
                 .invalidArguments,
                 .invalidValue,
-                "a query of the shared database must name a zone"
+                "a query of the shared database must name a zone, with its owner"
             )
         }
         let zone = zone ?? ZoneAddress()

@@ -210,12 +210,21 @@ package struct WireUser: Hashable, Sendable {
     package var created: Int64
     /// In the container of the call's header; empty if that names none.
     package var recordName: String
+    /// Only lists say it.
+    package var isDisabled: Bool
 
-    package init(name: String, id: Bytes, created: Int64, recordName: String) {
+    package init(
+        name: String,
+        id: Bytes,
+        created: Int64,
+        recordName: String,
+        isDisabled: Bool
+    ) {
         self.name = name
         self.id = id
         self.created = created
         self.recordName = recordName
+        self.isDisabled = isDisabled
     }
 
     package func encode(_ field: Int, to writer: inout CanonicalWriter) {
@@ -224,6 +233,7 @@ package struct WireUser: Hashable, Sendable {
             writer.field(2, bytes: id)
             writer.field(3, signed: created)
             writer.field(4, text: recordName)
+            writer.field(5, varint: isDisabled ? 1 : 0)
         }
     }
 
@@ -232,10 +242,12 @@ package struct WireUser: Hashable, Sendable {
         id = raw.user_id.swiftBytes
         created = raw.created
         recordName = raw.record_name.swiftText
+        isDisabled = raw.is_disabled != 0
     }
 }
 
-/// Requests that hold one name: CreateContainer, AddUser, AddToken; and the answers of one field.
+/// Requests that hold one name: CreateContainer, ListUsers, AddUser, AddToken; and the answers of
+/// one field.
 package enum OperatorMessages {
     /// A request whose only field is a name.
     package static func request(name: Bytes) -> Bytes {
@@ -247,6 +259,12 @@ package enum OperatorMessages {
     package static func containerName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
         let message = try CMessage(bytes[...], cumulus__v1__create_container_request__unpack)
         return message.raw.container.swiftBytes
+    }
+
+    /// Empty means all users.
+    package static func listedUserName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__list_users_request__unpack)
+        return message.raw.name.swiftBytes
     }
 
     package static func newUserName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {

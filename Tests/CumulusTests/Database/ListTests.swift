@@ -22,6 +22,13 @@ import Testing
         }
         let found = Set(try await admin.users(in: nil).map(\.name))
         #expect(found.symmetricDifference(names).isEmpty)
+        let one = try await admin.user(named: "user7")
+        #expect(one?.name == "user7" && one?.isDisabled == false)
+        #expect(try await admin.user(named: "eve") == nil)
+        _ = try await admin.setState(of: "user7", isDisabled: true)
+        #expect(try await admin.user(named: "user7")?.isDisabled == true)
+        let disabled = try await admin.users(in: nil).filter(\.isDisabled)
+        #expect(disabled.map(\.name) == ["user7"])
         await admin.close()
         try await server.stop()
     }

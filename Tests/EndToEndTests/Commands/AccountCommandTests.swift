@@ -127,6 +127,11 @@ import Testing
         #expect(told.contains(Self.refused))
         try await run(Self.save, ada, fails: Self.refused)
         try await run(signIn, admin, typing: "correct horse\n", fails: Self.refused)
+        let users = try await run(["user", "list", "--json"], admin)
+        #expect(users.contains("\"disabled\": true"))
+        let warned = try await CommandLineRun(["user", "token", "ada"], variables: admin)
+        #expect(warned.code == 0 && warned.output.hasPrefix("cumulus_"))
+        #expect(warned.errors.contains("cumulus user enable ada"))
 
         #expect(try await run(["user", "enable", "ada"], admin).contains("enabled"))
         let again = try await run(["user", "enable", "ada", "--json"], admin)

@@ -8,6 +8,10 @@ struct HandleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "handle",
         abstract: "Give users e-mail addresses and telephone numbers, take them away, list them.",
+        discussion: help(
+            "cumulus user handle add alice alice@example.org",
+            "cumulus user handle list alice --json"
+        ),
         subcommands: [Add.self, Remove.self, List.self]
     )
 

@@ -1,5 +1,8 @@
 // `cumulus user`: what the operator does about users, their passwords and their access tokens;
 // `HandleCommand` has how others find them.
+//
+// Folder: how users come in, and what the operator does about them. Read `UserCommand`, then
+// `SignInCommand`, `LoginCommand` and `SessionCommand`.
 
 import ArgumentParser
 import Cumulus
@@ -9,6 +12,11 @@ struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user",
         abstract: "Add users, let them in or not, list them, as the operator.",
+        discussion: help(
+            "cumulus user add alice --operator-token-file operator.token",
+            "cumulus user password alice --operator-token-file operator.token",
+            "cumulus user list --json"
+        ),
         subcommands: [
             Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
             HandleCommand.self, ProfileCommand.self,
@@ -48,7 +56,10 @@ extension UserCommand {
     struct Token: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make an access token for a user and print it; it is not shown again.",
-            discussion: help("cumulus user token alice --operator-token-file operator.token")
+            discussion: help(
+                "cumulus user token alice --operator-token-file operator.token",
+                note: "A token of a disabled user lets nobody in until the user is enabled."
+            )
         )
 
         @Argument(help: "Name of the user.") var name: String
@@ -56,8 +67,18 @@ extension UserCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let token = try await connection.withOperator { try await $0.addToken(forUser: name) }
-            try output.show(["user": .string(name), "token": .string(token)], rows: [[token]])
+            let (isDisabled, token) = try await connection.withOperator { node in
+                // Asked before: a token that was made is shown in any case.
+                let isDisabled = try await node.user(named: name)?.isDisabled ?? false
+                return (isDisabled, try await node.addToken(forUser: name))
+            }
+            try output.show(
+                [
+                    "user": .string(name), "token": .string(token), "disabled": .bool(isDisabled),
+                ],
+                rows: [[token]]
+            )
+            if isDisabled { complain(DisabledUser.warning(name)) }
         }
     }
 
@@ -82,11 +103,19 @@ extension UserCommand {
 
         func run() async throws {
             let password = try password.new(of: name)
-            try await connection.withOperator { try await $0.setPassword(of: name, to: password) }
+            let isDisabled = try await connection.withOperator { node in
+                let isDisabled = try await node.user(named: name)?.isDisabled ?? false
+                try await node.setPassword(of: name, to: password)
+                return isDisabled
+            }
             try output.show(
-                ["user": .string(name), "state": .string("password set")],
+                [
+                    "user": .string(name), "state": .string("password set"),
+                    "disabled": .bool(isDisabled),
+                ],
                 rows: [["user", name], ["state", "password set"]]
             )
+            if isDisabled { complain(DisabledUser.warning(name)) }
         }
     }
 
@@ -129,7 +158,10 @@ extension UserCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the users, with their record names in the container.",
-            discussion: help("cumulus user list --operator-token-file operator.token")
+            discussion: help(
+                "cumulus user list --operator-token-file operator.token",
+                "cumulus user list --container iCloud.com.example.notes --json"
+            )
         )
 
         @OptionGroup var container: ContainerOption
@@ -142,11 +174,21 @@ extension UserCommand {
             }
             try output.show(
                 users,
-                columns: ["USER", "RECORD NAME", "ADDED"],
-                json: { .object($0.members) },
-                row: { [$0.name, $0.recordName, $0.created.text] }
+                columns: ["USER", "STATE", "RECORD NAME", "ADDED"],
+                json: { .object($0.members + [JSON.Member("disabled", .bool($0.isDisabled))]) },
+                row: { [$0.name, $0.state, $0.recordName, $0.created.text] }
             )
         }
+    }
+}
+
+/// What an operator hears who opens a door that stays closed.
+enum DisabledUser {
+    static func warning(_ name: String) -> String {
+        """
+        '\(name)' is disabled, so that nothing lets the user in; 'cumulus user enable \(name)' \
+        changes that
+        """
     }
 }
 
@@ -171,6 +213,8 @@ struct UserStateArguments: ParsableArguments {
 }
 
 extension NodeOperator.User {
+    fileprivate var state: String { isDisabled ? "disabled" : "enabled" }
+
     fileprivate var members: [JSON.Member] {
         var members = [JSON.Member("user", .string(name))]
         // Users have one in each container.

@@ -10,6 +10,10 @@ struct KeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key",
         abstract: "Register keys of servers, list and revoke them, as the operator.",
+        discussion: help(
+            "cumulus key add server.pem --operator-token-file operator.token",
+            "cumulus key list --json"
+        ),
         subcommands: [Add.self, List.self, Revoke.self]
     )
 

@@ -8,6 +8,10 @@ struct SessionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "session",
         abstract: "List and end the sessions of a user.",
+        discussion: help(
+            "cumulus session list",
+            "cumulus session revoke --all --user alice --operator-token-file operator.token"
+        ),
         subcommands: [List.self, Revoke.self]
     )
 

@@ -8,6 +8,10 @@ struct RoleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "role",
         abstract: "Give users roles of the schema, take them away, list them, as the operator.",
+        discussion: help(
+            "cumulus role assign alice Moderator --operator-token-file operator.token",
+            "cumulus role list --user alice --json"
+        ),
         subcommands: [Assign.self, Unassign.self, List.self]
     )
 

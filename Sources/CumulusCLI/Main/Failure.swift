@@ -1,0 +1,115 @@
+// The ways in which a command fails: its line on standard error and its exit code.
+//
+// Made by `Main` of what a command throws, and by `refuse` of each item that failed. With --json
+// the line is an object, as `Failure.json` has it.
+
+import ArgumentParser
+import Cumulus
+import CumulusBulk
+import CumulusModel
+import Foundation
+
+/// Wrong usage that shows only when the command runs; the parser would advise about all commands.
+struct UsageProblem: Error {
+    var message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
+/// An error of the work itself: its line and its exit code.
+struct Failure {
+    /// For people, with the server's code.
+    var message: String
+    var code: ExitCode
+    /// Of a server's refusal, or of a client that got no answer.
+    private var error: ServiceError?
+
+    /// nil for what the argument parser reports, which is wrong usage and help.
+    ///
+    /// Also nil for the exit code of what was reported already.
+    init?(_ error: any Error) {
+        self.error = error as? ServiceError
+        switch error {
+        case let error as ServiceError where error.isOfFullDisk:
+            message = error.message
+            code = .badOutput
+        case let error as ServiceError:
+            message = "\(error)"
+            code = error.isUnreachable ? .unreachable : .refused
+        case let problem as UsageProblem:
+            message = problem.message
+            code = .validationFailure
+        case let problem as InputProblem:
+            message = problem.message
+            code = .badInput
+        case let problem as OutputProblem:
+            message = problem.message
+            code = .badOutput
+        case let error as CocoaError:
+            message = error.localizedDescription
+            code = .badInput
+        case is ExitCode: return nil
+        default:
+            // The parser's errors are not public. It has codes of its own for all of them.
+            guard Main.exitCode(for: error) == .failure else { return nil }
+            message = "\(error)"
+            code = .internalError
+        }
+    }
+
+    /// What the argument parser reports; nil for help, and for what was reported already.
+    init?(ofUsage error: any Error) {
+        guard !(error is ExitCode), Main.exitCode(for: error) == .validationFailure else {
+            return nil
+        }
+        message = Main.message(for: error)
+        code = .validationFailure
+    }
+
+    /// As programs read it: the code is CloudKit's, or null for what no server said.
+    ///
+    /// - Parameter item: Of several, the one that failed.
+    func json(item: String? = nil) -> JSON {
+        var members = [
+            JSON.Member("code", error.map { .integer(Int64($0.code.rawValue)) } ?? .null),
+            JSON.Member("name", .string(name)),
+        ]
+        if let error, error.reason != .none {
+            members.append(JSON.Member("reason", .string("\(error.reason)")))
+        }
+        members.append(JSON.Member("message", .string(error?.message ?? message)))
+        if let item { members.append(JSON.Member("item", .string(item))) }
+        return .object([JSON.Member("error", .object(members))])
+    }
+
+    /// Writes its line to standard error.
+    func report(item: String? = nil) {
+        if Failure.isJSON {
+            writeToStandardError(json(item: item).text + "\n")
+        } else {
+            complain((item.map { "\($0): " } ?? "") + message)
+        }
+    }
+
+    private var name: String {
+        if let error { return "\(error.code)" }
+        return switch code {
+        case .validationFailure: "wrongUsage"
+        case .badInput: "badInput"
+        case .badOutput: "badOutput"
+        default: "internalError"
+        }
+    }
+
+    /// Whether the command line asks for JSON; it may be one that the parser refuses.
+    static var isJSON: Bool {
+        CommandLine.arguments.prefix { $0 != "--" }.contains("--json")
+    }
+}
+
+extension ServiceError {
+    /// What was downloaded found no room on this machine.
+    fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
+}
