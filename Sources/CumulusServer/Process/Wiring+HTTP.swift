@@ -115,7 +115,11 @@ extension Wiring {
         let findApp = try webApps()
         let door = NodeDoor(node) { findApp?($0) }
         let site = try site(at: address)
-        let gateway = WebGateway(door, signInURL: site.map(SignInPages.url))
+        let gateway = WebGateway(
+            door,
+            signInURL: site.map(SignInPages.url),
+            publicURL: site?.text
+        )
         var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
         if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
         let console = Console(door, sources, isTLS: identity != nil)
