@@ -166,6 +166,13 @@ photograph_package=lomiri-wallpapers-16.04
 # Makes the next set-up install photographs too.
 need_photographs() { packages+=("$photograph_package"); }
 
+# Makes the next set-up install a browser too, in which tests walk through the console.
+need_browser() {
+    command -v apt-get >/dev/null || return 0
+    packages+=(chromium chromium-driver)
+    export CUMULUS_BROWSER=require
+}
+
 # Installs what is missing. Quick, and without a network, when nothing is.
 set_up() {
     if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then

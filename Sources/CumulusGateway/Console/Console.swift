@@ -5,8 +5,8 @@
 // operator, or as a user as whom the operator signed in. Every answer carries a policy with which a
 // browser loads and runs nothing but the node's own files.
 //
-// Folder: the console's side of the node. Read `Console`, `ConsoleSession`, then `ConsoleRoute`, the
-// table of its calls, and `ConsoleCall`.
+// Folder: the console's side of the node. Read `Console`, `ConsoleSession`, then `ConsoleRoute`,
+// the table of its calls, and `ConsoleCall`.
 
 import Crypto
 package import CumulusModel

@@ -1,5 +1,5 @@
-// Records in the console: queries written as text, what waits in a user's feed, and the endpoints of
-// web services for everything else.
+// Records in the console: queries written as text, what waits in a user's feed, and the endpoints
+// of web services for everything else.
 
 import CumulusModel
 import CumulusWire
