@@ -15,7 +15,13 @@ extension ConsoleCall {
         let route = try WebRoute(method: request.method, target: request.target)
         let calls = try await caller(in: route.scope)
         defer { calls.close() }
-        let context = WebContext(route, values, calls, door: door, uuid: uuid)
+        let proof: WebAccess.Proof = session.actor.map { .session($0.digest) } ?? .nothing
+        let links = WebLinks(
+            door: door,
+            access: WebAccess(route.scope, route.database, proof, api: []),
+            base: request.base
+        )
+        let context = WebContext(route, values, calls, links, uuid: uuid)
         guard case .object(let members) = try await context.answer() else {
             throw WebContext.resultMissing
         }
