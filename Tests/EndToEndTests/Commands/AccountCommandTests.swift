@@ -12,7 +12,7 @@ import Testing
     private let folder: TestFolder
     private let key: String
     private static let save = ["record", "save", "Note", "note", "--field", "text=hello"]
-    private static let refused = "(notAuthenticated 9)"
+    private static let refused = "notAuthenticated"
 
     init() throws {
         folder = try TestFolder()
