@@ -54,8 +54,21 @@ import Testing
         )
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        let read = try #require(try file.read())
+        #expect(read.json == settings.json && read.endpoints == ["a:1", "b:2"])
         #expect(try file.remove())
         #expect(try !file.remove())
+        #expect(try file.read()?.token == nil)
         #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test(arguments: ["", "[]", #"{"token": 1}"#, #"{"endpoint": "a:1", "container": "c"}"#])
+    func whatNoLoginWroteIsRefused(text: String) throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = try ClientFile("\(folder.path)/client.json")
+        try Data(text.utf8).write(to: URL(filePath: file.path))
+        let problem = #expect(throws: InputProblem.self) { try file.read() }
+        #expect(problem?.message.contains("remove it by hand") == true)
     }
 }

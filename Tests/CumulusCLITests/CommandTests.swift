@@ -45,7 +45,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
-                "session", "sign-in", "login", "logout", "key", "share",
+                "session", "sign-in", "login", "logout", "key", "share", "register", "password",
             ]
         )
     }
@@ -216,6 +216,52 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(problem?.message.contains("--token or CUMULUS_TOKEN") == true)
     }
 
+    /// What a command says before it asks a node.
+    private func problem(
+        of words: [String],
+        _ variables: [String: String] = [:]
+    ) async throws -> String? {
+        try await Setting.$variables.withValue(variables) {
+            var command = try #require(
+                try Main.parseAsRoot(words) as? any AsyncParsableCommand
+            )
+            return await #expect(throws: UsageProblem.self, "\(words)") {
+                try await command.run()
+            }?.message
+        }
+    }
+
+    /// Such as that of `CUMULUS_TOKEN=$(cumulus sign-in ada)` that failed.
+    @Test(arguments: [
+        ["zone", "list"], ["record", "list", "--database", "public"], ["share", "accept", "u"],
+        ["session", "list"], ["password", "--password-file", "f", "--new-password-file", "g"],
+    ])
+    func anEmptyTokenIsNotNobody(words: [String]) async throws {
+        let problem = try await problem(of: words, ["CUMULUS_TOKEN": ""])
+        #expect(problem?.contains("CUMULUS_TOKEN is empty: 'cumulus sign-in NAME'") == true)
+        let error = #expect(throws: (any Error).self) {
+            try Main.parseAsRoot(words + ["--token", ""])
+        }
+        #expect(Main.message(for: try #require(error)).contains("--token is empty"))
+    }
+
+    @Test(arguments: [
+        ["record", "save", "T", "n", "--field", "a=1"], ["record", "get", "n"],
+        ["record", "delete", "n"], ["record", "list"], ["query", "T", "--zone", "Z"],
+        ["changes", "records", "Z"], ["changes", "records", "Z", "--follow"],
+        ["share", "show", "Z"],
+        ["share", "list", "--zone", "Z"], ["share", "set", "Z", "--title", "t"],
+        ["share", "remove", "Z", "_b"], ["asset", "info", "r", "f"],
+        ["asset", "get", "r", "f", "--output", "-"],
+    ])
+    func ownersAreNamedInTheSharedDatabaseOnly(words: [String]) async throws {
+        let owned = words + ["--owner", "_a", "--token", "t"]
+        let problem = try await problem(of: owned)
+        #expect(problem?.contains("private one: add --database shared") == true)
+        let shared = words + ["--database", "shared", "--token", "t"]
+        #expect(try await self.problem(of: shared)?.contains("with --owner") == true)
+    }
+
     @Test(arguments: [
         ["record", "save", "T"], ["record", "get"], ["record", "save", "T", "n", "--field", "a"],
         ["record", "save", "T", "n", "--policy", "maybe"], ["import", "f"],
@@ -235,6 +281,10 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
         ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
         ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
+        ["register"], ["password", "u"], ["password", "--password-file", "f"],
+        ["password", "--new-password-file", "f"], ["record", "list", "--token", ""],
+        ["query", "T", "--database", "shared"],
+        ["query", "T", "--database", "shared", "--owner", "_a"],
     ])
     func wrongUsageEndsWith64(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
@@ -252,6 +302,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["user", "password", "u", "--token", "t"], ["sign-in", "u", "--token", "t"],
         ["sign-in", "u", "--environment", "production"],
         ["login", "u", "--token", "t"], ["logout", "--endpoint", "a:1"],
+        ["register", "u", "--token", "t"], ["register", "u", "--environment", "production"],
         ["session", "list", "--operator-token-file", "f"],
         ["session", "list", "--user", "u", "--token", "t"],
         ["session", "list", "--user", "u", "--key", "f"], ["key", "list", "--token", "t"],
@@ -303,7 +354,10 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["sign-in", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
         ["login", "u", "--container", "c", "--environment", "production", "--file", "f"],
         ["login", "--access-token-file", "-", "--endpoint", "a:1,b:2", "--tls", "never"],
-        ["logout", "--file", "f", "--json"],
+        ["logout", "--file", "f", "--revoke", "--json"],
+        ["register", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
+        ["password", "--password-file", "f", "--new-password-file", "g", "--token", "t"],
+        ["query", "T", "--database", "shared", "--owner", "_a", "--zone", "Z"],
         ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
         ["bench", "feed", "--followers", "5", "--topics", "500", "--idle-feeds", "5"],
         ["bench", "feed", "--records", "5000", "--in-flight", "5", "--seconds", "1", "--json"],
@@ -441,6 +495,37 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(code(CancellationError()) == 70)
         #expect(code(ValidationError("wrong")) == nil)
         #expect(code(ExitCode(1)) == nil)
+    }
+
+    /// One object for programs, whatever failed.
+    @Test(
+        arguments: [
+            (
+                ServiceError(.unknownItem, .recordExists, "gone"),
+                #"{"code": 11, "name": "unknownItem", "reason": "recordExists", "message": "gone"}"#
+            ),
+            (
+                UsageProblem("no \"f\""),
+                #"{"code": null, "name": "wrongUsage", "message": "no \"f\""}"#
+            ),
+            (InputProblem("bad"), #"{"code": null, "name": "badInput", "message": "bad"}"#),
+            (OutputProblem("full"), #"{"code": null, "name": "badOutput", "message": "full"}"#),
+        ] as [(any Error, String)]
+    )
+    func programsReadAnErrorAsJSON(error: any Error, json: String) throws {
+        let failure = try #require(Failure(error))
+        #expect(failure.json().text == "{\"error\": \(json)}")
+        let item = try JSONReader.read(failure.json(item: "a").text.utf8)
+        #expect(item["error"]?["item"] == .string("a"))
+    }
+
+    @Test func wrongUsageIsAnErrorToo() throws {
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(["record", "get"]) }
+        let usage = try #require(error)
+        let failure = try #require(Failure(ofUsage: usage))
+        #expect(failure.code == .validationFailure && failure.message.contains("<names>"))
+        let others: [any Error] = [ExitCode(64), CleanExit.helpRequest()]
+        #expect(others.allSatisfy { Failure(ofUsage: $0).map(\.message) == nil })
     }
 
     @Test func aRefusalNamesCodeAndNumber() {

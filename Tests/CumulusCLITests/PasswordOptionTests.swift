@@ -25,4 +25,18 @@ import Testing
         }
         #expect(problem?.message.contains("the file") == true)
     }
+
+    @Test(arguments: ["old one\nnew one", "old one\r\nnew one\n"])
+    func aChangeHasTwoLines(text: String) throws {
+        let (old, new) = try PasswordChange.passwords(in: Data(text.utf8))
+        #expect(old == "old one" && new == "new one")
+    }
+
+    @Test(arguments: ["", "old", "old\n", "\nnew", "old\nnew\nmore\n"])
+    func allElseIsNoChange(text: String) {
+        let problem = #expect(throws: InputProblem.self) {
+            try PasswordChange.passwords(in: Data(text.utf8))
+        }
+        #expect(problem?.message.contains("standard input") == true)
+    }
 }

@@ -43,20 +43,49 @@ import Testing
         #expect(people[2].userRecordID?.recordName == user && people[2].lookupInfo == nil)
     }
 
-    /// Naming a user again changes its permission and adds no second participant.
-    @Test func whoIsNamedTwiceIsOneParticipant() throws {
+    /// However the address is spelled.
+    @Test(arguments: [
+        ["--reader", "ada@example.org", "--writer", "ADA@example.org"],
+        ["--writer", "+49301234567", "--administrator", "+49 30 1234567"],
+        ["--reader", "_0123", "--reader", "_0123"],
+    ])
+    func onePersonIsInvitedOnce(words: [String]) throws {
+        for command in ["create", "add"] {
+            let error = #expect(throws: (any Error).self) {
+                try Main.parseAsRoot(["share", command, "Trips"] + words)
+            }
+            #expect(Main.message(for: try #require(error)).contains("is named twice"))
+        }
+    }
+
+    /// Inviting a user again changes its permission and adds no second participant.
+    @Test func whoIsInvitedAgainIsOneParticipant() throws {
+        var share = Share(recordZoneID: RecordZone.ID(zoneName: "Trips"))
+        for kind in ["--reader", "--writer"] {
+            let add = try parse("add", "Trips", kind, "a@example.org", as: ShareCommand.Add.self)
+            add.invitations.add(to: &share)
+        }
+        #expect(share.participants.map(\.permission) == [.readWrite])
+    }
+
+    /// Who joined by the URL may what all may: the command says how to change that.
+    @Test func nobodyNewIsInvitedToAnOpenShare() throws {
         let add = try parse(
             "add",
             "Trips",
-            "--reader",
-            "ada@example.org",
             "--writer",
             "ada@example.org",
             as: ShareCommand.Add.self
         )
         var share = Share(recordZoneID: RecordZone.ID(zoneName: "Trips"))
+        try add.invitations.check(share)
+        share.publicPermission = .readOnly
+        let error = #expect(throws: ServiceError.self) { try add.invitations.check(share) }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message.contains("'cumulus share set Trips --public none'") == true)
+        // Who was invited before can be changed.
         add.invitations.add(to: &share)
-        #expect(share.participants.map(\.permission) == [.readWrite])
+        try add.invitations.check(share)
     }
 
     @Test(arguments: [
@@ -66,7 +95,8 @@ import Testing
         ["leave", "Trips"], ["accept"], ["metadata"], ["stop"],
         ["list", "--operator-token-file", "t"], ["list", "--user", "ada", "--token", "t"],
         ["list", "--user", "ada", "--database", "shared"],
-        ["stop", "Trips", "--user", "ada", "--replicas", "1"],
+        ["stop", "Trips", "--user", "ada", "--replicas", "1"], ["stop", "Trips", "--owner", "_a"],
+        ["list", "--owner", "_a"],
     ])
     func whatIsMissingOrWrongIsRefused(words: [String]) {
         #expect(throws: (any Error).self) { try Main.parseAsRoot(["share"] + words) }

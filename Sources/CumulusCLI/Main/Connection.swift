@@ -261,6 +261,18 @@ struct Connection: ParsableArguments {
         return value
     }
 
+    /// Throws if nobody is signed in.
+    func needToken() throws {
+        try checkToken()
+        guard !isSignedIn else { return }
+        throw advised(
+            ServiceError(
+                .notAuthenticated,
+                "this needs a signed-in user; connect with an access token"
+            )
+        )
+    }
+
     /// A refusal of somebody without a token, with how to get one.
     private func advised(_ error: any Error) -> any Error {
         guard var error = error as? ServiceError, error.code == .notAuthenticated, !isSignedIn,

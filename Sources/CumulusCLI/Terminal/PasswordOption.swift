@@ -1,7 +1,7 @@
 // Passwords, as commands take them: asked for on a terminal, or read from standard input or a file.
 // Never from the command line, which everybody on the machine can see.
 //
-// Used by `cumulus user password`, `sign-in` and `login`.
+// Used by `cumulus user password`, `sign-in`, `login`, `register` and `password`.
 
 import ArgumentParser
 import CumulusBulk
@@ -34,15 +34,18 @@ struct PasswordOption: ParsableArguments {
 
     /// nil if there is somebody to ask.
     private func written() throws -> String? {
-        if let passwordFile {
-            guard let data = FileManager.default.contents(atPath: passwordFile) else {
-                throw InputProblem("the password file \(passwordFile) can't be read")
-            }
-            return try PasswordOption.password(in: data, passwordFile)
-        }
+        if let passwordFile { return try PasswordOption.password(of: passwordFile) }
         guard isatty(STDIN_FILENO) == 0 else { return nil }
         let data = try FileHandle.standardInput.readToEnd() ?? Data()
         return try PasswordOption.password(in: data, "standard input")
+    }
+
+    /// The only line of a file.
+    static func password(of file: String) throws -> String {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw InputProblem("the password file \(file) can't be read")
+        }
+        return try password(in: data, file)
     }
 
     /// The only line of some data, without its end.
@@ -55,6 +58,56 @@ struct PasswordOption: ParsableArguments {
             throw InputProblem("\(origin) must hold a password, in one line")
         }
         return text
+    }
+}
+
+/// The present password of a user and the one that is to take its place.
+struct PasswordChange: ParsableArguments {
+    @Option(help: "File with the present password, in one line; it goes with the other one.")
+    var passwordFile: String?
+    @Option(help: "File with the new password, in one line.") var newPasswordFile: String?
+
+    func validate() throws {
+        guard (passwordFile == nil) == (newPasswordFile == nil) else {
+            throw ValidationError("Give both --password-file and --new-password-file, or neither.")
+        }
+    }
+
+    /// Asks for what no file holds.
+    func both() throws -> (old: String, new: String) {
+        if let passwordFile, let newPasswordFile {
+            return (
+                try PasswordOption.password(of: passwordFile),
+                try PasswordOption.password(of: newPasswordFile)
+            )
+        }
+        guard isatty(STDIN_FILENO) == 0 else {
+            let answers = try HiddenInput.lines([
+                "Present password: ", "New password: ", "The same again: ",
+            ])
+            guard answers[1] == answers[2] else {
+                throw InputProblem("the two new passwords differ; nothing was changed")
+            }
+            return (answers[0], answers[1])
+        }
+        let data = try FileHandle.standardInput.readToEnd() ?? Data()
+        return try PasswordChange.passwords(in: data)
+    }
+
+    /// The two lines of standard input.
+    static func passwords(in data: Data) throws -> (old: String, new: String) {
+        guard let end = data.firstIndex(of: UInt8(ascii: "\n")) else {
+            throw InputProblem(
+                "standard input must hold the present password and the new one, in a line each"
+            )
+        }
+        return (
+            try PasswordOption.password(in: data[...end], "the first line of standard input"),
+            try PasswordOption.password(
+                in: data[data.index(after: end)...],
+                "the second line of standard input"
+            )
+        )
     }
 }
 

@@ -39,6 +39,40 @@ struct ClientFile {
         var tls: String
         var authority: String
 
+        init(
+            endpoints: [String],
+            container: String,
+            environment: Environment,
+            token: String,
+            tls: String,
+            authority: String
+        ) {
+            self.endpoints = endpoints
+            self.container = container
+            self.environment = environment
+            self.token = token
+            self.tls = tls
+            self.authority = authority
+        }
+
+        /// nil for what a login doesn't write.
+        init?(_ data: Data) {
+            guard
+                let values = try? JSONDecoder().decode([String: String].self, from: data),
+                let endpoint = values["endpoint"], let container = values["container"],
+                let environment = values["environment"].flatMap(Environment.init(name:)),
+                let token = values["token"]
+            else { return nil }
+            self.init(
+                endpoints: endpoint.split(separator: ",").map(String.init),
+                container: container,
+                environment: environment,
+                token: token,
+                tls: values["tls"] ?? "",
+                authority: values["authority"] ?? ""
+            )
+        }
+
         var json: JSON {
             let members = [
                 ("endpoint", endpoints.joined(separator: ",")), ("container", container),
@@ -54,6 +88,18 @@ struct ClientFile {
     /// Writes the file whole or not at all; only its owner can read it.
     func write(_ settings: Settings) throws {
         try KeyFile.write(settings.json.text, to: path, isSecret: true)
+    }
+
+    /// What the file holds; nil if there is none.
+    func read() throws -> Settings? {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            if !FileManager.default.fileExists(atPath: path) { return nil }
+            throw InputProblem("\(path) can't be read")
+        }
+        guard let settings = Settings(data) else {
+            throw InputProblem("\(path) is not what 'cumulus login' writes; remove it by hand")
+        }
+        return settings
     }
 
     /// Removes the file; false if there was none.

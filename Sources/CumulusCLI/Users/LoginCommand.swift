@@ -122,29 +122,56 @@ extension NodeOptions {
     }
 }
 
-struct LogoutCommand: ParsableCommand {
+struct LogoutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout",
         abstract: "Remove what 'cumulus login' wrote.",
         discussion: help(
             "cumulus logout",
-            "cumulus logout --json",
+            "cumulus logout --revoke --json",
             note: """
-                Apps that run go on until they end. The session itself ends by 'cumulus session \
-                revoke', or after 30 days without use.
+                Apps that run go on until they end. The session itself goes on, as after the \
+                logout of other command lines: it ends 30 days after its last use, or at once with \
+                --revoke, and so do apps that use its token. With --revoke the file stays if no \
+                node can be reached. An access token of 'cumulus user token' ends as well.
                 """
         )
     )
 
     @Option(help: "File that is removed, in place of the one where apps look.") var file: String?
+    @Flag(help: "End the session too, on all nodes.") var revoke = false
     @OptionGroup var output: OutputOptions
 
-    func run() throws {
+    func run() async throws {
         let target = try ClientFile(file)
+        let settings = revoke ? try target.read() : nil
+        if let settings { try await settings.endSession() }
         let existed = try target.remove()
+        let session = settings == nil ? [] : [["session", "ended"]]
         try output.show(
-            ["file": .string(target.path), "existed": .bool(existed)],
+            [
+                "file": .string(target.path), "existed": .bool(existed),
+                "revoked": .bool(settings != nil),
+            ],
             rows: [["file", target.path], ["state", existed ? "removed" : "was not there"]]
+                + session
         )
+    }
+}
+
+extension ClientFile.Settings {
+    /// Ends the session of the token; one that has ended already is no error.
+    fileprivate func endSession() async throws {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.timeout = .seconds(10)
+        configuration.environment = environment
+        configuration.accessToken = token
+        configuration.connections = 1
+        if let tls = Container.TLS(rawValue: tls) { configuration.tls = tls }
+        if !authority.isEmpty { configuration.authority = authority }
+        let container = Container(identifier: container, configuration: configuration)
+        let result = await Result { try await container.signOut() }
+        await container.close()
+        try result.get()
     }
 }

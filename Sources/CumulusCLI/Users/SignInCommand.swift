@@ -19,8 +19,10 @@ struct SignInCommand: AsyncParsableCommand {
             note: """
                 The token is shown once. It is good for 30 days, and for as long again when it is \
                 used in the second half of them; 'cumulus session revoke' ends it before. A file \
-                is readable by nobody else. An operator sets the password with 'cumulus user \
-                password', and trusts identity providers with 'cumulusd --issuers'.
+                is readable by nobody else. An operator sets the first password with 'cumulus user \
+                password', 'cumulus password' changes it, and 'cumulus register' makes a user \
+                where the node lets users register. An operator trusts identity providers with \
+                'cumulusd --issuers'.
                 """
         )
     )
@@ -50,25 +52,7 @@ struct SignInCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let session = try await signIn(by: try proof())
-        if let tokenFile { try KeyFile.write(session.token, to: tokenFile, isSecret: true) }
-        let recordName = session.userRecordID.recordName
-        let expires = session.expires.text
-        let token = tokenFile.map { JSON.Member("tokenFile", .string($0)) }
-        try output.show(
-            .object([
-                JSON.Member("user", name.map(JSON.string) ?? .null),
-                JSON.Member("recordName", .string(recordName)),
-                JSON.Member("expires", .string(expires)),
-                token ?? JSON.Member("token", .string(session.token)),
-            ]),
-            rows: tokenFile.map {
-                (name.map { [["user", $0]] } ?? []) + [
-                    ["recordName", recordName], ["expires", expires],
-                    ["token", "written to \($0)"],
-                ]
-            } ?? [[session.token]]
-        )
+        try output.show(try await signIn(by: try proof()), of: name, keptIn: tokenFile)
     }
 
     private enum Proof {
@@ -93,13 +77,8 @@ struct SignInCommand: AsyncParsableCommand {
         return .idToken(token)
     }
 
-    /// As nobody: a token that has ended would let nobody in who wants a new one.
     private func signIn(by proof: Proof) async throws -> AccessSession {
-        let visitor = Container(
-            identifier: container.name,
-            configuration: try nodes.configuration(timeout: 10)
-        )
-        let result = await Result {
+        try await nodes.asVisitor(of: container) { visitor in
             switch proof {
             case .password(let password, let name):
                 try await visitor.signIn(name: name, password: password, label: label ?? "")
@@ -107,7 +86,43 @@ struct SignInCommand: AsyncParsableCommand {
                 try await visitor.signIn(idToken: token, label: label ?? "")
             }
         }
+    }
+}
+
+extension NodeOptions {
+    /// Runs as nobody: a token that has ended would let nobody in who wants a new one.
+    func asVisitor<Value>(
+        of container: ContainerOption,
+        _ body: (Container) async throws -> Value
+    ) async throws -> Value {
+        let configuration = try configuration(timeout: 10)
+        let visitor = Container(identifier: container.name, configuration: configuration)
+        let result = await Result { try await body(visitor) }
         await visitor.close()
         return try result.get()
+    }
+}
+
+extension OutputOptions {
+    /// Prints a new session's token, or keeps it in a file that nobody else can read.
+    func show(_ session: AccessSession, of name: String?, keptIn tokenFile: String?) throws {
+        if let tokenFile { try KeyFile.write(session.token, to: tokenFile, isSecret: true) }
+        let recordName = session.userRecordID.recordName
+        let expires = session.expires.text
+        let token = tokenFile.map { JSON.Member("tokenFile", .string($0)) }
+        try show(
+            .object([
+                JSON.Member("user", name.map(JSON.string) ?? .null),
+                JSON.Member("recordName", .string(recordName)),
+                JSON.Member("expires", .string(expires)),
+                token ?? JSON.Member("token", .string(session.token)),
+            ]),
+            rows: tokenFile.map {
+                (name.map { [["user", $0]] } ?? []) + [
+                    ["recordName", recordName], ["expires", expires],
+                    ["token", "written to \($0)"],
+                ]
+            } ?? [[session.token]]
+        )
     }
 }

@@ -12,7 +12,7 @@ import Testing
     private let folder: TestFolder
     private let key: String
     private static let save = ["record", "save", "Note", "note", "--field", "text=hello"]
-    private static let refused = "(notAuthenticated 9)"
+    private static let refused = "notAuthenticated"
 
     init() throws {
         folder = try TestFolder()
@@ -198,6 +198,50 @@ import Testing
 
         #expect(try await run(["logout"], variables).contains("removed"))
         #expect(try await run(["logout", "--json"], variables).contains("\"existed\": false"))
+
+        // The session went on until now.
+        try await run(again, variables, typing: token + "\n")
+        let ended = try await run(["logout", "--revoke", "--json"], variables)
+        #expect(ended.contains("\"existed\": true") && ended.contains("\"revoked\": true"))
+        try await run(Self.save, try asUser(token, at: node), fails: Self.refused)
+    }
+
+    /// A person makes its user itself, and needs no operator for another password.
+    @Test func aPersonRegistersAndChangesItsPassword() async throws {
+        let node = try await NodeProcess.ready(data: folder.node, arguments: ["--registration"])
+        let nobody = ["CUMULUS_ENDPOINT": try node.endpoint]
+        let register = ["register", "eve", "--label", "laptop"]
+        let printed = try await run(register, nobody, typing: "correct horse\n")
+        let first = printed.trimmingCharacters(in: .whitespacesAndNewlines)
+        try await run(Self.save, try asUser(first, at: node))
+        try await run(register, nobody, typing: "correct horse\n", fails: "taken")
+
+        let change = ["password", "--json"]
+        try await run(change, nobody, typing: "a\nb", fails: "cumulus sign-in NAME")
+        let eve = try asUser(first, at: node)
+        try await run(change, eve, typing: "wrong horse\nbattery staple", fails: Self.refused)
+        let changed = try await run(change, eve, typing: "correct horse\nbattery staple\n")
+        guard case .string(let second)? = try JSONReader.read(changed.utf8)["token"] else {
+            throw ChildProcess.Failure("no token: \(changed)")
+        }
+        try await run(Self.save, eve, fails: Self.refused)
+        try await run(Self.save, try asUser(second, at: node))
+        try await run(["sign-in", "eve"], nobody, typing: "battery staple")
+    }
+
+    @Test func whoIsNotSignedInIsToldHow() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let nobody = ["CUMULUS_ENDPOINT": try node.endpoint]
+        for words in [
+            ["zone", "list"], ["share", "list"], ["share", "show", "Trips"],
+            ["share", "accept", "cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA"], ["session", "list"],
+        ] {
+            #expect(try await run(words, nobody, fails: Self.refused).isEmpty)
+            #expect(try await run(words, nobody, fails: "'cumulus sign-in NAME'").isEmpty)
+        }
+        let zones = try await run(["zone", "list", "--database", "public"], nobody)
+        #expect(zones.contains("_defaultZone"))
+        try await run(["register", "eve"], nobody, typing: "correct horse", fails: "an operator")
     }
 
     @Test func sessionsAreListedAndEnded() async throws {

@@ -71,6 +71,10 @@ import Testing
                 return run.errors
             }
             #expect(try await refusal(["show", "Trips"]).contains("not shared as a whole"))
+            for words in [["create"], ["show"]] {
+                let said = try await refusal(words + ["Trips", "--root", "nope"])
+                #expect(said.contains("no record 'nope'") && said.contains("record list"))
+            }
             #expect(try await refusal(["stop", "Trips"]).contains("cumulus share list"))
             #expect(try await refusal(["accept", "cumulus:/share/short"]).contains("22 letters"))
             try await story.change(["share", "create", "Trips"], by: ada)

@@ -1,0 +1,38 @@
+// `cumulus register`: a person makes a user for itself, on a node that lets users register.
+
+import ArgumentParser
+import Cumulus
+import CumulusBulk
+
+struct RegisterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "register",
+        abstract: "Make a user with a password, and sign in.",
+        discussion: help(
+            "export CUMULUS_TOKEN=$(cumulus register alice)",
+            "cumulus register alice --token-file alice.token --password-file alice.password",
+            "cumulus register alice --label \"Alice's laptop\" --json",
+            note: """
+                For nodes that run with 'cumulusd --registration'; on others an operator makes \
+                users with 'cumulus user add'. It prints the token of a new session, as 'cumulus \
+                sign-in' does. The name is for good, and the password has 8 to 256 bytes.
+                """
+        )
+    )
+
+    @Argument(help: "Name of the new user.") var name: String
+    @OptionGroup var password: PasswordOption
+    @Option(help: "What the list of sessions is to say about it.") var label: String?
+    @Option(help: "File that gets the token, in place of standard output.") var tokenFile: String?
+    @OptionGroup var container: ContainerOption
+    @OptionGroup var nodes: NodeOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let password = try password.new(of: name)
+        let session = try await nodes.asVisitor(of: container) {
+            try await $0.register(name: name, password: password, label: label ?? "")
+        }
+        try output.show(session, of: name, keptIn: tokenFile)
+    }
+}
