@@ -2671,7 +2671,7 @@ const ProtobufCMessageDescriptor cumulus__v1__create_container_response__descrip
   (ProtobufCMessageInit) cumulus__v1__create_container_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[5] =
 {
   {
     "name",
@@ -2721,9 +2721,22 @@ static const ProtobufCFieldDescriptor cumulus__v1__user__field_descriptors[4] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_disabled",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__User, is_disabled),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__user__field_indices_by_name[] = {
   2,   /* field[2] = created */
+  4,   /* field[4] = is_disabled */
   0,   /* field[0] = name */
   3,   /* field[3] = record_name */
   1,   /* field[1] = user_id */
@@ -2731,7 +2744,7 @@ static const unsigned cumulus__v1__user__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__user__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__user__descriptor =
 {
@@ -2741,7 +2754,7 @@ const ProtobufCMessageDescriptor cumulus__v1__user__descriptor =
   "Cumulus__V1__User",
   "cumulus.v1",
   sizeof(Cumulus__V1__User),
-  4,
+  5,
   cumulus__v1__user__field_descriptors,
   cumulus__v1__user__field_indices_by_name,
   1,  cumulus__v1__user__number_ranges,

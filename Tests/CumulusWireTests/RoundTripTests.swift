@@ -576,7 +576,8 @@ import Testing
                     name: Self.text(using: &dice),
                     id: Self.bytes(using: &dice),
                     created: Int64(bitPattern: dice.next()),
-                    recordName: Self.text(using: &dice)
+                    recordName: Self.text(using: &dice),
+                    isDisabled: dice.next() % 2 == 0
                 )
             }
             let list = OperatorMessages.users(users[...])

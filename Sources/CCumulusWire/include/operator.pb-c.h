@@ -347,10 +347,14 @@ struct  Cumulus__V1__User
    * in the container of the call's header, if it names one
    */
   ProtobufCBinaryData record_name;
+  /*
+   * in lists: an operator keeps the user out
+   */
+  protobuf_c_boolean is_disabled;
 };
 #define CUMULUS__V1__USER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__user__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, {0,NULL} }
+    , {0,NULL}, {0,NULL}, 0, {0,NULL}, 0 }
 
 
 struct  Cumulus__V1__ListUsersRequest

@@ -9,6 +9,8 @@ extension NodeOperator {
         package var created: Timestamp
         /// The user's record name in the container that was asked for; empty without a container.
         package var recordName: String
+        /// An operator keeps the user out; told in lists only.
+        package var isDisabled: Bool
     }
 
     package func containers() async throws -> [String] {
@@ -101,5 +103,6 @@ extension NodeOperator.User {
         name = wire.name
         created = Timestamp(millisecondsSince1970: wire.created)
         recordName = wire.recordName
+        isDisabled = wire.isDisabled
     }
 }

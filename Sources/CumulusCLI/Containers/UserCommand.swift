@@ -142,9 +142,11 @@ extension UserCommand {
             }
             try output.show(
                 users,
-                columns: ["USER", "RECORD NAME", "ADDED"],
-                json: { .object($0.members) },
-                row: { [$0.name, $0.recordName, $0.created.text] }
+                columns: ["USER", "RECORD NAME", "ADDED", "STATE"],
+                json: { .object($0.members + [.init("disabled", .bool($0.isDisabled))]) },
+                row: {
+                    [$0.name, $0.recordName, $0.created.text, $0.isDisabled ? "disabled" : ""]
+                }
             )
         }
     }

@@ -19,6 +19,7 @@ extension ConsoleCall {
         [
             "name": .string(user.name), "recordName": .string(user.recordName),
             "id": .string(user.id.hex), "created": .integer(user.created),
+            "isDisabled": .bool(user.isDisabled),
         ]
     }
 

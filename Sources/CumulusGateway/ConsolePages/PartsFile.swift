@@ -24,7 +24,7 @@ extension ConsoleFile {
         .row.middle { align-items: center; }
         .row .grow { flex: 1 1 12rem; }
         .row p { margin: 0; }
-        .stack { display: grid; gap: .8rem; }
+        .stack { display: grid; gap: .8rem; grid-template-columns: minmax(0, 1fr); }
 
         label { display: grid; gap: .25rem; font-size: .86rem; color: var(--muted); }
         label.check { display: flex; align-items: center; gap: .45rem; }

@@ -30,7 +30,8 @@ extension ConsoleFile {
             const some = all.filter((user) => `${user.name} ${user.recordName}`.toLowerCase()
               .includes(wanted));
             replace(list, some.slice(0, 200).map((user) => {
-              const each = button(user.name, () => {
+              const name = [user.name, user.isDisabled && [" ", badge("disabled", "warn")]];
+              const each = button(name, () => {
                 mark(list.querySelectorAll("button"), each);
                 show(detail, () => userDetail(scope, user, address));
               });
@@ -70,18 +71,19 @@ extension ConsoleFile {
           };
           const secret = h("div", { "aria-live": "polite" });
           return h("div", { class: "stack" },
-            h("section", { class: "card" }, h("h2", {}, user.name),
+            h("section", { class: "card" },
+              h("h2", {}, user.name, user.isDisabled && [" ", badge("disabled", "warn")]),
               facts(["record name", h("code", {}, user.recordName || "not in this container")],
                 ["since", moment(user.created)], ["shown as", profile.displayName || "–"],
                 ["found by others", profile.isDiscoverable ? "yes" : "no"],
                 ["handles", profile.handles.map((handle) => handle.value).join(", ") || "none"]),
               h("p"), h("div", { class: "row" },
-                button("Disable…", async () => {
+                !user.isDisabled && button("Disable…", async () => {
                   const isSure = await confirm(`Disable ${user.name}?`, "Each node ends the "
                     + "user's sessions as soon as it hears of it. The data stays.", "Disable");
                   if (isSure) act("users/state", { isDisabled: true }, `${user.name} is disabled.`);
                 }, "bad"),
-                button("Enable", () =>
+                user.isDisabled && button("Enable", () =>
                   act("users/state", { isDisabled: false }, `${user.name} may come in.`)),
                 button("Set password…", () => askForPassword(user, act)),
                 button("New access token", () => attempt(async () => {
@@ -91,7 +93,7 @@ extension ConsoleFile {
                 })),
                 h("a", { href: address("sync", scope, [user.name]) },
                   "Why does a device not sync?")), secret),
-            sessionPart(user, sessions, now, act), sharePart(scope, shares, act), zonePart(zones),
+            sessionPart(user, sessions, act), sharePart(scope, shares, act), zonePart(zones),
             subscriptionPart(scope, user));
         }
 
@@ -113,15 +115,14 @@ extension ConsoleFile {
           dialog.showModal();
         }
 
-        function sessionPart(user, sessions, now, act) {
+        function sessionPart(user, sessions, act) {
           return h("section", { class: "card" }, h("h2", {}, "Sessions and tokens"),
             table("Sessions", [
               ["Label", (each) => each.label || "–"],
               ["Kind", (each) => (each.kind === "access" ? badge("access token") : "device")],
               ["Device", (each) => (each.device ? short(each.device) : "–")],
               ["Opened", (each) => moment(each.opened)],
-              ["Ends", (each) => (each.expires === 0 ? "never" : each.expires < now
-                ? badge("ended", "grey") : moment(each.expires))],
+              ["Ends", (each) => (each.expires === 0 ? "never" : moment(each.expires))],
               ["", (each) => button("Revoke", () => act("sessions/revoke", { id: each.id },
                 "The session is revoked."), "little bad"), "acts"],
             ], sessions, "The user is signed in nowhere."),

@@ -51,7 +51,7 @@ extension ConsoleFile {
             h("section", { class: "card" }, h("h2", {}, "The node and its cluster"),
               h("ul", { class: "checks" }, nodeChecks(status), memberChecks(scope, members))),
             h("section", { class: "card" }, h("h2", {}, `Devices of ${user.name}`),
-              h("ul", { class: "checks" }, deviceChecks(user, sessions, now)),
+              h("ul", { class: "checks" }, deviceChecks(user, sessions)),
               devices(sessions, now)),
             h("section", { class: "card" }, h("h2", {}, "Refusals of the last day"),
               refusals(user, refused)),
@@ -107,21 +107,18 @@ extension ConsoleFile {
           });
         }
 
-        function deviceChecks(user, sessions, now) {
-          const open = sessions.filter((each) => each.expires === 0 || each.expires > now);
+        function deviceChecks(user, sessions) {
+          if (user.isDisabled) {
+            return [check("wrong", "The user is disabled", "An operator keeps it out. No device of "
+              + "the user gets anything until it is enabled again.")];
+          }
           if (sessions.length === 0) {
             return [check("wrong", "The user is signed in nowhere", "No session is open. It never "
-              + "signed in, was disabled, changed its password, or its sessions were revoked.")];
+              + "signed in, changed its password, or its sessions ended or were revoked.")];
           }
-          const ended = sessions.length - open.length;
-          return [
-            open.length > 0
-              ? check("ok", `${many(open.length, "session is", "sessions are")} open`,
-                "A device that is missing below has to sign in again.")
-              : check("wrong", "All sessions have ended", "The devices have to sign in again."),
-            ended > 0 && check("look", `${many(ended, "session has", "sessions have")} ended`,
-              "A session ends if its device does not use it for long."),
-          ].filter(Boolean);
+          return [check("ok", `${many(sessions.length, "session is", "sessions are")} open`,
+            "A device that is missing below has to sign in again. Sessions end if they are not "
+            + "used for long.")];
         }
 
         function devices(sessions, now) {
@@ -129,8 +126,7 @@ extension ConsoleFile {
             ["Device", (each) => (each.device ? short(each.device) : "–")],
             ["Label", (each) => each.label || (each.kind === "access" ? "access token" : "–")],
             ["Opened", (each) => moment(each.opened)],
-            ["State", (each) => (each.expires === 0 ? badge("open", "good") : each.expires > now
-              ? badge(`open for ${span(each.expires - now)}`, "good") : badge("ended", "bad"))],
+            ["Open for", (each) => (each.expires === 0 ? "ever" : span(each.expires - now))],
           ], sessions, "None.");
         }
 
@@ -188,7 +184,6 @@ extension ConsoleFile {
         function unknown() {
           return h("ul", { class: "muted" },
             h("li", {}, "How far each device has fetched: devices keep their tokens themselves."),
-            h("li", {}, "Whether the user is disabled: a disabled user has no sessions above."),
             h("li", {}, "Which errors a device met that the node did not refuse: its own log has "
               + "them."));
         }

@@ -39,7 +39,11 @@ enum AccountCalls {
     static func listUsers(_ context: CallContext) throws {
         let container = try container(context.header)
         try context.readFromDisk(in: .cluster) { context in
-            let users = try Users.all(in: context.reader).map { WireUser($0, in: container) }
+            let users = try Users.all(in: context.reader).map { user in
+                var told = WireUser(user, in: container)
+                told.isDisabled = try Users.isDisabled(user, in: context.reader)
+                return told
+            }
             return Page(users[...], encode: OperatorMessages.users)
         }
     }

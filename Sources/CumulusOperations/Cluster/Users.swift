@@ -93,6 +93,15 @@ package enum Users {
     }
 
     /// Whether an operator keeps a user out.
+    package static func isDisabled(
+        _ user: User,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        guard let scope = try reader.scope(.cluster) else { return false }
+        return try isDisabled(user.id, scope, in: reader)
+    }
+
+    /// The same of the user with an id.
     static func isDisabled<Reader: RowReader & ~Copyable>(
         _ userID: Bytes,
         _ scope: ScopeNumber,

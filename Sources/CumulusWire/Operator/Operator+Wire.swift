@@ -205,12 +205,21 @@ package struct WireUser: Hashable, Sendable {
     package var created: Int64
     /// In the container of the call's header; empty if that names none.
     package var recordName: String
+    /// In lists: an operator keeps the user out.
+    package var isDisabled: Bool
 
-    package init(name: String, id: Bytes, created: Int64, recordName: String) {
+    package init(
+        name: String,
+        id: Bytes,
+        created: Int64,
+        recordName: String,
+        isDisabled: Bool = false
+    ) {
         self.name = name
         self.id = id
         self.created = created
         self.recordName = recordName
+        self.isDisabled = isDisabled
     }
 
     package func encode(_ field: Int, to writer: inout CanonicalWriter) {
@@ -219,6 +228,7 @@ package struct WireUser: Hashable, Sendable {
             writer.field(2, bytes: id)
             writer.field(3, signed: created)
             writer.field(4, text: recordName)
+            writer.field(5, varint: isDisabled ? 1 : 0)
         }
     }
 
@@ -227,6 +237,7 @@ package struct WireUser: Hashable, Sendable {
         id = raw.user_id.swiftBytes
         created = raw.created
         recordName = raw.record_name.swiftText
+        isDisabled = raw.is_disabled != 0
     }
 }
 

@@ -112,6 +112,10 @@ import Testing
 
             let disable: JSON = ["user": "ann", "isDisabled": .bool(true)]
             #expect(try await browser.post("users/state", disable).json["changed"] == .bool(true))
+            let disabled = try await browser.get("users").entries("users").filter {
+                $0["isDisabled"] == .bool(true)
+            }
+            #expect(disabled.map { $0["name"] } == ["ann"])
             #expect(
                 try await browser.get("shares?user=ann&\(scopeQuery)").entries("shares").isEmpty
             )
