@@ -196,7 +196,7 @@ extension WebUser {
             #expect(try await user.upload([1], to: link, limit: 999).status == 200)
             let open = try await user.post("shared/assets/upload", #"{"tokens": []}"#)
             #expect(open.status == 400)
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = WebUser(gateway: user.gateway, door: user.door, token: nil)
             let refused = try await anonymous.post("public/assets/upload", #"{"tokens": []}"#)
             #expect(refused.code == "AUTHENTICATION_REQUIRED")
         }
@@ -235,7 +235,7 @@ extension WebUser {
         try await withWebUser { user, server in
             let fields = #""photo": {"value": \#(try await user.value([1, 2, 3], "public"))}"#
             _ = try await user.modify("public", operation(.create, "a", type: "Note", fields))
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = WebUser(gateway: user.gateway, door: user.door, token: nil)
             let open = try url(try await anonymous.record("public", "a"))
             let own = try url(try await user.record("public", "a"))
             let upload = try await user.link("private")

@@ -137,7 +137,7 @@ import Testing
                 let url = try #require(answer.json["webcourierURL"]?.string)
                 #expect(try await poll(user, url, patience: 20) == nil)
             }
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = WebUser(gateway: user.gateway, door: user.door, token: nil)
             let refused = try await anonymous.post("tokens/create", "{\(body)}")
             #expect(refused.code == "AUTHENTICATION_REQUIRED")
             let wrong = try await user.post("tokens/create", #"{"apnsEnvironment": "x"}"#)
