@@ -48,6 +48,7 @@ let old: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
@@ -182,7 +183,8 @@ let package = Package(
             "CumulusGateway",
             [
                 "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
-                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioSSL,
+                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioHTTP1, nioPosix,
+                nioSSL,
             ]
         ),
         .executableTarget(
@@ -286,7 +288,8 @@ let package = Package(
             "CumulusGatewayTests",
             [
                 "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
-                "CumulusOperations", "CumulusTesting", "CumulusTransport", crypto, log,
+                "CumulusOperations", "CumulusTesting", "CumulusTransport", "JWTKitTokens", crypto,
+                log,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

@@ -3156,20 +3156,22 @@ const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__revoke_key_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[3] =
+static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[4] =
 {
   { "SESSION_KIND_UNKNOWN", "CUMULUS__V1__SESSION_KIND__SESSION_KIND_UNKNOWN", 0 },
   { "SESSION", "CUMULUS__V1__SESSION_KIND__SESSION", 1 },
   { "ACCESS", "CUMULUS__V1__SESSION_KIND__ACCESS", 2 },
+  { "WEB", "CUMULUS__V1__SESSION_KIND__WEB", 3 },
 };
 static const ProtobufCIntRange cumulus__v1__session_kind__value_ranges[] = {
-{0, 0},{0, 3}
+{0, 0},{0, 4}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__session_kind__enum_values_by_name[3] =
+static const ProtobufCEnumValueIndex cumulus__v1__session_kind__enum_values_by_name[4] =
 {
   { "ACCESS", 2 },
   { "SESSION", 1 },
   { "SESSION_KIND_UNKNOWN", 0 },
+  { "WEB", 3 },
 };
 const ProtobufCEnumDescriptor cumulus__v1__session_kind__descriptor =
 {
@@ -3178,9 +3180,9 @@ const ProtobufCEnumDescriptor cumulus__v1__session_kind__descriptor =
   "SessionKind",
   "Cumulus__V1__SessionKind",
   "cumulus.v1",
-  3,
+  4,
   cumulus__v1__session_kind__enum_values_by_number,
-  3,
+  4,
   cumulus__v1__session_kind__enum_values_by_name,
   1,
   cumulus__v1__session_kind__value_ranges,

@@ -63,6 +63,7 @@ enum ImportRules {
         "CumulusGateway": [
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode", "CumulusTransport",
             "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+            "NIOHTTP1", "NIOPosix",
             "NIOSSL", "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],

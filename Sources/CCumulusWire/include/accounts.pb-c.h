@@ -63,7 +63,11 @@ typedef enum _Cumulus__V1__SessionKind {
   /*
    * a program: made by an operator, and good until it is revoked
    */
-  CUMULUS__V1__SESSION_KIND__ACCESS = 2
+  CUMULUS__V1__SESSION_KIND__ACCESS = 2,
+  /*
+   * a browser whose user signed in over HTTP
+   */
+  CUMULUS__V1__SESSION_KIND__WEB = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SESSION_KIND)
 } Cumulus__V1__SessionKind;
 /*

@@ -38,6 +38,8 @@ public struct ListedSession: Hashable, Identifiable, Sendable {
         case session
         /// A program: made by an operator, and good until it is revoked.
         case access
+        /// A browser whose user signed in.
+        case web
         /// A kind that this release of the library doesn't know.
         case unknown
     }
@@ -63,6 +65,7 @@ public struct ListedSession: Hashable, Identifiable, Sendable {
             switch wire.kind {
             case 1: .session
             case 2: .access
+            case 3: .web
             default: .unknown
             }
         label = wire.label

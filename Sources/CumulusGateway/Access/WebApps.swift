@@ -78,9 +78,34 @@ package enum WebApps {
                     + "'\(origin)'"
             )
         }
-        if let url = try object.string("callback") { app.callback = .redirect(url) }
+        if let url = try object.string("callback") {
+            guard isCallback(url) else {
+                throw .badRequest(
+                    "'\(object.place("callback"))' is a URL of the app, such as "
+                        + "https://app.example.com/signed-in or app:signed-in; http is for this "
+                        + "machine only"
+                )
+            }
+            app.callback = .redirect(url)
+        }
         return (Bytes(SHA256.hash(data: Bytes(token.utf8))), app)
     }
+
+    /// A URL of https, or of a scheme of the app's own, which browsers run no scripts for.
+    private static func isCallback(_ url: String) -> Bool {
+        if let address = WebAddress(url) { return address.isSecret }
+        let scheme = url.prefix { $0 != ":" }
+        return scheme.utf8.first?.isASCIILetter == true && scheme.utf8.count < url.utf8.count
+            && scheme.utf8.allSatisfy {
+                $0.isASCIILetter || $0.isASCIIDigit || "+-.".utf8.contains($0)
+            }
+            && !reservedSchemes.contains(scheme.lowercased())
+            && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"#\"<>\\;,".utf8.contains($0) }
+    }
+
+    private static let reservedSchemes: Set = [
+        "http", "https", "javascript", "data", "vbscript", "blob", "file", "about", "filesystem",
+    ]
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-")

@@ -97,4 +97,26 @@ package struct WebAPIToken: Hashable, Sendable {
 
     /// Whether a page of that origin may use it.
     package func admits(origin: String) -> Bool { origins.isEmpty || origins.contains(origin) }
+
+    /// How an app is told of a user that signed in.
+    package enum SignIn: Hashable, Sendable {
+        /// By a message to a page of one of these origins.
+        case message(origins: [String])
+        /// By going to this URL.
+        case redirect(String)
+    }
+
+    /// nil if users can't sign in: a token is told only to pages that the operator registered.
+    ///
+    /// - Parameter origin: Of the page that asked for a user; empty: its request named none.
+    package func signIn(from origin: String) -> SignIn? {
+        if case .redirect(let url) = callback { return .redirect(url) }
+        if origin.isEmpty { return origins.isEmpty ? nil : .message(origins: origins) }
+        return origins.contains(origin) ? .message(origins: [origin]) : nil
+    }
+}
+
+extension WebDoor {
+    /// The token for a session that a user opened.
+    func text(of token: WebToken) -> String { Base64URL.encode(seal(token.content)) }
 }

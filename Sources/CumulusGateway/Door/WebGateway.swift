@@ -54,7 +54,7 @@ package struct WebGateway: Sendable {
     let door: any WebDoor
     package let meter = WebMeter()
     let board = CourierBoard()
-    /// Where users sign in; nil: nowhere.
+    /// The page where users sign in, as `SignInPages` serves it; nil: there is none.
     private let signInURL: String?
     /// What links begin with; nil: what the caller's own URL began with.
     private let publicURL: String?
@@ -72,7 +72,9 @@ package struct WebGateway: Sendable {
         var token: WebToken?
         var api: WebAPIToken?
         /// SHA-256 of the API token.
-        var apiDigest: Bytes = []
+        var digest: Bytes = []
+        /// Of the page that calls; empty: it names none.
+        var origin = ""
         /// The id of a server's key.
         var serverKey: Bytes?
 
@@ -86,7 +88,7 @@ package struct WebGateway: Sendable {
                 } else {
                     .nothing
                 }
-            return WebAccess(route.scope, route.database, proof, api: apiDigest)
+            return WebAccess(route.scope, route.database, proof, api: digest)
         }
     }
 
@@ -117,7 +119,7 @@ package struct WebGateway: Sendable {
                 isAdmitted = false
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
-            answer.headers += renewed(caller.token)
+            if route.endpoint != .usersSignOut { answer.headers += renewed(caller.token) }
             answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
         } catch {
             answer.status = error.status
@@ -179,19 +181,34 @@ package struct WebGateway: Sendable {
             return try await WebContext(route, object, calls, links, uuid: uuid).answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
-            throw signIn
+            throw signIn(caller)
         }
     }
 
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.serverKey != nil ? WebCredentials.refusal : signIn
+        return caller.serverKey != nil ? WebCredentials.refusal : signIn(caller)
     }
 
-    private var signIn: WebError {
+    /// Sends a user to the page to sign in at, with a link for this app that is good for a while.
+    private func signIn(_ caller: Caller) -> WebError {
         var error = WebContext.userNeeded
-        error.redirectURL = signInURL
+        guard let signInURL, let api = caller.api else { return error }
+        guard api.signIn(from: caller.origin) != nil else {
+            error.reason +=
+                "; users can't sign in from here until the operator gives this API token "
+            error.reason += "the page's origin, or a callback, in the file of --web-apps"
+            return error
+        }
+        let state = SignInState(
+            scope: api.scope,
+            api: caller.digest,
+            origin: caller.origin,
+            step: .link,
+            made: door.now
+        )
+        error.redirectURL = WebText.adding([("state", door.text(of: state))], to: signInURL)
         return error
     }
 
@@ -206,17 +223,17 @@ package struct WebGateway: Sendable {
         case .server(let signature): return try server(signature, request, route)
         case .tokens(let api, let user):
             var caller = Caller()
-            var digest: Bytes = []
+            caller.origin = request.headers["origin"] ?? ""
             for reading in api where caller.api == nil {
-                digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
-                caller.api = await door.apiToken(digest)
+                caller.digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
+                caller.api = await door.apiToken(caller.digest)
             }
-            caller.apiDigest = digest
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
+            let digest = caller.digest
             caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
             if let token = caller.token { caller.proof = .session(digest: token.session) }
             let isOpen = route.database == .public && route.endpoint.isOpen && user.isEmpty
-            guard caller.token != nil || isOpen else { throw signIn }
+            guard caller.token != nil || isOpen else { throw signIn(caller) }
             return caller
         }
     }
@@ -231,7 +248,7 @@ package struct WebGateway: Sendable {
     }
 
     /// The token for a session that a user opened.
-    package func token(_ token: WebToken) -> String { Base64URL.encode(door.seal(token.content)) }
+    package func token(_ token: WebToken) -> String { door.text(of: token) }
 
     private func renewed(_ token: WebToken?) -> [(name: String, value: String)] {
         guard var token else { return [] }

@@ -1,4 +1,4 @@
-// users/caller, users/current, users/discover and the older users/lookup.
+// users/caller, users/current, users/signout, users/discover and the older users/lookup.
 
 import CumulusModel
 import CumulusWire
@@ -10,6 +10,16 @@ extension WebContext {
         let name = JSON.Member("userRecordName", .string(user))
         if route.endpoint == .usersCurrent { return [name] }
         return [name, JSON.Member("users", .array([.object([name])]))]
+    }
+
+    /// Ends the session with which the caller came; its tokens are good no more.
+    func signOut() async throws -> [JSON.Member] {
+        let messages = try await calls.read(.accountsSessions, AccountMessages.sessions(ofUser: []))
+        let sessions = try messages.flatMap { try WireSession.list(wire: $0) }
+        guard let session = sessions.first(where: \.isThis) else { throw WebContext.userNeeded }
+        let request = RevokeSessionsRequest(id: session.id)
+        _ = try await calls.read(.accountsRevoke, request.encoded())
+        return []
     }
 
     /// One user that is looked for.

@@ -64,6 +64,7 @@ package struct WebContext: Sendable {
         case .usersCaller, .usersCurrent: try identity()
         case .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupContacts:
             try await discoverUsers()
+        case .usersSignOut: try await signOut()
         case .subscriptionsList: try await listSubscriptions()
         case .subscriptionsLookup: try await lookUpSubscriptions()
         case .subscriptionsModify: try await modifySubscriptions()

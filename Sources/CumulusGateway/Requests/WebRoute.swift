@@ -30,6 +30,8 @@ package enum WebEndpoint: String, CaseIterable, Sendable {
     case usersLookupEmail = "users/lookup/email"
     case usersLookupID = "users/lookup/id"
     case usersLookupContacts = "users/lookup/contacts"
+    /// Not one of CloudKit's: ends the session of the caller.
+    case usersSignOut = "users/signout"
     case assetsUpload = "assets/upload"
     case assetsRereference = "assets/rereference"
     case tokensCreate = "tokens/create"
@@ -52,7 +54,7 @@ package enum WebEndpoint: String, CaseIterable, Sendable {
         case .zonesModify: [.private]
         case .usersCaller: [.public, .private]
         case .usersCurrent, .usersDiscover, .usersLookupEmail, .usersLookupID,
-            .usersLookupContacts, .recordsResolve, .recordsAccept:
+            .usersLookupContacts, .usersSignOut, .recordsResolve, .recordsAccept:
             [.public]
         default: [.public, .private, .shared]
         }

@@ -68,3 +68,46 @@ extension WebText {
         return digits
     }
 }
+
+extension WebText {
+    /// A text with percent-encoding, so that it can be a value in a query or a form.
+    package static func percentEncoded(_ text: String) -> String {
+        var encoded: [UInt8] = []
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in text.utf8 {
+            if byte.isASCIILetter || byte.isASCIIDigit || "-._~".utf8.contains(byte) {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Pairs as a form sends them, and as a query holds them.
+    package static func form(_ pairs: [(name: String, value: String)]) -> String {
+        pairs.map { percentEncoded($0.name) + "=" + percentEncoded($0.value) }
+            .joined(separator: "&")
+    }
+
+    /// A URL with more in its query.
+    package static func adding(_ pairs: [(name: String, value: String)], to url: String) -> String {
+        url + (url.contains("?") ? "&" : "?") + form(pairs)
+    }
+
+    /// The values of a form, or of a query without its question mark.
+    ///
+    /// The first of each name counts. Values that can't be decoded are left out.
+    package static func fields(of text: String) -> [String: String] {
+        query(of: "?" + text).compactMapValues { percentDecoded($0.replacing("+", with: " ")) }
+    }
+
+    /// The value of a cookie; nil if the browser sent none of that name.
+    package static func cookie(_ name: String, in header: String?) -> String? {
+        for pair in (header ?? "").split(separator: ";") {
+            let pair = pair.drop { $0 == " " }
+            if pair.hasPrefix(name + "=") { return String(pair.dropFirst(name.count + 1)) }
+        }
+        return nil
+    }
+}

@@ -141,6 +141,8 @@ private struct SignInDesk: Sendable {
     let container: String?
     /// Of the caller, 4 or 16 bytes.
     let address: Bytes
+    /// Of the session that is opened.
+    let kind: TokenRow.Kind
 
     /// Refuses connections that others can read.
     init(_ context: CallContext) throws(ServiceError) {
@@ -151,6 +153,7 @@ private struct SignInDesk: Sendable {
         credential = context.identity.credential
         container = context.identity.scope?.container
         address = link.remoteAddress
+        kind = link is LocalConnection ? .web : .session
     }
 
     /// Proves that a caller knows a user's password; takes as long for one that nobody has.
@@ -201,6 +204,7 @@ private struct SignInDesk: Sendable {
         let token = dice.accessToken()
         let session = NewSession(
             digest: Sessions.digest(of: token),
+            kind: kind,
             label: label,
             device: caller.device
         )

@@ -315,7 +315,7 @@ extension AccountChange {
     ) throws(EngineError) -> (registers: [Commit.Register], outcome: Outcome) {
         let now = transaction.now
         let listed = try Sessions.listed(of: user.id, scope, now: now, in: transaction)
-        let sessions = listed.valid.filter { $0.token.details?.kind == .session }
+        let sessions = listed.valid.filter { $0.token.details?.kind.isSession == true }
         let ending = sessions.prefix(max(0, sessions.count + 1 - Sessions.mostPerUser))
         let registers =
             session.registers(

@@ -26,7 +26,7 @@ package struct NewSession: Hashable, Sendable {
         self.device = device
     }
 
-    func expires(opened: Int64) -> Int64 { kind == .session ? opened + Sessions.lifetime : 0 }
+    func expires(opened: Int64) -> Int64 { kind.isSession ? opened + Sessions.lifetime : 0 }
 
     /// - Parameter password: The one that it is opened with; nil: without.
     func registers(

@@ -20,6 +20,11 @@ package struct TokenRow: Hashable, Sendable {
         package static let session = Kind(rawValue: 1)
         /// Of a program, made by an operator.
         package static let access = Kind(rawValue: 2)
+        /// Of a browser whose user signed in.
+        package static let web = Kind(rawValue: 3)
+
+        /// A user opened it by signing in, and it ends by itself.
+        var isSession: Bool { self == .session || self == .web }
     }
 
     /// The commits that last ended all sessions, of a user and of everybody; nil: none did.

@@ -22,6 +22,8 @@ package struct TrustedIssuer: Hashable, Sendable {
     let displayNameClaim: String
     /// Whether a new user gets the address of which the issuer says that it is the user's.
     let givesEmail: Bool
+    /// How browsers sign in at its own page; nil: they don't.
+    package let web: IssuerWebSignIn?
 
     /// By how far clocks may differ, in seconds.
     private static let leeway: Int64 = 60
@@ -147,6 +149,7 @@ extension TrustedIssuer {
         users = try setting.names("users")
         displayNameClaim = try setting.text("displayName") ?? "name"
         givesEmail = try setting.flag("email")
+        web = try setting.web(audiences)
     }
 }
 
@@ -154,6 +157,7 @@ extension TrustedIssuer {
 private struct IssuerSetting {
     private static let keys = [
         "issuer", "audiences", "algorithms", "keys", "makesUsers", "users", "displayName", "email",
+        "web",
     ]
     private let json: JSON
 
@@ -210,6 +214,11 @@ private struct IssuerSetting {
         case .bool(let flag)?: return flag
         default: throw problem("'\(key)' is true or false")
         }
+    }
+
+    func web(_ audiences: [String]) throws(TrustedIssuer.Problem) -> IssuerWebSignIn? {
+        guard let value = json["web"] else { return nil }
+        return try IssuerWebSignIn(value, of: try url(), audiences)
     }
 
     /// Names of users by subjects.

@@ -70,6 +70,7 @@ struct Configuration {
                 empty: none are
                 """
         ),
+        Setting(name: "web-url", standard: "", help: "where browsers reach --http; empty: there"),
         Setting(
             name: "container",
             standard: "iCloud.dev.cumulus",

@@ -4,6 +4,7 @@
 // set, and its new keys count, and removed ones don't. A file that can't be used leaves the old
 // state, and the log says why.
 
+import CumulusGateway
 import CumulusModel
 import CumulusNode
 import CumulusOperations
@@ -12,29 +13,45 @@ import CumulusTransport
 import JWTKitTokens
 import Logging
 
-enum IssuerFile {
+struct IssuerFile: Sendable {
     private struct Entry: Sendable {
         let issuer: TrustedIssuer
         let keys: WatchedFiles<TokenKeys>
+        /// How browsers sign in there; nil: they don't.
+        let web: WatchedFiles<WebProvider>?
     }
 
     /// More than any operator needs.
     private static let mostBytes = 1 << 20
+    private static let mostSecretBytes = 4 << 10
 
-    /// What the node gets; nil without a file.
-    static func issuers(_ path: String, _ logger: Logger) throws -> TokenIssuers? {
+    private let file: WatchedFiles<[String: Entry]>
+
+    /// nil without a file.
+    init?(_ path: String, _ logger: Logger) throws {
         guard !path.isEmpty else { return nil }
         do {
-            let file = try WatchedFiles(
+            file = try WatchedFiles(
                 [path],
                 onRenewal: { Wiring.tell(logger, of: "file of issuers", $0) },
-                make: { try read(path, logger) }
+                make: { try IssuerFile.read(path, logger) }
             )
-            return TokenIssuers(verifier: JWTKitVerifier()) { url in
-                file.current[url].map { ($0.issuer, $0.keys.current) }
-            }
         } catch {
             throw Configuration.Problem(message: "issuers: \(error)")
+        }
+    }
+
+    /// What the node gets.
+    var issuers: TokenIssuers {
+        TokenIssuers(verifier: JWTKitVerifier()) { url in
+            file.current[url].map { ($0.issuer, $0.keys.current) }
+        }
+    }
+
+    /// What the sign-in page offers now, by name.
+    var providers: [WebProvider] {
+        file.current.values.compactMap { $0.web?.current }.sorted {
+            ($0.choice.name, $0.choice.issuer) < ($1.choice.name, $1.choice.issuer)
         }
     }
 
@@ -60,8 +77,50 @@ enum IssuerFile {
                     }
                 }
             )
-            entries[issuer.url] = Entry(issuer: issuer, keys: keys)
+            let web = try issuer.web.map { try provider(issuer.url, $0, path, logger) }
+            entries[issuer.url] = Entry(issuer: issuer, keys: keys, web: web)
         }
+    }
+
+    /// Its secret is read again when that file changes.
+    private static func provider(
+        _ issuer: String,
+        _ web: IssuerWebSignIn,
+        _ path: String,
+        _ logger: Logger
+    ) throws -> WatchedFiles<WebProvider> {
+        guard let authorization = WebAddress(web.authorization), authorization.isSecret,
+            let token = WebAddress(web.token), token.isSecret
+        else {
+            throw Unusable(
+                "\(path): issuer '\(issuer)': 'authorization' and 'token' of 'web' are URLs with "
+                    + "https; http is for this machine only"
+            )
+        }
+        let secretFile = web.secretFile.isEmpty ? nil : place(of: web.secretFile, beside: path)
+        return try WatchedFiles(
+            secretFile.map { [$0] } ?? [],
+            onRenewal: { Wiring.tell(logger, of: "secret for \(issuer)", $0) },
+            make: {
+                WebProvider(
+                    WebProvider.Choice(issuer: issuer, name: web.name),
+                    clientID: web.clientID,
+                    clientSecret: try secretFile.map(secret),
+                    authorization: authorization,
+                    token: token,
+                    claims: web.scopes
+                )
+            }
+        )
+    }
+
+    /// One line of text.
+    private static func secret(in file: String) throws(Unusable) -> String {
+        let text = String(decoding: try bytes(of: file, limit: mostSecretBytes), as: UTF8.self)
+        guard let line = text.split(whereSeparator: \.isWhitespace).first else {
+            throw Unusable("\(file) holds no secret")
+        }
+        return String(line)
     }
 
     /// A path that is not absolute begins in the folder of the file that names it.

@@ -74,6 +74,8 @@ struct Flags: ParsableArguments {
     var http: String?
     @Option(help: "JSON file with the web apps whose API tokens are good, with --http.")
     var webApps: String?
+    @Option(help: "URL at which browsers reach --http, behind a proxy (default: its address).")
+    var webURL: String?
     @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
     var container: String?
     @Option(help: "Addresses of other nodes of the cluster, separated by commas.")
@@ -144,6 +146,7 @@ struct Flags: ParsableArguments {
         flags["listen"] = listen
         flags["http"] = http
         flags["web-apps"] = webApps
+        flags["web-url"] = webURL
         flags["container"] = container
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey

@@ -3,6 +3,7 @@
 // Called by `Wiring`. The listener shares the node's event loops, and shows its certificate.
 
 import CumulusGateway
+import CumulusModel
 import CumulusNode
 import CumulusTransport
 import Logging
@@ -12,11 +13,38 @@ extension Wiring {
     func http() throws -> (host: String, port: Int)? {
         let text = configuration["http"]
         let findApp = try webApps()
-        if !text.isEmpty { return try address(text, of: "http") }
+        if !text.isEmpty {
+            let address = try address(text, of: "http")
+            _ = try site(at: address)
+            return address
+        }
         guard findApp == nil else {
             throw Configuration.Problem(message: "web-apps: say where they call, with --http")
         }
         return nil
+    }
+
+    /// Where browsers reach what is served; nil: that is not known, so users can't sign in there.
+    private func site(at address: (host: String, port: Int)) throws -> WebAddress? {
+        var text = configuration["web-url"]
+        if text.isEmpty {
+            if address.port == 0 || Endpoint.isWildcard(address.host) { return nil }
+            let scheme = configuration["tls-certificate"].isEmpty ? "http" : "https"
+            let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+            text = "\(scheme)://\(host):\(address.port)"
+        }
+        while text.hasSuffix("/") { text.removeLast() }
+        guard let site = WebAddress(text), site.query == nil else {
+            throw Configuration.Problem(
+                message: "web-url: '\(text)' is no URL; write something like https://example.com"
+            )
+        }
+        guard try site.isSecret || configuration.flag("insecure") else {
+            throw Configuration.Problem(
+                message: "web-url: users would sign in over \(text); use https, or say --insecure"
+            )
+        }
+        return site
     }
 
     /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
@@ -84,10 +112,19 @@ extension Wiring {
         var secure: HTTPServer.Secure?
         if let identity { secure = { identity.web } }
         let findApp = try webApps()
-        let gateway = WebGateway(NodeDoor(node) { findApp?($0) })
+        let door = NodeDoor(node) { findApp?($0) }
+        let site = try site(at: address)
+        // Where it isn't said, callers are told the address that they use.
+        let isPublic = !configuration["web-url"].isEmpty
+        let gateway = WebGateway(
+            door,
+            signInURL: site.map(SignInPages.url),
+            publicURL: isPublic ? site?.text : nil
+        )
         let server = HTTPServer(
             gateway,
             OperatorPages(node, gateway.meter),
+            site.map { [signInPages(door, at: $0, loops)] } ?? [],
             secure: secure,
             logger: logger
         )
@@ -113,6 +150,21 @@ extension Wiring {
             }
         }
         return [task]
+    }
+
+    private func signInPages(
+        _ door: NodeDoor,
+        at site: WebAddress,
+        _ loops: EventLoops
+    ) -> SignInPages {
+        let issuers = issuers
+        return SignInPages(
+            door,
+            at: site,
+            providers: { issuers?.providers ?? [] },
+            client: SocketWebClient(on: loops.group),
+            logger: logger
+        )
     }
 
     private func cannotServe(_ error: any Error) -> Configuration.Problem {

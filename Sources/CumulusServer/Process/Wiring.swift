@@ -15,6 +15,8 @@ import UnixSignals
 struct Wiring {
     let configuration: Configuration
     let logger: Logger
+    /// nil: the operator names no identity providers.
+    let issuers: IssuerFile?
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
@@ -26,6 +28,7 @@ struct Wiring {
         var logger = Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = level
         self.logger = logger
+        issuers = try IssuerFile(configuration["issuers"], logger)
     }
 
     /// Runs the node until a signal ends it.
@@ -327,7 +330,7 @@ struct Wiring {
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.takesRegistrations = try configuration.flag("registration")
         settings.shareURL = try configuration.shareURL()
-        settings.idTokens = try IssuerFile.issuers(configuration["issuers"], logger)
+        settings.idTokens = issuers?.issuers
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
         settings.isReadOnly = try configuration.flag("read-only")
         do throws(ServiceError) {

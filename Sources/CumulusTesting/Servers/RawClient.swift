@@ -149,6 +149,19 @@ package final class RawClient {
         return all
     }
 
+    /// Sends a text as it is, and returns all that comes until the server closes or is silent.
+    package static func exchange(_ endpoint: String, _ text: String) throws -> String {
+        let client = try RawClient(endpoint)
+        defer { client.close() }
+        try client.send(Bytes(text.utf8))
+        var answer: Bytes = []
+        // What follows the answer's first bytes is here soon.
+        while let bytes = try? client.receive(within: answer.isEmpty ? 10_000 : 300) {
+            answer += bytes
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+
     private func wait(for events: Int16, milliseconds: Int32) throws {
         var poller = pollfd(fd: descriptor, events: events, revents: 0)
         let count = poll(&poller, 1, milliseconds)

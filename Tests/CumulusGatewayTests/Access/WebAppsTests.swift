@@ -54,6 +54,25 @@ import Testing
         #expect(throws: WebApps.Problem.self) { try WebApps.all(Bytes(text.utf8)) }
     }
 
+    /// A callback is told a user's token.
+    @Test(arguments: [
+        ("https://app.example.com/in?a=b", true), ("http://localhost:8080/in", true),
+        ("notes.app:in", true), ("notes://in", true), ("http://app.example.com/in", false),
+        ("https://app/#in", false), ("javascript:alert(1)", false), ("DATA:text/html,a", false),
+        ("app", false), ("", false), ("/in", false), ("a;b:in", false), ("notes:a\nb", false),
+        ("https:in", false),
+    ])
+    func tokensGoToAppsOnly(callback: String, isTaken: Bool) {
+        let list: JSON = .array([
+            [
+                "container": "a", "environment": "production", "token": "0123456789abcdef",
+                "callback": .string(callback),
+            ]
+        ])
+        let apps = try? WebApps.all(Bytes(list.text.utf8))
+        #expect((apps != nil) == isTaken)
+    }
+
     @Test func aDamagedListIsRefused() {
         let list = Bytes(Self.list.utf8)
         for cut in Damage.truncations(of: list) {

@@ -177,7 +177,7 @@ extension WebUser {
 
     @Test func receiptsOfOthersAndWrongOnesAreRefused() async throws {
         try await withWebUser { user, server in
-            let other = try await WebUser.make("other", user.gateway, server)
+            let other = try await user.other("other", server)
             let theirs = try await other.value(Bytes("theirs".utf8), "private")
             let elsewhere = try await user.value(Bytes("elsewhere".utf8), "public")
             let forged = #"{"fileChecksum": "AAAA", "size": 2, "receipt": "AAAA"}"#
@@ -196,7 +196,7 @@ extension WebUser {
             #expect(try await user.upload([1], to: link, limit: 999).status == 200)
             let open = try await user.post("shared/assets/upload", #"{"tokens": []}"#)
             #expect(open.status == 400)
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = user.anonymous
             let refused = try await anonymous.post("public/assets/upload", #"{"tokens": []}"#)
             #expect(refused.code == "AUTHENTICATION_REQUIRED")
         }
@@ -235,7 +235,7 @@ extension WebUser {
         try await withWebUser { user, server in
             let fields = #""photo": {"value": \#(try await user.value([1, 2, 3], "public"))}"#
             _ = try await user.modify("public", operation(.create, "a", type: "Note", fields))
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = user.anonymous
             let open = try url(try await anonymous.record("public", "a"))
             let own = try url(try await user.record("public", "a"))
             let upload = try await user.link("private")

@@ -146,7 +146,7 @@ extension WebUser {
             #expect(shown["share"]?["recordName"]?.string == name)
             #expect(shown.field("title") == "Oslo")
 
-            let guest = try await WebUser.make("guest", user.gateway, server)
+            let guest = try await user.other("guest", server)
             let owner = try await user.name
             let body = #"{"shortGUIDs": [{"value": "\#(value)"}]}"#
             let joined = try await guest.post("public/records/accept", body)
@@ -182,7 +182,7 @@ extension WebUser {
     @Test func participantsAreInvitedChangedAndRemoved() async throws {
         try await withWebUser { user, server in
             try await user.makeTree("Trips")
-            let guest = try await WebUser.make("guest", user.gateway, server)
+            let guest = try await user.other("guest", server)
             let (owner, invited) = (try await user.name, try await guest.name)
             func participant(_ permission: String) -> String {
                 """

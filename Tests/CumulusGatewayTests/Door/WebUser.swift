@@ -25,27 +25,32 @@ struct WebUser {
         """
 
     let gateway: WebGateway
+    let door: NodeDoor
     /// As it stands in URLs; nil: nobody is signed in.
     var token: String?
     /// The access token of the session; empty: it has no session.
     var session = ""
 
-    /// A user of the same app.
-    static func make(
-        _ name: String,
-        _ gateway: WebGateway,
-        _ server: TestServer
-    ) async throws -> WebUser {
+    /// Another user of the same app.
+    func other(_ name: String, _ server: TestServer) async throws -> WebUser {
         let session = try await server.makeUser(name)
         let token = WebToken(
             session: Bytes(SHA256.hash(data: Bytes(session.utf8))),
-            scope: scope,
-            api: apiDigest,
-            made: server.node.environment.wallClock(),
+            scope: WebUser.scope,
+            api: WebUser.apiDigest,
+            made: door.now,
             isKept: false
         )
-        return WebUser(gateway: gateway, token: gateway.token(token), session: session)
+        return WebUser(
+            gateway: gateway,
+            door: door,
+            token: gateway.token(token),
+            session: session
+        )
     }
+
+    /// The same app, with no user signed in.
+    var anonymous: WebUser { WebUser(gateway: gateway, door: door) }
 
     /// What came back.
     struct Answer {
@@ -130,15 +135,19 @@ extension JSON {
 }
 
 /// Runs a test against a node with a schema; the caller is a user of it.
-func withWebUser(_ body: (WebUser, TestServer) async throws -> Void) async throws {
-    let server = try await TestServer()
+func withWebUser(
+    _ api: WebAPIToken = WebAPIToken(scope: WebUser.scope, origins: ["https://app"]),
+    idTokens: TokenIssuers? = nil,
+    _ body: (WebUser, TestServer) async throws -> Void
+) async throws {
+    let key = idTokens.map { _ in Bytes(repeating: 7, count: 32) }
+    let server = try await TestServer(clusterKey: key, idTokens: idTokens)
     do {
         try await server.importSchema(WebUser.schema)
-        let door = NodeDoor(server.node) { digest in
-            digest == WebUser.apiDigest ? WebAPIToken(scope: WebUser.scope) : nil
-        }
+        let door = NodeDoor(server.node) { $0 == WebUser.apiDigest ? api : nil }
         let gateway = WebGateway(door, signInURL: "https://node.example/sign-in")
-        try await body(try await WebUser.make("web", gateway, server), server)
+        let user = WebUser(gateway: gateway, door: door)
+        try await body(try await user.other("web", server), server)
     } catch {
         try? await server.stop()
         throw error

@@ -129,7 +129,7 @@ import Testing
             func register(_ user: WebUser, _ token: String) async throws -> WebUser.Answer {
                 try await user.post("tokens/register", #"{\#(body), "apnsToken": "\#(token)"}"#)
             }
-            let other = try await WebUser.make("other", user.gateway, server)
+            let other = try await user.other("other", server)
             for (user, token) in [(user, known), (other, known), (user, "00ff")] {
                 let answer = try await register(user, token)
                 #expect(answer.status == 200, "\(answer.json.text)")
@@ -137,7 +137,7 @@ import Testing
                 let url = try #require(answer.json["webcourierURL"]?.string)
                 #expect(try await poll(user, url, patience: 20) == nil)
             }
-            let anonymous = WebUser(gateway: user.gateway, token: nil)
+            let anonymous = user.anonymous
             let refused = try await anonymous.post("tokens/create", "{\(body)}")
             #expect(refused.code == "AUTHENTICATION_REQUIRED")
             let wrong = try await user.post("tokens/create", #"{"apnsEnvironment": "x"}"#)

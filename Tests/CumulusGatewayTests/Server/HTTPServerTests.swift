@@ -13,6 +13,7 @@ import Testing
     /// Runs a test against an HTTP server that ends with it.
     private func withHTTP(
         _ bounds: HTTPServer.Bounds = .init(),
+        pages: [any WebPages] = [],
         _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
     ) async throws {
         try await withWebUser { user, server in
@@ -20,6 +21,7 @@ import Testing
             let http = HTTPServer(
                 user.gateway,
                 OperatorPages(server.node, user.gateway.meter),
+                pages,
                 bounds: bounds,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
@@ -46,17 +48,8 @@ import Testing
         }
     }
 
-    /// Sends a text as it is, and returns all that comes until the server closes or is silent.
     private func exchange(_ endpoint: String, _ text: String) throws -> String {
-        let client = try RawClient(endpoint)
-        defer { client.close() }
-        try client.send(Bytes(text.utf8))
-        var answer: Bytes = []
-        // What follows the answer's first bytes is here soon.
-        while let bytes = try? client.receive(within: answer.isEmpty ? 10_000 : 300) {
-            answer += bytes
-        }
-        return String(decoding: answer, as: UTF8.self)
+        try RawClient.exchange(endpoint, text)
     }
 
     private func get(_ path: String, method: String = "GET") -> String {
@@ -191,6 +184,48 @@ import Testing
             let told = try exchange(endpoint, get(path))
             #expect(told.hasPrefix("HTTP/1.1 200"))
             #expect(told.contains(#""rid": "a""#), "\(told)")
+        }
+    }
+
+    /// Shows what was sent.
+    private struct Echo: WebPages {
+        func answer(_ request: WebRequest) async -> WebAnswer? {
+            guard request.target.hasPrefix("/echo") else { return nil }
+            let type = request.headers["content-type"] ?? ""
+            let line = "\(request.method) \(request.target) \(type) "
+            return WebAnswer(status: 203, body: Bytes(line.utf8) + request.body + [0, 0xFF])
+        }
+    }
+
+    @Test func pagesAreAskedBeforeTheGateway() async throws {
+        try await withHTTP(pages: [Echo()]) { endpoint, user, _ in
+            #expect(try exchange(endpoint, get("/echo")).hasPrefix("HTTP/1.1 203"))
+            let head = try exchange(endpoint, get("/echo", method: "HEAD"))
+            #expect(head.hasPrefix("HTTP/1.1 203") && head.hasSuffix("\r\n\r\n"))
+            #expect(try exchange(endpoint, get("/other")).hasPrefix("HTTP/1.1 404"))
+            #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    @Test func theClientSendsAForm() async throws {
+        try await withHTTP(pages: [Echo()]) { endpoint, _, _ in
+            let loops = EventLoops(threads: 1)
+            let client = SocketWebClient(on: loops.group)
+            let address = try #require(WebAddress("http://\(endpoint)/echo?a=b"))
+            let (status, body) = try await client.post(Bytes("c=d".utf8), to: address, headers: [])
+            #expect(status == 203)
+            let text = "POST /echo?a=b application/x-www-form-urlencoded c=d"
+            #expect(body == Bytes(text.utf8) + [0, 0xFF])
+            let large = Bytes(repeating: 1, count: 300 << 10)
+            await #expect(throws: SocketWebClient.Failure.self) {
+                try await client.post(large, to: address, headers: [])
+            }
+            // What is secret does not leave the machine as plain text.
+            let far = try #require(WebAddress("http://192.0.2.1/token"))
+            await #expect(throws: SocketWebClient.Failure.self) {
+                try await client.post([], to: far, headers: [])
+            }
+            try await loops.stop()
         }
     }
 

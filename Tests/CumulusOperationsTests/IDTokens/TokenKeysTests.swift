@@ -93,7 +93,52 @@ import Testing
         (["users": .array([])], "'users' has a user's name"),
         (["users": ["ada": "_alice"]], "'users' has a user's name"),
         (["audience": "notes-app"], "'audience' is no setting; known are"),
+        (["web": "https://id.example.org"], "'web' is an object"),
+        (web(["clientID": "other-app"]), "'clientID' of 'web' is one of 'audiences'"),
+        (web(["clientID": nil]), "'clientID' of 'web' is one of 'audiences'"),
+        (web(["authorization": nil]), "'authorization' of 'web' is a URL"),
+        (web(["token": "id.example.org/token"]), "'token' of 'web' is a URL"),
+        (web(["scopes": "email"]), "'scopes' of 'web' has openid"),
+        (web(["secretFile": .integer(1)]), "'secretFile' of 'web' is a text"),
+        (web(["secret": "s"]), "'secret' is no setting of 'web'; known are"),
     ]
+
+    /// How browsers sign in, with something else.
+    private static func web(_ changes: [String: JSON?] = [:]) -> [String: JSON?] {
+        var web: JSON = [
+            "clientID": .string(TestIssuer.app), "authorization": "https://id.example.org/auth",
+            "token": "https://id.example.org/token",
+        ]
+        for (key, value) in changes { web[member: key] = value }
+        return ["web": web]
+    }
+
+    @Test func aProviderSaysHowBrowsersSignIn() throws {
+        #expect(try TrustedIssuer.all(TestIssuer.file()).first?.web == nil)
+        let plain = try TrustedIssuer.all(TestIssuer.file(Self.web())).first?.web
+        #expect(plain?.name == TestIssuer.url && plain?.secretFile == "")
+        #expect(plain?.clientID == TestIssuer.app && plain?.scopes == ["openid"])
+        #expect(plain?.authorization == "https://id.example.org/auth")
+        #expect(plain?.token == "https://id.example.org/token")
+        let more: [String: JSON?] = [
+            "name": "Example", "secretFile": "secret", "scopes": "openid  email profile",
+        ]
+        let full = try TrustedIssuer.all(TestIssuer.file(Self.web(more))).first?.web
+        #expect(full?.name == "Example" && full?.secretFile == "secret")
+        #expect(full?.scopes == ["openid", "email", "profile"])
+    }
+
+    @Test func aFileOfIssuersThatIsCutOrChangedTrapsNothing() {
+        let file = TestIssuer.file(Self.web(["name": "Example"]))
+        var dice = SeededGenerator(seed: 4)
+        for index in file.indices {
+            let cut = Bytes(file[..<index])
+            #expect(throws: TrustedIssuer.Problem.self) { try TrustedIssuer.all(cut) }
+            var changed = file
+            changed[index] ^= UInt8.random(in: 1...255, using: &dice)
+            _ = try? TrustedIssuer.all(changed)
+        }
+    }
 
     @Test(arguments: mistakes.indices)
     func aMistakeOfTheOperatorIsTold(index: Int) {

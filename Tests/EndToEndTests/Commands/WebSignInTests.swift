@@ -1,0 +1,117 @@
+// `cumulusd --http --web-apps --web-url`: a user of a web app signs in at the page that a process
+// serves, and mistakes in the settings are told at the start.
+
+import Cumulus
+import CumulusModel
+import CumulusTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct WebSignInTests {
+    private let folder: TestFolder
+    private static let app = "0123456789abcdef"
+    private static let site = "http://127.0.0.1:1/cumulus"
+
+    init() throws {
+        folder = try TestFolder()
+        let apps = """
+            [{"container": "\(NodeProcess.container)", "environment": "development",
+              "token": "\(Self.app)", "callback": "notes:in"}]
+            """
+        try write(apps, "apps.json")
+    }
+
+    private func write(_ text: String, _ name: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: "\(folder.path)/\(name)"))
+    }
+
+    private var arguments: [String] {
+        ["--http", "127.0.0.1:0", "--web-apps", "\(folder.path)/apps.json"]
+    }
+
+    /// Where a process serves HTTP.
+    private func endpoint(of node: NodeProcess) async throws -> String {
+        let start = "cumulusd serves HTTP on "
+        for _ in 0..<2_000 {
+            let line = node.output.split(separator: "\n").first { $0.hasPrefix(start) }
+            if let line { return String(line.dropFirst(start.count)) }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        throw NodeProcess.Failure("no HTTP is served: \(node.errors)")
+    }
+
+    /// What is between two texts.
+    private func part(of text: String, _ start: String, _ end: String) throws -> String {
+        let range = try #require(text.firstRange(of: start), "\(text)")
+        let rest = text[range.upperBound...]
+        let last = try #require(rest.firstRange(of: end), "\(text)")
+        return String(rest[..<last.lowerBound])
+    }
+
+    @Test func aUserSignsInAtThePageOfAProcess() async throws {
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: arguments + ["--web-url", Self.site + "/"]
+        )
+        var configuration = Container.Configuration(endpoints: [try node.endpoint])
+        configuration.tls = .never
+        let admin = NodeOperator(configuration, token: try node.operatorToken)
+        _ = try await admin.addUser("ada", in: nil)
+        try await admin.setPassword(of: "ada", to: "correct horse")
+        await admin.close()
+        let web = try await endpoint(of: node)
+
+        let path = "/database/1/\(NodeProcess.container)/development/public/users/caller"
+        func caller(_ token: String = "") throws -> String {
+            let target = "\(path)?ckAPIToken=\(Self.app)\(token)"
+            return try RawClient.exchange(web, "GET \(target) HTTP/1.1\r\nHost: node\r\n\r\n")
+        }
+        let link = try part(of: try caller(), #""redirectURL": ""#, "\"")
+        #expect(link.hasPrefix(Self.site + "/sign-in?state="))
+        // A proxy may pass the path of --web-url on, or not.
+        for target in [link.dropFirst("http://127.0.0.1:1".count), link.dropFirst(Self.site.count)]
+        {
+            let page = try RawClient.exchange(web, "GET \(target) HTTP/1.1\r\nHost: node\r\n\r\n")
+            #expect(page.hasPrefix("HTTP/1.1 200") && page.contains("X-Frame-Options: DENY"))
+            let state = try part(of: page, #"name="state" value=""#, "\"")
+            let cookie = try part(of: page, "Set-Cookie: ", ";")
+            let form = "state=\(state)&name=ada&password=correct+horse"
+            let done = try RawClient.exchange(
+                web,
+                """
+                POST /sign-in HTTP/1.1\r
+                Host: node\r
+                Cookie: \(cookie)\r
+                Content-Type: application/x-www-form-urlencoded\r
+                Content-Length: \(form.utf8.count)\r
+                \r
+                \(form)
+                """
+            )
+            #expect(done.hasPrefix("HTTP/1.1 303"))
+            let token = try part(of: done, "Location: notes:in?ckWebAuthToken=", "&")
+            let answer = try caller("&ckWebAuthToken=\(token)")
+            #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("userRecordName"))
+        }
+    }
+
+    @Test func aMistakeIsToldAtTheStart() async throws {
+        let web: JSON = [
+            "clientID": .string(TestIssuer.app), "authorization": "http://id.example.org/auth",
+            "token": "https://id.example.org/token",
+        ]
+        let issuers = TestIssuer.file(["web": web])
+        try write(String(decoding: issuers, as: UTF8.self), "issuers.json")
+        try Data(try TestIssuer.keySet([.p256("one")]))
+            .write(to: URL(filePath: "\(folder.path)/keys.json"))
+        for (more, why) in [
+            (["--web-url", "node.example.com"], "web-url: 'node.example.com' is no URL"),
+            (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
+            (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
+        ] {
+            let node = try NodeProcess(data: folder.node, arguments: arguments + more)
+            #expect(try await node.waitForEnd(seconds: 20) == .exit(1))
+            #expect(node.errors.contains(why), "\(node.errors)")
+        }
+    }
+}
