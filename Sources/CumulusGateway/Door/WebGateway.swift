@@ -72,7 +72,7 @@ package struct WebGateway: Sendable {
         var token: WebToken?
         var api: WebAPIToken?
         /// SHA-256 of the API token.
-        var digest: Bytes = []
+        var apiDigest: Bytes = []
         /// Of the page that calls; empty: it names none.
         var origin = ""
         /// The id of a server's key.
@@ -88,7 +88,7 @@ package struct WebGateway: Sendable {
                 } else {
                     .nothing
                 }
-            return WebAccess(route.scope, route.database, proof, api: digest)
+            return WebAccess(route.scope, route.database, proof, api: apiDigest)
         }
     }
 
@@ -203,7 +203,7 @@ package struct WebGateway: Sendable {
         }
         let state = SignInState(
             scope: api.scope,
-            api: caller.digest,
+            api: caller.apiDigest,
             origin: caller.origin,
             step: .link,
             made: door.now
@@ -225,11 +225,11 @@ package struct WebGateway: Sendable {
             var caller = Caller()
             caller.origin = request.headers["origin"] ?? ""
             for reading in api where caller.api == nil {
-                caller.digest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
-                caller.api = await door.apiToken(caller.digest)
+                caller.apiDigest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
+                caller.api = await door.apiToken(caller.apiDigest)
             }
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
-            let digest = caller.digest
+            let digest = caller.apiDigest
             caller.token = user.lazy.compactMap { token($0, route.scope, digest) }.first
             if let token = caller.token { caller.proof = .session(digest: token.session) }
             let isOpen = route.database == .public && route.endpoint.isOpen && user.isEmpty

@@ -105,8 +105,8 @@ package struct WebShareRequest: Sendable {
         let isNamed = !participant.id.isEmpty || !participant.user.isEmpty
         guard isNamed || participant.handle != nil else {
             throw .badRequest(
-                "'\(item.path)' doesn't say who it is: give a participantId, or a userIdentity with a "
-                    + "userRecordName or a lookupInfo"
+                "'\(item.path)' doesn't say who it is: give a participantId, or a userIdentity "
+                    + "with a userRecordName or a lookupInfo"
             )
         }
         return participant
