@@ -74,6 +74,8 @@ import Testing
         let share = Facts(name: "share-r", type: Names.shareType, roots: ["r"])
         var view = View(trees: [tree("r", .readWrite)])
         #expect(codes(share, view) == [nil, no, no, no])
+        let refusal = Authorisation.refusal(.write, share, view)
+        #expect(refusal?.message.contains("only the share's owner and administrators") == true)
         view.administers = ["share-r"]
         #expect(codes(share, view) == [nil, no, nil, no])
         view = View(trees: [tree("r", .readOnly)], administers: ["share-r"])

@@ -148,6 +148,7 @@ import Testing
             _ = try store.changes(in: Names.defaultZone)
         }
         #expect(fetch?.code == .invalidArguments)
+        #expect(fetch?.message.contains("as in CloudKit; follow the zone") == true)
     }
 
     @Test func aDatabaseTellsOfItsDefaultZone() throws {
