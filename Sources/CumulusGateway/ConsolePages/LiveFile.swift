@@ -102,8 +102,8 @@ extension ConsoleFile {
           return step(before, after, (each) => each.values[name]);
         }
 
-        /// The time within which a share of the calls between two samples were answered. Calls of one
-        /// step are taken as spread evenly over it.
+        /// The time within which a share of the calls between two samples was answered. Calls of a
+        /// step count as spread evenly over it.
         function share(before, after, part) {
           const counts = after.steps.map(({ calls }, index) =>
             Math.max(0, calls - before.steps[index].calls));
