@@ -25,11 +25,11 @@ extension ConsoleFile {
             [plot("Load", ["calls", "commits", "from peers"], "/s", settings), (a, b) => [
               rate(a, b, "cumulus_calls_total"), rate(a, b, "cumulus_commits_total"),
               rate(a, b, "cumulus_received_commits_total")]],
-            [plot("Time to an answer", ["this page", "web services, median", "95 %"], "ms",
-              settings), (a, b) => [b.roundTrip, share(a, b, 0.5), share(a, b, 0.95)]],
-            [plot("Errors", ["refused", "failed", "damaged rows"], "/s", settings), (a, b) => [
-              step(a, b, (each) => each.web.refused), step(a, b, (each) => each.web.failed),
-              rate(a, b, "cumulus_damaged_rows_total")]],
+            [plot("Time to an answer", ["median", "95 %", "99 %"], "ms", settings), (a, b) => [
+              share(a, b, 0.5), share(a, b, 0.95), share(a, b, 0.99)]],
+            [plot("Errors", ["calls", "web refused", "web failed"], "/s", settings), (a, b) => [
+              rate(a, b, "cumulus_failed_calls_total"), step(a, b, (each) => each.web.refused),
+              step(a, b, (each) => each.web.failed)]],
             [plot("Connections", ["connections", "calls in progress"], "", settings), (a, b) => [
               b.values.cumulus_connections, b.values.cumulus_calls_in_progress]],
             [plot("Disk", ["flushes", "reads and writes"], "/s", settings), (a, b) => [
@@ -68,11 +68,10 @@ extension ConsoleFile {
         }
 
         async function sample() {
-          const start = performance.now();
+          const at = performance.now();
           const answer = await get("live");
-          const roundTrip = performance.now() - start;
           const values = Object.fromEntries(answer.metrics.map(({ name, value }) => [name, value]));
-          return { ...answer, values, roundTrip, at: start };
+          return { ...answer, values, at };
         }
 
         function take(one) {
@@ -103,17 +102,23 @@ extension ConsoleFile {
           return step(before, after, (each) => each.values[name]);
         }
 
-        /// The time in which a share of the requests between two samples were answered, at most.
+        /// The time within which a share of the calls between two samples was answered. Calls of a
+        /// step count as spread evenly over it.
         function share(before, after, part) {
-          const counts = after.web.steps.map(({ requests }, index) =>
-            Math.max(0, requests - before.web.steps[index].requests));
+          const counts = after.steps.map(({ calls }, index) =>
+            Math.max(0, calls - before.steps[index].calls));
           const all = counts.reduce((sum, count) => sum + count, 0);
           if (all === 0) return null;
-          let sum = 0;
-          const place = counts.findIndex((count) => (sum += count) >= all * part);
-          const { steps } = after.web;
-          // The last step has no bound.
-          return (steps[place].microseconds ?? steps[place - 1].microseconds) / 1000;
+          let rest = all * part;
+          const place = counts.findIndex((count) => {
+            if (count >= rest) return true;
+            rest -= count;
+            return false;
+          });
+          const from = place > 0 ? after.steps[place - 1].microseconds : 0;
+          // The last step has no end.
+          const to = after.steps[place].microseconds ?? from;
+          return (from + (to - from) * rest / counts[place]) / 1000;
         }
 
         function numbers(one) {
@@ -142,7 +147,7 @@ extension ConsoleFile {
           const element = h("section", { class: "card" }, h("h2", {}, title), legend, image);
           function draw(series) {
             const all = series.flat().filter((value) => value !== null);
-            const most = nice(Math.max(1, ...all));
+            const most = nice(Math.max(0.5, ...all));
             // A minute at least, and all that is kept at most.
             const shown = Math.min(keep, Math.max(60 / seconds, series[0].length));
             const x = (index, count) => left
@@ -161,7 +166,8 @@ extension ConsoleFile {
 
         function told(value) {
           if (value === null || value === undefined) return "–";
-          return number(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10);
+          const parts = value >= 100 ? 1 : value >= 1 ? 10 : 100;
+          return number(Math.round(value * parts) / parts);
         }
 
         /// The next number that begins with 1, 2 or 5.

@@ -25,7 +25,30 @@ package enum MetricsText {
         }
     }
 
-    package static func of(_ node: Node) -> String { text(metrics(of: node)) }
+    package static func of(_ node: Node) -> String {
+        let times = node.meter.callTimes
+        return text(metrics(of: node)) + callSeconds(times.counts, microseconds: times.microseconds)
+    }
+
+    /// How long calls took.
+    ///
+    /// - Parameter counts: Calls by the steps of `CallTimes`.
+    package static func callSeconds(_ counts: [Int], microseconds: UInt64) -> String {
+        let name = "cumulus_call_seconds"
+        var lines = [
+            "# HELP \(name) Time from a call to the end of its answer, but for endless streams.",
+            "# TYPE \(name) histogram",
+        ]
+        var sum = 0
+        for (index, count) in counts.enumerated() {
+            sum += count
+            let isLast = index == CallTimes.bounds.count
+            let bound = isLast ? "+Inf" : "\(Double(CallTimes.bounds[index]) / 1_000_000)"
+            lines.append(#"\#(name)_bucket{le="\#(bound)"} \#(sum)"#)
+        }
+        lines += ["\(name)_sum \(Double(microseconds) / 1_000_000)", "\(name)_count \(sum)"]
+        return lines.joined(separator: "\n") + "\n"
+    }
 
     static func metrics(of node: Node) -> [Metric] {
         let meter = node.meter
@@ -48,6 +71,12 @@ package enum MetricsText {
                 .gauge,
                 "Calls that began and have not ended.",
                 meter.callsInProgress.value
+            ),
+            Metric(
+                "cumulus_failed_calls_total",
+                .counter,
+                "Calls that ended with an error, but for those that were cancelled.",
+                meter.failedCalls.value
             ),
             Metric(
                 "cumulus_held_bytes",

@@ -22,7 +22,7 @@ package final class WebMeter: Sendable {
         var times: [String: Times] = [:]
     }
 
-    static let boundMicroseconds: [UInt64] = [
+    private static let boundMicroseconds: [UInt64] = [
         1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000,
     ]
     private static let elsewhere = "none"
@@ -56,9 +56,6 @@ package final class WebMeter: Sendable {
         var refused = 0
         /// With a status of 500 or more.
         var failed = 0
-        var microseconds: UInt64 = 0
-        /// By the time that they took: one count per bound, and one for the rest.
-        var counts = [Int](repeating: 0, count: WebMeter.boundMicroseconds.count + 1)
     }
 
     var sums: Sums {
@@ -68,10 +65,6 @@ package final class WebMeter: Sendable {
             sums.requests += count
             if key.status >= 500 { sums.failed += count }
             if (400..<500).contains(key.status) { sums.refused += count }
-        }
-        for times in state.times.values {
-            sums.microseconds += times.microseconds
-            for (index, count) in times.counts.enumerated() { sums.counts[index] += count }
         }
         return sums
     }

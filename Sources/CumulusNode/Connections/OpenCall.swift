@@ -82,6 +82,8 @@ final class OpenCall {
     var pause: Int64?
     /// Part of the answer is on its way.
     var hasAnswered = false
+    /// When it came, in nanoseconds of the node's clock.
+    var began: UInt64 = 0
     /// The call has waited for what its caller saw; what was lost of that is not waited for again.
     var hasWaited = false
     /// When the call has waited for that long enough; nil means it has not waited.

@@ -67,6 +67,7 @@ final class OpenCalls: @unchecked Sendable {
     /// Enters a call on a new stream.
     func enter(_ call: OpenCall, on stream: UInt32) {
         calls[stream] = call
+        call.began = node.environment.nanoseconds()
         requestBytes += call.requestBytes
         node.meter.calls.add(1)
         node.meter.callsInProgress.add(1)
@@ -121,6 +122,9 @@ final class OpenCalls: @unchecked Sendable {
         waitingBytes -= call.waitingBytes
         leaveBudget(call)
         node.meter.callsInProgress.add(-1)
+        if call.isEndless { return }
+        let now = max(call.began, node.environment.nanoseconds())
+        node.meter.callTimes.note(microseconds: (now - call.began) / 1_000)
     }
 
     /// The connection has ended.
@@ -296,6 +300,7 @@ final class OpenCalls: @unchecked Sendable {
         // It may say what was done, or what is there.
         tellCausalToken()
         audit(call, error)
+        if error.code != .operationCancelled { node.meter.failedCalls.add(1) }
         frames.refuse(stream, error)
         end(stream)
     }

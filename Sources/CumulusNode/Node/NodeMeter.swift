@@ -9,6 +9,10 @@ package final class NodeMeter: Sendable {
     package let connections = Atomic<Int>(0)
     package let calls = Atomic<Int>(0)
     package let callsInProgress = Atomic<Int>(0)
+    /// Calls that ended with an error, but for those that their callers cancelled.
+    package let failedCalls = Atomic<Int>(0)
+    /// From a call's arrival to the last message of its answer, but for streams without an end.
+    package let callTimes = CallTimes()
     /// Bytes of requests in progress and of answers that nobody took yet, over all connections.
     package let heldBytes = Atomic<Int>(0)
     package let commits = Atomic<Int>(0)

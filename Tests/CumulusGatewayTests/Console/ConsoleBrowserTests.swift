@@ -8,9 +8,7 @@ import Cumulus
 import CumulusGateway
 import CumulusModel
 import CumulusTesting
-import CumulusTransport
 import Foundation
-import Logging
 import Testing
 
 @Suite(.enabled(if: WebDriver.isWanted, WebDriver.skipped)) struct ConsoleBrowserTests {
@@ -109,50 +107,14 @@ import Testing
         let server = try await TestServer()
         do {
             try await fill(server)
-            try await serve(server, body)
+            try await serveConsole(server) { endpoint in
+                let url = "http://\(endpoint)/console"
+                try await onThread { try body(url) }
+            }
         } catch {
             Issue.record(error)
         }
         try await server.stop()
-    }
-
-    private func serve(
-        _ server: TestServer,
-        _ body: @escaping @Sendable (_ url: String) throws -> Void
-    ) async throws {
-        let node = server.node
-        let door = NodeDoor(node) { _ in nil }
-        let gateway = WebGateway(door)
-        let sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
-        let console = Console(door, sources)
-        let loops = EventLoops(threads: 1)
-        let http = HTTPServer(
-            gateway,
-            OperatorPages(node, gateway.meter),
-            [console],
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-        let (ports, source) = AsyncStream<Int>.makeStream()
-        let task = Task {
-            try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) {
-                source.yield($0)
-            }
-            source.finish()
-        }
-        var port: Int?
-        for await bound in ports {
-            port = bound
-            break
-        }
-        do {
-            let url = "http://127.0.0.1:\(try #require(port))/console"
-            try await onThread { try body(url) }
-        } catch {
-            Issue.record(error)
-        }
-        task.cancel()
-        await task.value
-        try await loops.stop()
     }
 
     /// The browser's answers are waited for on a thread of their own: the pages that it asks for

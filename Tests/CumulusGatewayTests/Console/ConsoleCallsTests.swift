@@ -139,6 +139,23 @@ import Testing
             }
             #expect(count > 0)
             #expect(live.json["web"]?["requests"] != nil)
+            let steps = live.entries("steps")
+            #expect(steps.count == CallTimes.bounds.count + 1)
+            let ended = steps.reduce(Int64(0)) { sum, step in
+                if case .integer(let calls)? = step["calls"] { sum + calls } else { sum }
+            }
+            #expect(ended > 0 && ended <= count)
+        }
+    }
+
+    @Test func callsThatFailAreCounted() async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            let before = server.node.meter.failedCalls.value
+            #expect(try await browser.get("sessions?user=nobody").status == 404)
+            #expect(server.node.meter.failedCalls.value == before + 1)
+            #expect(try await browser.get("users").status == 200)
+            #expect(server.node.meter.failedCalls.value == before + 1)
         }
     }
 

@@ -170,4 +170,45 @@ import Testing
             #expect(try await browser.get(unknown).status == 404)
         }
     }
+
+    /// The same over sockets, as a browser says it.
+    @Test func aSessionWorksOverHTTP() async throws {
+        let server = try await TestServer()
+        try await serveConsole(server) { endpoint in
+            func exchange(_ lines: String..., body: String = "") throws -> String {
+                let client = try RawClient(endpoint)
+                defer { client.close() }
+                let head = lines + ["Host: \(endpoint)", "Content-Length: \(body.utf8.count)"]
+                let text = (head + ["Connection: close", "", body]).joined(separator: "\r\n")
+                try client.send(Bytes(text.utf8))
+                return String(decoding: try client.receiveAll(), as: UTF8.self)
+            }
+            let page = try exchange("GET /console HTTP/1.1")
+            #expect(page.hasPrefix("HTTP/1.1 200"), "\(page.prefix(300))")
+            #expect(page.contains("Content-Security-Policy: \(Self.policy)\r\n"))
+            #expect(page.contains(#"src="/console/app.js""#))
+            let signIn = try exchange(
+                "POST /console/api/session HTTP/1.1",
+                "Sec-Fetch-Site: same-origin",
+                body: #"{"token": "\#(TestServer.operatorToken)"}"#
+            )
+            let cookie = try #require(signIn.firstMatch(of: /Set-Cookie: ([^;]+);/)).output.1
+            let secret = try #require(signIn.firstMatch(of: /"token": "([^"]+)"/)).output.1
+            let add = "POST /console/api/users/add HTTP/1.1"
+            let ann = #"{"user": "ann"}"#
+            let refused = try exchange(add, "Cookie: \(cookie)", body: ann)
+            #expect(refused.hasPrefix("HTTP/1.1 403"), "\(refused)")
+            let added = try exchange(
+                add,
+                "Cookie: \(cookie)",
+                "X-Console-Token: \(secret)",
+                body: ann
+            )
+            #expect(added.hasPrefix("HTTP/1.1 200"), "\(added)")
+            let users = try exchange("GET /console/api/users HTTP/1.1", "Cookie: \(cookie)")
+            #expect(users.contains(#""name": "ann""#))
+            #expect(try exchange("GET /console/../livez HTTP/1.1").hasPrefix("HTTP/1.1 404"))
+        }
+        try await server.stop()
+    }
 }

@@ -3,6 +3,8 @@
 import CumulusGateway
 import CumulusModel
 import CumulusTesting
+import CumulusTransport
+import Logging
 import Testing
 
 /// A browser: it keeps the cookie, and repeats the session's secret.
@@ -106,4 +108,40 @@ func withConsole(
         let console = Console(door, sources)
         try await body(ConsoleUser(console), server)
     }
+}
+
+/// Serves a node's console over HTTP for the length of a test.
+func serveConsole(
+    _ server: TestServer,
+    _ body: (_ endpoint: String) async throws -> Void
+) async throws {
+    let node = server.node
+    let door = NodeDoor(node) { _ in nil }
+    let gateway = WebGateway(door)
+    let console = Console(door, ConsoleSources { LiveNumbers(of: node, gateway.meter) })
+    let loops = EventLoops(threads: 1)
+    let http = HTTPServer(
+        gateway,
+        OperatorPages(node, gateway.meter),
+        [console],
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    let (ports, source) = AsyncStream<Int>.makeStream()
+    let task = Task {
+        try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) { source.yield($0) }
+        source.finish()
+    }
+    var port: Int?
+    for await bound in ports {
+        port = bound
+        break
+    }
+    do {
+        try await body("127.0.0.1:\(try #require(port))")
+    } catch {
+        Issue.record(error)
+    }
+    task.cancel()
+    await task.value
+    try await loops.stop()
 }

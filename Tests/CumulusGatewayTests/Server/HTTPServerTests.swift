@@ -3,6 +3,7 @@
 import Cumulus
 import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import CumulusTransport
 import Foundation
@@ -305,5 +306,25 @@ import Testing
 
                 """
         )
+    }
+
+    @Test func callsAreCountedByTheirTime() {
+        var counts = [Int](repeating: 0, count: CallTimes.bounds.count + 1)
+        counts[0] = 3
+        counts[3] = 2
+        counts[counts.count - 1] = 1
+        let text = MetricsText.callSeconds(counts, microseconds: 2_600_000)
+        let lines = Set(text.split(separator: "\n").map { String($0) })
+        for line in [
+            "# TYPE cumulus_call_seconds histogram",
+            #"cumulus_call_seconds_bucket{le="0.0001"} 3"#,
+            #"cumulus_call_seconds_bucket{le="0.0005"} 3"#,
+            #"cumulus_call_seconds_bucket{le="0.001"} 5"#,
+            #"cumulus_call_seconds_bucket{le="2.5"} 5"#,
+            #"cumulus_call_seconds_bucket{le="+Inf"} 6"#,
+            "cumulus_call_seconds_sum 2.6", "cumulus_call_seconds_count 6",
+        ] {
+            #expect(lines.contains(line), "\(line)")
+        }
     }
 }
