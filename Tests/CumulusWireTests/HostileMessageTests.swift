@@ -21,7 +21,7 @@ import Testing
                 "ListMembersRequest",
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
-                "NodeStatusRequest", "Preface",
+                "MetricsRequest", "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
                 "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",

@@ -152,7 +152,7 @@ extension ServiceError.Code {
 
 extension Method {
     /// `recordsFetch` is RECORDS_FETCH.
-    fileprivate var protocolName: String {
+    var protocolName: String {
         "\(self)".map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
     }
 }

@@ -47,6 +47,8 @@ final class OpenCall {
 
     var step = Step.working
     let token: CallToken
+    /// When it began, in the environment's nanoseconds.
+    let start: UInt64
     /// nil if this release does not know the method.
     let method: Method?
     let requestID: Bytes
@@ -87,8 +89,15 @@ final class OpenCall {
     /// When the call has waited for that long enough; nil means it has not waited.
     var waitDeadline: Instant?
 
-    init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
+    init(
+        token: CallToken,
+        of header: CallHeader,
+        start: UInt64,
+        requestBytes: Int,
+        credit: Int
+    ) {
         self.token = token
+        self.start = start
         method = Method(rawValue: header.method)
         requestID = header.requestID
         container = header.container

@@ -101,7 +101,7 @@ final class OpenCalls: @unchecked Sendable {
     func abandon(_ stream: UInt32) throws(ProtocolFault) {
         guard let call = try call(on: stream) else { return }
         call.token.cancel()
-        end(stream)
+        end(stream, .operationCancelled)
     }
 
     /// MESSAGE: the next message of a stream that the caller sends.
@@ -114,8 +114,10 @@ final class OpenCalls: @unchecked Sendable {
         try input.receive(frame.payload, isEnd: frame.isEnd)
     }
 
-    private func end(_ stream: UInt32) {
+    /// - Parameter code: nil means that the call was answered.
+    private func end(_ stream: UInt32, _ code: ServiceError.Code? = nil) {
         guard let call = calls.removeValue(forKey: stream) else { return }
+        count(call, code)
         if case .turn = call.step { streamsWithoutRoom.removeAll { $0 == stream } }
         requestBytes -= call.requestBytes
         waitingBytes -= call.waitingBytes
@@ -127,7 +129,10 @@ final class OpenCalls: @unchecked Sendable {
     func close() {
         isClosed = true
         for (_, call) in inOrder(where: { _ in node.audit != nil }) { audit(call, .unanswered) }
-        for call in calls.values { call.token.cancel() }
+        for call in calls.values {
+            call.token.cancel()
+            count(call, ServiceError.unanswered.code)
+        }
         closeBudget()
         node.meter.callsInProgress.add(-calls.count)
         requestBytes = 0
@@ -297,7 +302,7 @@ final class OpenCalls: @unchecked Sendable {
         tellCausalToken()
         audit(call, error)
         frames.refuse(stream, error)
-        end(stream)
+        end(stream, error.code)
     }
 
     /// Moves a call's request from this connection to the thread of the store that it waits for.

@@ -195,6 +195,10 @@ package final class StoreGate: Sendable {
     /// Something waits for the writer: `runBatch` has something to do.
     package var hasWrites: Bool { !writes.isEmpty }
 
+    var waitingWrites: Int { writes.count }
+
+    var waitingReads: Int { promptReads.count + bulkReads.count }
+
     /// Something waits for a reader: `runRead` has something to do.
     package var hasReads: Bool { !promptReads.isEmpty || !bulkReads.isEmpty }
 
@@ -254,11 +258,13 @@ package final class StoreGate: Sendable {
     /// Makes a batch durable, then visible, and tells everybody; in the order of batches.
     private func finish(_ written: WrittenBatch) {
         if let change = written.change {
+            let start = environment.nanoseconds()
             do throws(EngineError) {
                 try engine.flush()
             } catch {
                 return environment.fail(error.lastWords)
             }
+            meter.flushTimes.note(nanoseconds: environment.nanoseconds() - start)
             show(change)
         }
         deliver(written.reports, for: written.batch)
@@ -338,13 +344,4 @@ extension StoreGate {
         .overloaded,
         "the store has too much to do"
     )
-}
-
-/// Calls back at once, on the writer's own thread: for jobs of the node itself.
-final class InPlaceLoop: FrameLoop {
-    static let shared = InPlaceLoop()
-
-    func execute(_ work: @escaping @Sendable () -> Void) {
-        work()
-    }
 }

@@ -349,6 +349,7 @@ struct Wiring {
     ) throws -> Node {
         var environment = environment()
         if let audit { environment.audit = { audit.keep($0) } }
+        environment.processUse = ProcessUse.now
         let token = try directory.operatorToken(environment)
         var settings = settings
         settings.operatorToken = token

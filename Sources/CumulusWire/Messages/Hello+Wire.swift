@@ -235,6 +235,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorSetUserState = 44
     case operatorSetPassword = 45
     case operatorSetHandle = 46
+    case operatorMetrics = 47
     case operatorStatus = 48
     case operatorListContainers = 49
     case operatorCreateContainer = 50
