@@ -523,7 +523,7 @@ struct  Cumulus__V1__CallHeader
   size_t n_causal_tokens;
   ProtobufCBinaryData *causal_tokens;
   /*
-   * reserved: leave it empty
+   * text: the value of W3C's traceparent, or empty; README.md, Calls
    */
   ProtobufCBinaryData trace_context;
   /*

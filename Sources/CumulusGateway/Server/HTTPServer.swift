@@ -128,6 +128,8 @@ package struct HTTPServer: Sendable {
         for field in request.headers where headers[field.name.canonicalName] == nil {
             headers[field.name.canonicalName] = field.value
         }
+        // A request that names two traces belongs to none.
+        if request.headers[values: .traceparent].count > 1 { headers["traceparent"] = nil }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
         web.isSecret = secure != nil || caller.isLoopback

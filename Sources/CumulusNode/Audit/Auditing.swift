@@ -36,6 +36,7 @@ extension OpenCalls {
             identity.scope?.container ?? String(decoding: call.container, as: UTF8.self)
         line.target = error == nil ? call.refused?.target ?? call.target : call.target
         line.code = code?.rawValue ?? 0
+        line.trace = call.trace?.traceID ?? ""
         log.note(line, of: key(of: line), now: node.environment.now())
     }
 

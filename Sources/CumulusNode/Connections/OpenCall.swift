@@ -52,6 +52,8 @@ final class OpenCall {
     /// nil if this release does not know the method.
     let method: Method?
     let requestID: Bytes
+    /// The trace that it belongs to; nil if its caller named none.
+    let trace: TraceContext?
     /// That an operator named.
     let container: Bytes
     /// What the call is about, for the audit log.
@@ -100,6 +102,8 @@ final class OpenCall {
         self.start = start
         method = Method(rawValue: header.method)
         requestID = header.requestID
+        trace =
+            header.traceContext.isEmpty ? nil : TraceContext(traceparent: header.traceContext)
         container = header.container
         self.requestBytes = requestBytes
         self.credit = credit

@@ -290,14 +290,7 @@ final class OpenCalls: @unchecked Sendable {
     func fail(_ stream: UInt32, _ error: ServiceError) {
         guard let call = calls[stream] else { return }
         call.token.cancel()
-        node.environment.logger.debug(
-            "a call is refused",
-            metadata: [
-                "method": "\(call.method.map { "\($0)" } ?? "unknown")",
-                "request": "\(call.requestID.hex)", "code": "\(error.code)",
-                "reason": "\(error.reason)",
-            ]
-        )
+        log(call, error)
         // It may say what was done, or what is there.
         tellCausalToken()
         audit(call, error)

@@ -66,6 +66,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         _ message: Bytes
     ) async throws(ServiceError) -> [Bytes] {
         let stream = Mutex<UInt32>(0)
+        let header = header.traced()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loop.execute { [self] in

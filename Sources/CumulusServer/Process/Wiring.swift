@@ -23,7 +23,7 @@ struct Wiring {
                 message: "log-level: '\(configuration["log-level"])' is not a level"
             )
         }
-        var logger = Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
+        var logger = try Wiring.logger(in: configuration["log-format"])
         logger.logLevel = level
         self.logger = logger
     }
@@ -381,7 +381,7 @@ struct Wiring {
         return NodeEnvironment(
             now: MonotonicClock.now,
             nanoseconds: MonotonicClock.nanoseconds,
-            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            wallClock: Wiring.wallClock,
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: logger,

@@ -304,6 +304,14 @@ package struct CallHeader: Hashable, Sendable {
         self.method = method.rawValue
     }
 
+    /// The same with the trace of the current task.
+    package func traced() -> CallHeader {
+        guard let trace = TraceContext.current else { return self }
+        var header = self
+        header.traceContext = Bytes(trace.traceparent.utf8)
+        return header
+    }
+
     /// The payload of a CALL frame.
     package func encoded(before message: Bytes) -> Bytes {
         var header = CanonicalWriter(reserving: 48)

@@ -4,7 +4,8 @@
 // Written by sessions, the writer and the readers from their own threads.
 //
 // Folder: what a node measures, and how monitoring reads it. Read `NodeMeter`, then `CallMeter` and
-// `Counters`, which are hot; `Node+Metrics` lists every metric, `MetricsText` writes them down.
+// `Counters`, which are hot; `Node+Metrics` lists every metric, `MetricsText` writes them down, and
+// `JSONLogHandler` writes log lines.
 
 import CumulusModel
 package import Synchronization
