@@ -146,14 +146,23 @@ extension Node {
         for peer in peers.withLock({ $0.values.sorted { $0.endpoint < $1.endpoint } }) {
             connected.add(peer.nodeID.isEmpty ? 0 : 1, ("endpoint", peer.endpoint))
         }
-        var lags = MetricFamily(
+        var missing = MetricFamily(
             "cumulus_replication_lag_commits",
             .gauge,
-            "Commits of this node that the peer lacks, by its last report; peers report every 10 s."
+            "Commits of this node that the member lacks, by its last report; they come every 10 s."
         )
-        let found = reader.flatMap { try? self.lags($0) } ?? [:]
-        for (peer, lag) in found.sorted(by: { precedes($0.key, $1.key) }) {
-            lags.add(Double(lag), ("peer", peer.hex))
+        var lags = MetricFamily(
+            "cumulus_replication_lag_seconds",
+            .gauge,
+            "Age of the oldest commit that the member lacks, by its last report; 0: it lacks none."
+        )
+        let now = clock
+        for member in reader.flatMap({ try? members($0) }) ?? []
+        where !member.isThis && !member.isRemoved {
+            let label = ("peer", member.nodeID.hex)
+            let oldest = member.reports.map(\.oldestMissing).filter { $0 > 0 }.min() ?? now
+            missing.add(Double(member.reports.reduce(0) { $0 + $1.missing }), label)
+            lags.add(Double(max(0, now - oldest)) / 1_000, label)
         }
         var delays = MetricFamily(
             "cumulus_replication_delay_seconds",
@@ -170,24 +179,8 @@ extension Node {
                 .counter,
                 "Commits that other nodes sent.",
                 meter.receivedCommits.value
-            ), connected, lags, delays,
+            ), connected, missing, lags, delays,
         ]
-    }
-
-    /// By node id, how many commits of all scopes the peer lacks, as it reported last.
-    private func lags(_ reader: ReadTransaction) throws -> [Bytes: UInt64] {
-        var lags: [Bytes: UInt64] = [:]
-        let reports = replicas.reports
-        for (scope, number) in try ScopeDirectory.all(in: reader) {
-            guard let told = reports[scope], !told.isEmpty else { continue }
-            let dots = try reader.vector(of: number).dots
-            for (peer, vector) in told {
-                lags[peer, default: 0] += dots.reduce(0) { sum, dot in
-                    sum + dot.seq - min(dot.seq, vector[dot.incarnation])
-                }
-            }
-        }
-        return lags
     }
 
     /// Notes how old the newest commit was that a peer sent.

@@ -78,11 +78,6 @@ final class ReplicaWatch: Sendable {
         for waiter in served { waiter.tell() }
     }
 
-    /// What nodes reported in this run, by scope and node id.
-    var reports: [ScopeID: [Bytes: VersionVector]] {
-        state.withLock { $0.scopes.mapValues(\.reported) }
-    }
-
     /// Nodes that hold all of it.
     func holders(of needed: VersionVector, _ scope: ScopeID) -> [Bytes] {
         state.withLock { $0.scopes[scope]?.holders(of: needed) ?? [] }

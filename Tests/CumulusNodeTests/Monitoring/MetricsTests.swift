@@ -2,8 +2,6 @@
 
 import Cumulus
 import CumulusModel
-import CumulusOperations
-import CumulusStorage
 import CumulusTesting
 import CumulusWire
 import Synchronization
@@ -135,23 +133,6 @@ import Testing
             #expect(after[#"cumulus_store_bytes{family="records"}"#] ?? 0 > 0)
             #expect(after["process_start_time_seconds"] ?? 0 > 0)
             await container.close()
-        }
-    }
-
-    @Test func aLagCountsWhatThePeerHasNotReported() async throws {
-        try await withServer { server in
-            _ = try await server.makeUser("ada")
-            let (node, admin) = (server.node, try RawClient.administering(server))
-            let name = #"cumulus_replication_lag_commits{peer="0a"}"#
-            #expect(try samples(admin)[name] == nil)
-            node.replicas.note(VersionVector(), of: [10], .cluster)
-            let reader = node.gate.latest(reach: .disk)
-            let vector = try reader.vector(of: #require(try reader.scope(.cluster)))
-            let count = vector.dots.reduce(0) { $0 + $1.seq }
-            #expect(count > 0)
-            #expect(try samples(admin)[name] == Double(count))
-            node.replicas.note(vector, of: [10], .cluster)
-            #expect(try samples(admin)[name] == 0)
         }
     }
 
