@@ -1,7 +1,7 @@
 // Every metric of a node, with its name and what it means.
 //
 // Asked for `/metrics` and by OPERATOR_METRICS, on a reader thread: sizes and lags are looked up in
-// the store. The article Monitoring lists them, and the dashboard of `cluster/grafana.json` shows them.
+// the store. The article Monitoring lists them, the dashboard `cluster/grafana.json` shows them.
 
 import CumulusModel
 import CumulusReplication
