@@ -278,6 +278,11 @@ command_of() {
 # Prints where the node listens, as its ready line says; empty before that.
 node_address() { sed -n 's/.*cumulusd ready on \([^ "]*\).*/\1/p' "$log" 2>/dev/null | tail -n 1; }
 
+# Prints the URL at which the node serves HTTP, as its log says; empty before that.
+node_url() {
+    sed -n 's|^cumulusd serves HTTP on \(.*\)|http://\1|p' "$log" 2>/dev/null | tail -n 1
+}
+
 # The command line of this build, talking to the node.
 cumulus() { CUMULUS_ENDPOINT=$(node_address) "$bin/cumulus" "$@"; }
 
@@ -329,6 +334,9 @@ first_port() {
     say "$port" | tee "$state/port"
 }
 
+# A node serves HTTP as many ports above the one that it listens on.
+http_distance=60
+
 # The addresses of the other nodes of a cluster. Usage: peers_of NUMBER COUNT
 peers_of() {
     local other port list=''
@@ -347,9 +355,9 @@ start_node() {
     peers=$(peers_of "$1" "$2")
     if pid=$(node_pid); then
         case "$(command_of "$pid")" in
-            *" --peers $peers "*) ;;
+            *" --http "*" --peers $peers "*) ;;
             *)
-                say "Node $1 has other peers; starting it again."
+                say "Node $1 has other peers, or no HTTP; starting it again."
                 stop_node >/dev/null
                 pid=
                 ;;
@@ -370,11 +378,14 @@ launch_node() {
     [ ! -e "$log" ] || mv "$log" "$log.1"
     local key=$state/node1/cluster.key
     [ "$1" != 1 ] || key=
+    local port
+    port=$(($(first_port) + $1 - 1))
     # In a session of its own, so that the end of this terminal is not the node's.
     local launch=(nohup)
     ! command -v setsid >/dev/null || launch=(setsid nohup)
     "${launch[@]}" "$bin/cumulusd" --data "$data" \
-        --listen "127.0.0.1:$(($(first_port) + $1 - 1))" --peers "$2" --cluster-key "$key" \
+        --listen "127.0.0.1:$port" --http "127.0.0.1:$((port + http_distance))" \
+        --peers "$2" --cluster-key "$key" \
         </dev/null >"$log" 2>&1 &
     say "$!" >"$pid_file"
     disown "$!"
@@ -382,7 +393,7 @@ launch_node() {
 
 wait_until_ready() {
     local end=$((SECONDS + ready_seconds))
-    until [ -n "$(node_address)" ]; do
+    until [ -n "$(node_address)" ] && [ -n "$(node_url)" ]; do
         kill -0 "$1" 2>/dev/null || give_up "The node has ended. The end of $log:"
         [ "$SECONDS" -lt "$end" ] \
             || give_up "The node is not ready after $ready_seconds s. The end of $log:"

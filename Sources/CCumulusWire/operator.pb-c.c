@@ -277,6 +277,96 @@ void   cumulus__v1__peer_status__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__peer_status__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__metrics_request__init
+                     (Cumulus__V1__MetricsRequest         *message)
+{
+  static const Cumulus__V1__MetricsRequest init_value = CUMULUS__V1__METRICS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__metrics_request__get_packed_size
+                     (const Cumulus__V1__MetricsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__metrics_request__pack
+                     (const Cumulus__V1__MetricsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__metrics_request__pack_to_buffer
+                     (const Cumulus__V1__MetricsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MetricsRequest *
+       cumulus__v1__metrics_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MetricsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__metrics_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__metrics_request__free_unpacked
+                     (Cumulus__V1__MetricsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__metrics_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__metrics_response__init
+                     (Cumulus__V1__MetricsResponse         *message)
+{
+  static const Cumulus__V1__MetricsResponse init_value = CUMULUS__V1__METRICS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__metrics_response__get_packed_size
+                     (const Cumulus__V1__MetricsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__metrics_response__pack
+                     (const Cumulus__V1__MetricsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__metrics_response__pack_to_buffer
+                     (const Cumulus__V1__MetricsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__metrics_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MetricsResponse *
+       cumulus__v1__metrics_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MetricsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__metrics_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__metrics_response__free_unpacked
+                     (Cumulus__V1__MetricsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__metrics_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__list_containers_request__init
                      (Cumulus__V1__ListContainersRequest         *message)
 {
@@ -2563,6 +2653,62 @@ const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor =
   cumulus__v1__peer_status__field_indices_by_name,
   1,  cumulus__v1__peer_status__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__peer_status__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__metrics_request__field_descriptors NULL
+#define cumulus__v1__metrics_request__field_indices_by_name NULL
+#define cumulus__v1__metrics_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__metrics_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MetricsRequest",
+  "MetricsRequest",
+  "Cumulus__V1__MetricsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MetricsRequest),
+  0,
+  cumulus__v1__metrics_request__field_descriptors,
+  cumulus__v1__metrics_request__field_indices_by_name,
+  0,  cumulus__v1__metrics_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__metrics_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__metrics_response__field_descriptors[1] =
+{
+  {
+    "text",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MetricsResponse, text),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__metrics_response__field_indices_by_name[] = {
+  0,   /* field[0] = text */
+};
+static const ProtobufCIntRange cumulus__v1__metrics_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__metrics_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MetricsResponse",
+  "MetricsResponse",
+  "Cumulus__V1__MetricsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MetricsResponse),
+  1,
+  cumulus__v1__metrics_response__field_descriptors,
+  cumulus__v1__metrics_response__field_indices_by_name,
+  1,  cumulus__v1__metrics_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__metrics_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 #define cumulus__v1__list_containers_request__field_descriptors NULL

@@ -119,6 +119,9 @@ import Testing
             WantedAssetsResponse.encoded(try WantedAssetsResponse.assets(wire: $0))
         },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
+        "MetricsResponse": {
+            MetricsResponse.encoded(text: try MetricsResponse.text(wire: $0))
+        },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {
             OperatorMessages.containers(try OperatorMessages.containers(wire: $0)[...])

@@ -21,7 +21,7 @@ import Testing
                 "ListMembersRequest",
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "MarkReadResponse",
-                "NodeStatusRequest", "Preface",
+                "MetricsRequest", "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
                 "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",

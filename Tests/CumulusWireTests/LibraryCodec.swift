@@ -126,6 +126,8 @@ enum LibraryCodec {
         "ModifyRecordsResponse": repack(cumulus__v1__modify_records_response__unpack),
         "ModifyZonesRequest": repack(cumulus__v1__modify_zones_request__unpack),
         "ModifyZonesResponse": repack(cumulus__v1__modify_zones_response__unpack),
+        "MetricsRequest": repack(cumulus__v1__metrics_request__unpack),
+        "MetricsResponse": repack(cumulus__v1__metrics_response__unpack),
         "NodeStatusRequest": repack(cumulus__v1__node_status_request__unpack),
         "NodeStatusResponse": repack(cumulus__v1__node_status_response__unpack),
         "PullRequest": repack(cumulus__v1__pull_request__unpack),

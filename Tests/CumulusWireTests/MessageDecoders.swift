@@ -77,6 +77,7 @@ enum MessageDecoders {
         "PeerAssetRequest": { _ = try PeerAssetRequest(wire: $0) },
         "WantedAssetsResponse": { _ = try WantedAssetsResponse.assets(wire: $0) },
         "WhoAmIResponse": { _ = try WireCaller(wire: $0) },
+        "MetricsResponse": { _ = try MetricsResponse.text(wire: $0) },
         "NodeStatusResponse": { _ = try NodeStatus(wire: $0) },
         "ListContainersResponse": { _ = try OperatorMessages.containers(wire: $0) },
         "CreateContainerRequest": { _ = try OperatorMessages.containerName(wire: $0) },

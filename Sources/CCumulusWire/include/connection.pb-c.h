@@ -83,6 +83,7 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_SET_USER_STATE = 44,
   CUMULUS__V1__METHOD__OPERATOR_SET_PASSWORD = 45,
   CUMULUS__V1__METHOD__OPERATOR_SET_HANDLE = 46,
+  CUMULUS__V1__METHOD__OPERATOR_METRICS = 47,
   CUMULUS__V1__METHOD__OPERATOR_STATUS = 48,
   CUMULUS__V1__METHOD__OPERATOR_LIST_CONTAINERS = 49,
   CUMULUS__V1__METHOD__OPERATOR_CREATE_CONTAINER = 50,
@@ -522,7 +523,7 @@ struct  Cumulus__V1__CallHeader
   size_t n_causal_tokens;
   ProtobufCBinaryData *causal_tokens;
   /*
-   * reserved: leave it empty
+   * text: the value of W3C's traceparent, or empty; README.md, Calls
    */
   ProtobufCBinaryData trace_context;
   /*

@@ -23,6 +23,8 @@ typedef struct Cumulus__V1__NodeStatusRequest Cumulus__V1__NodeStatusRequest;
 typedef struct Cumulus__V1__NodeStatusResponse Cumulus__V1__NodeStatusResponse;
 typedef struct Cumulus__V1__ScopeStatus Cumulus__V1__ScopeStatus;
 typedef struct Cumulus__V1__PeerStatus Cumulus__V1__PeerStatus;
+typedef struct Cumulus__V1__MetricsRequest Cumulus__V1__MetricsRequest;
+typedef struct Cumulus__V1__MetricsResponse Cumulus__V1__MetricsResponse;
 typedef struct Cumulus__V1__ListContainersRequest Cumulus__V1__ListContainersRequest;
 typedef struct Cumulus__V1__ListContainersResponse Cumulus__V1__ListContainersResponse;
 typedef struct Cumulus__V1__CreateContainerRequest Cumulus__V1__CreateContainerRequest;
@@ -297,6 +299,31 @@ struct  Cumulus__V1__PeerStatus
 #define CUMULUS__V1__PEER_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__peer_status__descriptor) \
     , {0,NULL}, {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__MetricsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__METRICS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__metrics_request__descriptor) \
+     }
+
+
+/*
+ * What the node measures, as its page /metrics shows it.
+ */
+struct  Cumulus__V1__MetricsResponse
+{
+  ProtobufCMessage base;
+  /*
+   * text format of Prometheus, version 0.0.4
+   */
+  ProtobufCBinaryData text;
+};
+#define CUMULUS__V1__METRICS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__metrics_response__descriptor) \
+    , {0,NULL} }
 
 
 struct  Cumulus__V1__ListContainersRequest
@@ -1085,6 +1112,44 @@ Cumulus__V1__PeerStatus *
 void   cumulus__v1__peer_status__free_unpacked
                      (Cumulus__V1__PeerStatus *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__MetricsRequest methods */
+void   cumulus__v1__metrics_request__init
+                     (Cumulus__V1__MetricsRequest         *message);
+size_t cumulus__v1__metrics_request__get_packed_size
+                     (const Cumulus__V1__MetricsRequest   *message);
+size_t cumulus__v1__metrics_request__pack
+                     (const Cumulus__V1__MetricsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__metrics_request__pack_to_buffer
+                     (const Cumulus__V1__MetricsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MetricsRequest *
+       cumulus__v1__metrics_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__metrics_request__free_unpacked
+                     (Cumulus__V1__MetricsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MetricsResponse methods */
+void   cumulus__v1__metrics_response__init
+                     (Cumulus__V1__MetricsResponse         *message);
+size_t cumulus__v1__metrics_response__get_packed_size
+                     (const Cumulus__V1__MetricsResponse   *message);
+size_t cumulus__v1__metrics_response__pack
+                     (const Cumulus__V1__MetricsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__metrics_response__pack_to_buffer
+                     (const Cumulus__V1__MetricsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MetricsResponse *
+       cumulus__v1__metrics_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__metrics_response__free_unpacked
+                     (Cumulus__V1__MetricsResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListContainersRequest methods */
 void   cumulus__v1__list_containers_request__init
                      (Cumulus__V1__ListContainersRequest         *message);
@@ -1827,6 +1892,12 @@ typedef void (*Cumulus__V1__ScopeStatus_Closure)
 typedef void (*Cumulus__V1__PeerStatus_Closure)
                  (const Cumulus__V1__PeerStatus *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__MetricsRequest_Closure)
+                 (const Cumulus__V1__MetricsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MetricsResponse_Closure)
+                 (const Cumulus__V1__MetricsResponse *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListContainersRequest_Closure)
                  (const Cumulus__V1__ListContainersRequest *message,
                   void *closure_data);
@@ -1958,6 +2029,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descri
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__metrics_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__metrics_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__create_container_request__descriptor;

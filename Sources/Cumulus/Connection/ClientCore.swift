@@ -156,7 +156,7 @@ final class ClientCore: Sendable {
         try checkSize(message, lease.hello.limits)
         let run = lease.hello.incarnation
         let tokens = tokens(for: run)
-        var header = prototype
+        var header = prototype.traced()
         header.causalTokens = tokens
         let answer = try await self.run(header, message, deadline, on: lease).get()
         if !tokens.isEmpty { seen.tokens.withLock { $0.forget(tokens, coveredBy: run) } }
@@ -299,7 +299,7 @@ final class ClientCore: Sendable {
         onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
     ) -> StreamedCall {
-        var header = prototype
+        var header = prototype.traced()
         header.causalTokens = tokens(for: lease.hello.incarnation)
         let call = ClientCall(
             header: header,

@@ -115,6 +115,11 @@ extension NodeOperator {
         )
     }
 
+    /// What the node measures, in the text form that Prometheus reads.
+    package func metrics() async throws -> String {
+        try await call(.operatorMetrics) { try MetricsResponse.text(wire: $0) }
+    }
+
     /// What the node holds of each zone of a container.
     package func zones(
         of container: String,

@@ -30,7 +30,7 @@ struct Main: AsyncParsableCommand {
             UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,
-            StatusCommand.self, Bench.self, ConfigCommand.self,
+            StatusCommand.self, TopCommand.self, Bench.self, ConfigCommand.self,
         ]
     )
 

@@ -28,7 +28,7 @@ extension ConsoleFile {
             [plot("Time to an answer", ["median", "95 %", "99 %"], "ms", settings), (a, b) => [
               share(a, b, 0.5), share(a, b, 0.95), share(a, b, 0.99)]],
             [plot("Errors", ["calls", "web refused", "web failed"], "/s", settings), (a, b) => [
-              rate(a, b, "cumulus_failed_calls_total"), step(a, b, (each) => each.web.refused),
+              step(a, b, (each) => each.failed), step(a, b, (each) => each.web.refused),
               step(a, b, (each) => each.web.failed)]],
             [plot("Connections", ["connections", "calls in progress"], "", settings), (a, b) => [
               b.values.cumulus_connections, b.values.cumulus_calls_in_progress]],

@@ -95,10 +95,20 @@ package struct WebGateway: Sendable {
     package func answer(_ request: WebRequest) async -> WebAnswer {
         let start = door.nanoseconds()
         var endpoint: WebEndpoint?
-        let answer = await answer(request, &endpoint)
+        let trace = trace(of: request)
+        var answer = await TraceContext.$current.withValue(trace) {
+            await self.answer(request, &endpoint)
+        }
+        if let trace { answer.headers.append(("traceresponse", trace.traceparent)) }
         let microseconds = (door.nanoseconds() - start) / 1_000
         meter.note(endpoint, status: answer.status, microseconds: microseconds)
         return answer
+    }
+
+    /// The step of a trace that a request begins; nil if the request names no trace.
+    private func trace(of request: WebRequest) -> TraceContext? {
+        request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) }?
+            .step(door.random())
     }
 
     private func answer(_ request: WebRequest, _ endpoint: inout WebEndpoint?) async -> WebAnswer {
@@ -288,7 +298,7 @@ package struct WebGateway: Sendable {
             ("Vary", "Origin"),
             (
                 "Access-Control-Expose-Headers",
-                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID"
+                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID, traceresponse"
             ),
         ]
         if isPreflight {
@@ -296,7 +306,7 @@ package struct WebGateway: Sendable {
                 ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
                 (
                     "Access-Control-Allow-Headers",
-                    "content-type, X-Apple-CloudKit-Request-KeyID, "
+                    "content-type, traceparent, X-Apple-CloudKit-Request-KeyID, "
                         + "X-Apple-CloudKit-Request-ISO8601Date, "
                         + "X-Apple-CloudKit-Request-SignatureV1"
                 ), ("Access-Control-Max-Age", "600"),

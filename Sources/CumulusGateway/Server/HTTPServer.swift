@@ -141,6 +141,8 @@ package struct HTTPServer: Sendable {
             headers[field.name.canonicalName] = field.value
         }
         if let host = request.head.authority { headers["host"] = host }
+        // A request that names two traces belongs to none.
+        if request.headers[values: .traceparent].count > 1 { headers["traceparent"] = nil }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
         web.isEncrypted = secure != nil

@@ -1,37 +1,31 @@
 // What a node counts at one moment, as JSON for the console's plots.
 //
-// The same numbers as /metrics, with their names and what they mean; how long calls took, in steps;
-// and what became of requests of web services.
+// The same numbers as /metrics, each summed over its labels, with their names and what they mean;
+// how long calls took, in steps; and what became of calls and of requests of web services.
 
 import CumulusModel
 package import CumulusNode
 
 package struct LiveNumbers: Sendable {
-    private let metrics: [MetricsText.Metric]
-    /// By the steps of `CallTimes`.
-    private let calls: [Int]
+    private let metrics: [MetricFamily]
     private let web: WebMeter.Sums
 
     package init(of node: Node, _ meter: WebMeter) {
-        metrics = MetricsText.metrics(of: node)
-        calls = node.meter.callTimes.counts
+        metrics = node.metrics(nil)
         web = meter.sums
     }
 
     var members: [JSON.Member] {
-        let list = metrics.map { metric -> JSON in
-            [
-                "name": .string(metric.name), "kind": .string(metric.kind.rawValue),
-                "help": .string(metric.help), "value": .integer(Int64(metric.value)),
-            ]
-        }
-        // The last step has no end.
-        let bounds = CallTimes.bounds.map { JSON.count($0) } + [.null]
-        let steps = zip(bounds, calls).map { bound, count -> JSON in
-            ["microseconds": bound, "calls": .integer(Int64(count))]
-        }
+        let list = metrics.filter { $0.kind != .histogram && !$0.samples.isEmpty }
+            .map { metric -> JSON in
+                [
+                    "name": .string(metric.name), "kind": .string(metric.kind.rawValue),
+                    "help": .string(metric.help), "value": .decimal(metric.sum),
+                ]
+            }
         return [
             .init("metrics", .array(list)), .init("steps", .array(steps)),
+            .init("failed", .integer(failedCalls)),
             .init(
                 "web",
                 [
@@ -42,4 +36,42 @@ package struct LiveNumbers: Sendable {
             ),
         ]
     }
+
+    /// Calls that ended with an error, but for those that their callers cancelled.
+    private var failedCalls: Int64 {
+        let ended = metrics.first { $0.name == "cumulus_calls_total" }?.samples ?? []
+        let failed = ended.filter { sample in
+            sample.labels.contains {
+                $0.name == "code" && $0.value != "ok" && $0.value != "operationCancelled"
+            }
+        }
+        return Int64(failed.reduce(0) { $0 + $1.value })
+    }
+
+    /// How many calls took at most so long, and longer than the step before; the last has no end.
+    private var steps: [JSON] {
+        var sums: [(end: Double?, calls: Double)] = []
+        let times = metrics.first { $0.name == "cumulus_call_duration_seconds" }?.samples ?? []
+        for sample in times where sample.suffix == "_bucket" {
+            let end = sample.labels.first { $0.name == "le" }.flatMap { Double($0.value) }
+            let bound = end == .infinity ? nil : end
+            if let index = sums.firstIndex(where: { $0.end == bound }) {
+                sums[index].calls += sample.value
+            } else {
+                sums.append((bound, sample.value))
+            }
+        }
+        var before = 0.0
+        return sums.map { end, calls in
+            defer { before = calls }
+            return [
+                "microseconds": end.map { .integer(Int64(($0 * 1e6).rounded())) } ?? .null,
+                "calls": .integer(Int64(calls - before)),
+            ]
+        }
+    }
+}
+
+extension MetricFamily {
+    fileprivate var sum: Double { samples.reduce(0) { $0 + $1.value } }
 }

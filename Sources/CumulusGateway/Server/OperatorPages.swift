@@ -37,8 +37,9 @@ package struct OperatorPages: Sendable {
             guard isLoopback || showsMetricsToAll else {
                 return OperatorPages.text(403, "metrics are told to this machine only\n")
             }
-            var answer = OperatorPages.text(200, MetricsText.of(node) + meter.text)
-            answer.headers[0].value = "text/plain; version=0.0.4; charset=utf-8"
+            let text = await node.metricsText() + MetricsText.text(meter.metrics)
+            var answer = OperatorPages.text(200, text)
+            answer.headers[0].value = MetricsText.contentType
             return answer
         }
     }

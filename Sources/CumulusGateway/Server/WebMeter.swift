@@ -3,6 +3,7 @@
 // Written by `WebGateway` once per request, read by `OperatorPages`. Few names are counted apart,
 // whatever strangers ask for: endpoints that exist, and one for everything else.
 
+package import CumulusNode
 import Synchronization
 
 package final class WebMeter: Sendable {
@@ -23,7 +24,7 @@ package final class WebMeter: Sendable {
     }
 
     private static let boundMicroseconds: [UInt64] = [
-        1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000,
+        1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
     ]
     private static let elsewhere = "none"
 
@@ -69,43 +70,33 @@ package final class WebMeter: Sendable {
         return sums
     }
 
-    /// In the text form that Prometheus reads.
-    package var text: String {
+    /// Requests by endpoint and status, and their times by endpoint.
+    package var metrics: [MetricFamily] {
         let state = state.withLock { $0 }
-        let requests = state.requests.sorted {
+        var requests = MetricFamily(
+            "cumulus_http_requests_total",
+            .counter,
+            "Requests that were answered, by endpoint and status."
+        )
+        let counts = state.requests.sorted {
             ($0.key.endpoint, $0.key.status) < ($1.key.endpoint, $1.key.status)
         }
-        var lines = [
-            "# HELP cumulus_http_requests_total Requests, by endpoint and status.",
-            "# TYPE cumulus_http_requests_total counter",
-        ]
-        for (key, count) in requests {
-            let labels = #"endpoint="\#(key.endpoint)",status="\#(key.status)""#
-            lines.append("cumulus_http_requests_total{\(labels)} \(count)")
+        for (key, count) in counts {
+            requests.add(Double(count), ("endpoint", key.endpoint), ("status", "\(key.status)"))
         }
-        lines += [
-            "# HELP cumulus_http_request_seconds Time from a whole request to its answer.",
-            "# TYPE cumulus_http_request_seconds histogram",
-        ]
-        for (endpoint, times) in state.times.sorted(by: { $0.key < $1.key }) {
-            lines += WebMeter.lines(of: times, endpoint)
+        var times = MetricFamily(
+            "cumulus_http_request_duration_seconds",
+            .histogram,
+            "Time from a whole request to its answer."
+        )
+        for (endpoint, time) in state.times.sorted(by: { $0.key < $1.key }) {
+            times.add(
+                bounds: WebMeter.boundMicroseconds.map { Double($0) / 1e6 },
+                counts: time.counts,
+                sum: Double(time.microseconds) / 1e6,
+                [("endpoint", endpoint)]
+            )
         }
-        return lines.joined(separator: "\n") + "\n"
-    }
-
-    private static func lines(of times: Times, _ endpoint: String) -> [String] {
-        let name = "cumulus_http_request_seconds"
-        var sum = 0
-        var lines: [String] = []
-        for (index, count) in times.counts.enumerated() {
-            sum += count
-            let isLast = index == boundMicroseconds.count
-            let bound = isLast ? "+Inf" : "\(Double(boundMicroseconds[index]) / 1_000_000)"
-            lines.append(#"\#(name)_bucket{endpoint="\#(endpoint)",le="\#(bound)"} \#(sum)"#)
-        }
-        let seconds = Double(times.microseconds) / 1_000_000
-        lines.append(#"\#(name)_sum{endpoint="\#(endpoint)"} \#(seconds)"#)
-        lines.append(#"\#(name)_count{endpoint="\#(endpoint)"} \#(sum)"#)
-        return lines
+        return [requests, times]
     }
 }

@@ -106,6 +106,8 @@ struct AuditLine: Sendable {
     var target = ""
     /// Of the error; 0: it was done.
     var code: UInt32 = 0
+    /// Id of the trace that the caller named; empty if it named none.
+    var trace = ""
     /// Of the accounts, when the caller was judged.
     var epoch: UInt64
     /// Lines of this caller before it that were too many.
@@ -122,6 +124,7 @@ struct AuditLine: Sendable {
         add("method", method)
         add("container", container)
         add("target", target)
+        add("trace", trace)
         text += ",\"code\":\(code),\"epoch\":\(epoch)"
         if leftOut > 0 { text += ",\"leftOut\":\(leftOut)" }
         return Bytes((text + "}\n").utf8)

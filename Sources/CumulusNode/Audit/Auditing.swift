@@ -37,6 +37,7 @@ extension OpenCalls {
             identity.scope?.container ?? String(decoding: call.container, as: UTF8.self)
         line.target = error == nil ? call.refused?.target ?? call.target : call.target
         line.code = code?.rawValue ?? 0
+        line.trace = call.trace?.traceID ?? ""
         log.note(line, of: key(of: line), now: node.environment.now())
     }
 
@@ -177,7 +178,7 @@ extension ServiceError.Code {
 
 extension Method {
     /// `recordsFetch` is RECORDS_FETCH.
-    fileprivate var protocolName: String {
+    var protocolName: String {
         "\(self)".map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
     }
 }

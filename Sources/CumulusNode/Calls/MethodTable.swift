@@ -118,6 +118,7 @@ enum MethodTable {
         .init(.operatorSetPassword, .message, .act, begin: SignInCalls.setPassword),
         .init(.operatorSetHandle, .message, .act, begin: PeopleCalls.setHandle),
 
+        .init(.operatorMetrics, .message, .operator, begin: OperatorCalls.metrics),
         .init(.operatorStatus, .message, .operator, begin: OperatorCalls.status),
         .init(.operatorListContainers, .parts, .operator, begin: AccountCalls.listContainers),
         .init(.operatorCreateContainer, .message, .act, begin: AccountCalls.createContainer),

@@ -1,4 +1,4 @@
-// An operator's calls on the node and its cluster: status, members, backup, truncation,
+// An operator's calls on the node and its cluster: status, metrics, members, backup, truncation,
 // verification, leaving, and what a removed node left behind.
 //
 // Called through `MethodTable`, which refuses other callers.
@@ -13,6 +13,13 @@ enum OperatorCalls {
     static func status(_ context: CallContext) throws {
         try context.readFromDisk(in: .cluster) { context in
             Page(message: try context.node.status(context.reader).encoded())
+        }
+    }
+
+    static func metrics(_ context: CallContext) throws {
+        try context.readFromDisk(in: .cluster) { context in
+            let text = MetricsText.text(context.node.metrics(context.reader))
+            return Page(message: MetricsResponse.encoded(text: text))
         }
     }
 

@@ -47,9 +47,13 @@ final class OpenCall {
 
     var step = Step.working
     let token: CallToken
+    /// When it began, in the environment's nanoseconds.
+    let start: UInt64
     /// nil if this release does not know the method.
     let method: Method?
     let requestID: Bytes
+    /// The trace that it belongs to; nil if its caller named none.
+    let trace: TraceContext?
     /// That an operator named.
     let container: Bytes
     /// What the call is about, for the audit log.
@@ -82,17 +86,24 @@ final class OpenCall {
     var pause: Int64?
     /// Part of the answer is on its way.
     var hasAnswered = false
-    /// When it came, in nanoseconds of the node's clock.
-    var began: UInt64 = 0
     /// The call has waited for what its caller saw; what was lost of that is not waited for again.
     var hasWaited = false
     /// When the call has waited for that long enough; nil means it has not waited.
     var waitDeadline: Instant?
 
-    init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
+    init(
+        token: CallToken,
+        of header: CallHeader,
+        start: UInt64,
+        requestBytes: Int,
+        credit: Int
+    ) {
         self.token = token
+        self.start = start
         method = Method(rawValue: header.method)
         requestID = header.requestID
+        trace =
+            header.traceContext.isEmpty ? nil : TraceContext(traceparent: header.traceContext)
         container = header.container
         self.requestBytes = requestBytes
         self.credit = credit

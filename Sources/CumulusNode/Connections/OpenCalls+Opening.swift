@@ -10,25 +10,27 @@ extension OpenCalls {
     /// CALL: a caller begins a call.
     func open(_ frame: Frame, now: Instant) throws(ProtocolFault) {
         try take(frame.stream)
-        if let refusal = refusal(of: frame) { return frames.refuse(frame.stream, refusal) }
+        if let refusal = refusal(of: frame) { return refuse(frame, refusal) }
         let split: (header: CallHeader, message: Bytes)
         do {
             split = try CallHeader.split(frame.payload)
         } catch {
             let error = ServiceError(.invalidArguments, .protocolError, error.message)
-            return frames.refuse(frame.stream, error)
+            return refuse(frame, error)
         }
-        guard frame.isEnd || MethodTable.entry(split.header.method)?.takesMessages == true else {
-            return frames.refuse(frame.stream, .oneMessageOnly)
+        let method = split.header.method
+        guard frame.isEnd || MethodTable.entry(method)?.takesMessages == true else {
+            return refuse(frame, .oneMessageOnly, of: method)
         }
         if let refusal = budgetRefusal(of: frame, now: now) {
             restraint.refused(retryAfter: refusal.retryAfterMilliseconds, now: now)
-            return frames.refuse(frame.stream, refusal)
+            return refuse(frame, refusal, of: method)
         }
         restraint.taken()
         let open = OpenCall(
             token: CallToken(deadline: now + milliseconds(for: split.header)),
             of: split.header,
+            start: node.environment.nanoseconds(),
             requestBytes: frame.payload.count,
             credit: limits.initialCredit
         )
@@ -41,6 +43,14 @@ extension OpenCalls {
                 isEnd: frame.isEnd
             )
         )
+    }
+
+    /// Refuses a call that does not begin.
+    ///
+    /// - Parameter method: 0: it was not read.
+    private func refuse(_ frame: Frame, _ error: ServiceError, of method: UInt32 = 0) {
+        node.meter.endedCalls.note(Method(rawValue: method), error.code, nanoseconds: nil)
+        frames.refuse(frame.stream, error)
     }
 
     /// How long a call may take.

@@ -67,7 +67,6 @@ final class OpenCalls: @unchecked Sendable {
     /// Enters a call on a new stream.
     func enter(_ call: OpenCall, on stream: UInt32) {
         calls[stream] = call
-        call.began = node.environment.nanoseconds()
         requestBytes += call.requestBytes
         node.meter.calls.add(1)
         node.meter.callsInProgress.add(1)
@@ -102,7 +101,7 @@ final class OpenCalls: @unchecked Sendable {
     func abandon(_ stream: UInt32) throws(ProtocolFault) {
         guard let call = try call(on: stream) else { return }
         call.token.cancel()
-        end(stream)
+        end(stream, .operationCancelled)
     }
 
     /// MESSAGE: the next message of a stream that the caller sends.
@@ -115,23 +114,25 @@ final class OpenCalls: @unchecked Sendable {
         try input.receive(frame.payload, isEnd: frame.isEnd)
     }
 
-    private func end(_ stream: UInt32) {
+    /// - Parameter code: nil means that the call was answered.
+    private func end(_ stream: UInt32, _ code: ServiceError.Code? = nil) {
         guard let call = calls.removeValue(forKey: stream) else { return }
+        count(call, code)
         if case .turn = call.step { streamsWithoutRoom.removeAll { $0 == stream } }
         requestBytes -= call.requestBytes
         waitingBytes -= call.waitingBytes
         leaveBudget(call)
         node.meter.callsInProgress.add(-1)
-        if call.isEndless { return }
-        let now = max(call.began, node.environment.nanoseconds())
-        node.meter.callTimes.note(microseconds: (now - call.began) / 1_000)
     }
 
     /// The connection has ended.
     func close() {
         isClosed = true
         for (_, call) in inOrder(where: { _ in node.audit != nil }) { audit(call, .unanswered) }
-        for call in calls.values { call.token.cancel() }
+        for call in calls.values {
+            call.token.cancel()
+            count(call, ServiceError.unanswered.code)
+        }
         closeBudget()
         node.meter.callsInProgress.add(-calls.count)
         requestBytes = 0
@@ -289,20 +290,12 @@ final class OpenCalls: @unchecked Sendable {
     func fail(_ stream: UInt32, _ error: ServiceError) {
         guard let call = calls[stream] else { return }
         call.token.cancel()
-        node.environment.logger.debug(
-            "a call is refused",
-            metadata: [
-                "method": "\(call.method.map { "\($0)" } ?? "unknown")",
-                "request": "\(call.requestID.hex)", "code": "\(error.code)",
-                "reason": "\(error.reason)",
-            ]
-        )
+        log(call, error)
         // It may say what was done, or what is there.
         tellCausalToken()
         audit(call, error)
-        if error.code != .operationCancelled { node.meter.failedCalls.add(1) }
         frames.refuse(stream, error)
-        end(stream)
+        end(stream, error.code)
     }
 
     /// Moves a call's request from this connection to the thread of the store that it waits for.

@@ -45,6 +45,7 @@ struct FollowedFeed: Sendable {
                 reset: page.reset
             )
         }
+        node.meter.notifications.add(notifications.count)
         if page.isLast, !isEndless { return Page(message: message) }
         let rest = next(after: page, of: fetch)
         let lastTold = !page.isLast ? nil : isTold ? now : told

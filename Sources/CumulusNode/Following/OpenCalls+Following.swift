@@ -45,6 +45,7 @@ extension OpenCalls {
         makeEndless(stream, patience: nil)
         leaveBudget(call)
         call.pacing = Pacing()
+        node.meter.followers.add(1)
         watchAccounts()
         readLater(stream, read)
     }

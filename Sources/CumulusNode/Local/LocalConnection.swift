@@ -91,6 +91,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         behind unsent: ArraySlice<Bytes>?
     ) async throws(ServiceError) -> [Bytes] {
         let stream = Mutex<UInt32>(0)
+        let header = header.traced()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loop.execute { [self] in

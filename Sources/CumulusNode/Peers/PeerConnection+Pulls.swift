@@ -118,6 +118,7 @@ extension PeerConnection {
             }
         }
         node.meter.receivedCommits.add(response.commits.count)
+        node.noteArrival(of: response.commits, from: peerID)
         pulls[frame.stream]?.commits += response.commits
         pulls[frame.stream]?.size += frame.payload.count
         unwrittenBytes += frame.payload.count

@@ -107,7 +107,9 @@ final class PlannedBatch: Sendable {
             note(environment.nanoseconds() - start, environment, meter)
             meter.rows.add(rows.writes.count)
             meter.rowBytes.add(rows.byteCount)
+            let flush = environment.nanoseconds()
             try engine.flush()
+            meter.flushTimes.note(nanoseconds: environment.nanoseconds() - flush)
             met.withLock { $0 = .written }
             disk.wrote(change.rows.byteCount, now: environment.now())
             return change.visible(in: try engine.snapshot())

@@ -194,6 +194,10 @@ package final class StoreGate: Sendable {
     /// `runBatch` has something to do.
     package var hasWrites: Bool { !writes.isEmpty }
 
+    var waitingWrites: Int { writes.count }
+
+    var waitingReads: Int { promptReads.count + bulkReads.count }
+
     /// `runRead` has something to do.
     package var hasReads: Bool { !promptReads.isEmpty || !bulkReads.isEmpty }
 
@@ -327,13 +331,4 @@ extension StoreGate {
         .overloaded,
         "the store has too much to do"
     )
-}
-
-/// Calls back at once, on the writer's own thread: for jobs of the node itself.
-final class InPlaceLoop: FrameLoop {
-    static let shared = InPlaceLoop()
-
-    func execute(_ work: @escaping @Sendable () -> Void) {
-        work()
-    }
 }

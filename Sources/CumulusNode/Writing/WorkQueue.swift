@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusSystem
+import CumulusWire
 import Synchronization
 
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
@@ -67,10 +68,12 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         items.insert(contentsOf: rest, at: 0)
     }
 
-    var isEmpty: Bool {
+    var isEmpty: Bool { count == 0 }
+
+    var count: Int {
         condition.lock()
         defer { condition.unlock() }
-        return items.isEmpty
+        return items.count
     }
 
     /// No further items; what is queued is still taken.
@@ -121,5 +124,14 @@ final class Worker: Sendable {
     /// Called once.
     func join() {
         finished.wait()
+    }
+}
+
+/// Calls back at once, on the writer's own thread: for jobs of the node itself.
+final class InPlaceLoop: FrameLoop {
+    static let shared = InPlaceLoop()
+
+    func execute(_ work: @escaping @Sendable () -> Void) {
+        work()
     }
 }

@@ -163,6 +163,7 @@ struct Configuration {
             standard: "info",
             help: "trace, debug, info, notice, warning or error"
         ),
+        Setting(name: "log-format", standard: "text", help: "text, or json: an object per line"),
         Setting(
             name: "access-lease",
             standard: "0",

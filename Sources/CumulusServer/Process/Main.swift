@@ -105,6 +105,8 @@ struct Flags: ParsableArguments {
     @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
     @Option(help: "trace, debug, info, notice, warning or error (default: info).")
     var logLevel: String?
+    @Option(help: "Log lines as text (default) or json: time, level, message and metadata.")
+    var logFormat: String?
     @Option(help: "Seconds without a member's report until users are shut out; 0: never (default).")
     var accessLease: String?
     @Flag(help: "With --access-lease: shut them out of their private databases too.")
@@ -163,6 +165,7 @@ struct Flags: ParsableArguments {
         flags["threads"] = threads
         flags["readers"] = readers
         flags["log-level"] = logLevel
+        flags["log-format"] = logFormat
         flags["access-lease"] = accessLease
         flags["access-lease-all"] = accessLeaseAll ? "true" : nil
         flags["audit-megabytes"] = auditMegabytes

@@ -25,7 +25,7 @@ struct Wiring {
                 message: "log-level: '\(configuration["log-level"])' is not a level"
             )
         }
-        var logger = Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
+        var logger = try Wiring.logger(in: configuration["log-format"])
         logger.logLevel = level
         self.logger = logger
         issuers = try IssuerFile(configuration["issuers"], logger)
@@ -352,6 +352,7 @@ struct Wiring {
     ) throws -> Node {
         var environment = environment()
         if let audit { environment.audit = { audit.keep($0) } }
+        environment.processUse = ProcessUse.now
         let token = try directory.operatorToken(environment)
         var settings = settings
         settings.operatorToken = token
@@ -383,7 +384,7 @@ struct Wiring {
         return NodeEnvironment(
             now: MonotonicClock.now,
             nanoseconds: MonotonicClock.nanoseconds,
-            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            wallClock: Wiring.wallClock,
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: logger,

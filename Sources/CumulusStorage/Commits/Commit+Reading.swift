@@ -10,6 +10,8 @@ package import CumulusModel
 /// The beginning of a commit: enough to put it in its place.
 package struct CommitHead: Equatable, Sendable {
     package var dot: Dot
+    /// When it was made; zero if the commit does not say.
+    package var time = HybridTime(0)
     /// As in `Commit`.
     package var dep: [Dot] = []
 
@@ -17,17 +19,19 @@ package struct CommitHead: Equatable, Sendable {
     package init(_ bytes: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(bytes)
         var (incarnation, seq) = (UInt64(0), UInt64(0))
+        var time = HybridTime(0)
         var dep: [Dot] = []
         loop: while let (number, type) = try reader.nextField() {
             switch (number, type) {
             case (1, .fixed64): incarnation = try reader.fixed64()
             case (2, .varint): seq = try reader.varint()
-            case (3, .fixed64): _ = try reader.fixed64()
+            case (3, .fixed64): time = HybridTime(try reader.fixed64())
             case (4, .delimited): dep.append(try Dot(reading: try reader.message()))
             default: break loop
             }
         }
         dot = Dot(Incarnation(incarnation), seq)
+        self.time = time
         self.dep = dep
     }
 }

@@ -11,7 +11,7 @@ package import CumulusNode
 package import CumulusStorage
 import CumulusTransport
 import Foundation
-import Logging
+package import Logging
 import Synchronization
 
 package final class TestServer: Sendable {
@@ -44,6 +44,7 @@ package final class TestServer: Sendable {
         idTokens: TokenIssuers? = nil,
         accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
+        logger: Logger? = nil,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
@@ -63,6 +64,7 @@ package final class TestServer: Sendable {
         configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit
+        if let logger { environment.logger = logger }
         let node = try Node(configuration, engine: engine, packs: packs, environment: environment)
         if startsThreads { node.start() }
         loops = EventLoops(threads: 2)

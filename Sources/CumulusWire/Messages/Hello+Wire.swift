@@ -235,6 +235,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorSetUserState = 44
     case operatorSetPassword = 45
     case operatorSetHandle = 46
+    case operatorMetrics = 47
     case operatorStatus = 48
     case operatorListContainers = 49
     case operatorCreateContainer = 50
@@ -301,6 +302,14 @@ package struct CallHeader: Hashable, Sendable {
 
     package init(_ method: Method) {
         self.method = method.rawValue
+    }
+
+    /// The same with the trace of the current task.
+    package func traced() -> CallHeader {
+        guard let trace = TraceContext.current else { return self }
+        var header = self
+        header.traceContext = Bytes(trace.traceparent.utf8)
+        return header
     }
 
     /// The payload of a CALL frame.

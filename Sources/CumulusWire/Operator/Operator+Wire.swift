@@ -175,6 +175,19 @@ package struct NodeStatus: Hashable, Sendable {
     }
 }
 
+package enum MetricsResponse {
+    package static func encoded(text: String) -> Bytes {
+        var writer = CanonicalWriter(reserving: text.utf8.count + 8)
+        writer.field(1, text: text)
+        return writer.bytes
+    }
+
+    package static func text(wire bytes: Bytes) throws(MalformedMessage) -> String {
+        let message = try CMessage(answer: bytes, cumulus__v1__metrics_response__unpack)
+        return message.raw.text.swiftText
+    }
+}
+
 /// Whom the server takes the caller for.
 package struct WireCaller: Hashable, Sendable {
     package var role: UInt32

@@ -227,8 +227,8 @@ import Testing
                 token: try await server.makeUser("ada")
             )
             let methods: [Method] = [
-                .operatorStatus, .operatorListContainers, .operatorCreateContainer,
-                .operatorListUsers, .operatorAddUser, .operatorAddToken,
+                .operatorStatus, .operatorMetrics, .operatorListContainers,
+                .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
                 .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
                 .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
                 .keysAdd, .keysRevoke, .sharingList, .sharingStop,

@@ -81,7 +81,10 @@ import Testing
         for number in 0..<count {
             let stream = UInt32(2 * number + 1)
             let header = CallHeader(.recordsModify)
-            calls.enter(OpenCall(token: token, of: header, requestBytes: 0, credit: 0), on: stream)
+            calls.enter(
+                OpenCall(token: token, of: header, start: 0, requestBytes: 0, credit: 0),
+                on: stream
+            )
             let call = Call(stream: stream, header: header, message: [])
             calls.submit(call, request(save(1)), nil) { answer in
                 sizes.withLock { $0.append(answer.shownBytes) }

@@ -133,10 +133,24 @@ extension Bytes {
             #expect(isEqual)
             #expect(try status(servers[0]).peers.map(\.endpoint) == [servers[1].endpoint])
             #expect(try status(servers[0]).peers[0].nodeID == status(servers[1]).nodeID)
+            let peer = servers[1].node.nodeID.hex
+            let endpoint = servers[1].endpoint
+            var metrics = await servers[0].node.metricsText()
+            #expect(metrics.contains(#"cumulus_peer_connected{endpoint="\#(endpoint)"} 1"#))
+            #expect(metrics.contains(#"cumulus_replication_delay_seconds{peer="\#(peer)"} "#))
+            let lag = #"cumulus_replication_lag_commits{peer="\#(peer)"}"#
+            let hasAll = try await eventually {
+                await servers[0].node.metricsText().contains(lag + " 0\n")
+            }
+            #expect(hasAll)
             try await servers[1].stop()
             let isGone = try await eventually { try status(servers[0]).peers[0].nodeID.isEmpty }
             let peers = try status(servers[0]).peers
             #expect(isGone, "\(peers)")
+            try await save("s", at: servers[0], token)
+            metrics = await servers[0].node.metricsText()
+            #expect(metrics.contains(lag) && !metrics.contains(lag + " 0\n"))
+            #expect(metrics.contains(#"cumulus_peer_connected{endpoint="\#(endpoint)"} 0"#))
         }
     }
 

@@ -16,6 +16,7 @@ import Testing
     func theHeadSaysWhatTheCommitSays(golden: Golden) throws {
         let (head, commit) = (try CommitHead(golden.bytes), try Commit(golden.bytes))
         #expect(head.dot == commit.stamp.dot)
+        #expect(head.time == commit.stamp.time)
         #expect(head.dep == commit.dep)
         for count in golden.bytes.indices {
             // Cut anywhere, it says the same or nothing.

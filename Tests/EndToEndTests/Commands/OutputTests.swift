@@ -1,6 +1,7 @@
 // What becomes of a command's output: a pipe that nobody reads any more, a disk that is full, and
 // the bars that people see on a terminal.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing
@@ -53,6 +54,25 @@ import Testing
             )
             #expect(run.code == 0, "\(run.errors)")
             #expect(run.output.contains("recordName") == tellsIt)
+        }
+    }
+
+    @Test func topPrintsAnObjectPerSample() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let run = try await CommandLineRun(
+            ["top", "--samples", "2", "--json"],
+            variables: try await variables(node)
+        )
+        #expect(run.code == 0, "\(run.errors)")
+        let samples = try run.output.split(separator: "\n").map { try JSONReader.read($0.utf8) }
+        #expect(samples.count == 2)
+        for sample in samples {
+            #expect(sample["ready"] == .bool(true))
+            guard case .integer(let bytes)? = sample["residentBytes"] else {
+                Issue.record("\(run.output)")
+                continue
+            }
+            #expect(bytes > 1 << 20)
         }
     }
 

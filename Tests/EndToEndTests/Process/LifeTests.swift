@@ -362,6 +362,19 @@ import Testing
         try await #expect(waitUntilReady(node))
     }
 
+    @Test func aLogInJSONHasAnObjectPerLine() async throws {
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--log-format", "json"]
+        )
+        #expect(try await node.end(SIGTERM) == .exit(0))
+        let lines = try node.errors.split(separator: "\n").map { try JSONReader.read($0.utf8) }
+        let ready = lines.first { $0["message"] == .string("ready") }
+        #expect(ready?["level"] == .string("info"))
+        #expect(ready?["metadata"]?["address"] != nil)
+        #expect(lines.contains { $0["message"] == .string("ended") })
+    }
+
     /// Others could not read from it, and it would look well.
     @Test func aNodeOfAClusterSaysWhereItIsReached() async throws {
         let arguments = ["--listen", "0.0.0.0:0", "--insecure", "--peers", "127.0.0.1:1"]
@@ -372,6 +385,7 @@ import Testing
     @Test(arguments: [
         (["--limits", "itemsPerRequest=x"], "itemsPerRequest=x"),
         (["--limits", "nothing=1"], "'nothing' can't be set"),
+        (["--log-format", "xml"], "log-format: 'xml' is neither text nor json"),
         (["--log-level", "loud"], "'loud'"), (["--profile", "huge"], "'huge'"),
         (["--disk-reserve", "lots"], "'lots'"), (["--threads=-1"], "threads"),
         (["--config", "/nowhere/cumulus.json"], "/nowhere/cumulus.json"),

@@ -1,0 +1,91 @@
+// `cumulus top`: what a node does, second by second, as its operator.
+//
+// The node is asked for its metrics once a second, and what is shown is how they changed. On a
+// terminal the screen is drawn anew each time; elsewhere samples follow each other.
+//
+// Folder: the live view of a node. Read `TopCommand`, then `MetricSamples`, which reads what a node
+// tells, `TopFigures`, which makes rates of two of them, `TopScreen` and `LiveTerminal`.
+
+import ArgumentParser
+import Cumulus
+import CumulusBulk
+import CumulusModel
+import Foundation
+
+struct TopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top",
+        abstract: "Show what a node does, second by second, as its operator.",
+        discussion: help(
+            "cumulus top --operator-token-file cumulus-data/operator.token",
+            "cumulus top --samples 10 --json",
+            note: """
+                Calls, errors and times by method, changes and flushes, connections and memory of \
+                the node that is asked, and what the other members lack of what it has: LACKS is \
+                how many commits, AGE is the age of the oldest, both as the member reported last; \
+                DELAY is how old that member's newest commit was when it came. Times are of the \
+                last second; they lie between the bounds of the node's histograms. q or Ctrl-C \
+                ends it. --json prints an object per line and sample. The same numbers are on the \
+                page /metrics of a node with --http.
+                """
+        )
+    )
+
+    @Option(help: "End after so many samples, one per second.") var samples: Int?
+    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard samples.map({ $0 > 0 }) ?? true else {
+            throw ValidationError("--samples must be at least 1.")
+        }
+    }
+
+    func run() async throws {
+        try await connection.withOperator { node in
+            let interruption = Interruption { Task { await node.close() } }
+            defer { interruption.stopListening() }
+            let terminal = output.json ? nil : LiveTerminal()
+            defer { terminal?.leave() }
+            do {
+                try await watch(node, terminal) { interruption.hasCome }
+            } catch let error as ServiceError where error.code == .operationCancelled {
+                guard interruption.hasCome else { throw error }
+            }
+        }
+    }
+
+    private static let sampleNanoseconds: UInt64 = 1_000_000_000
+
+    private func watch(
+        _ node: NodeOperator,
+        _ terminal: LiveTerminal?,
+        isOver: () -> Bool
+    ) async throws {
+        var (last, time) = (MetricSamples(text: try await node.metrics()), TopCommand.time)
+        var left = samples ?? .max
+        while left > 0 {
+            let due = time + TopCommand.sampleNanoseconds
+            while TopCommand.time < due {
+                if isOver() || terminal?.isQuitTyped == true { return }
+                let rest = due - min(due, TopCommand.time)
+                try await Task.sleep(nanoseconds: min(rest, 50_000_000))
+            }
+            let next = MetricSamples(text: try await node.metrics())
+            let now = TopCommand.time
+            let figures = TopFigures(from: last, to: next, seconds: Double(now - time) / 1e9)
+            try show(figures, on: terminal)
+            (last, time) = (next, now)
+            left -= 1
+        }
+    }
+
+    private func show(_ figures: TopFigures, on terminal: LiveTerminal?) throws {
+        if output.json { return try StandardOutput.write(line: figures.json.text) }
+        let lines = TopScreen.lines(figures, of: connection.nodes.endpoints[0])
+        if let terminal { return try terminal.show(lines) }
+        try StandardOutput.write(line: lines.joined(separator: "\n") + "\n")
+    }
+
+    private static var time: UInt64 { DispatchTime.now().uptimeNanoseconds }
+}

@@ -1,0 +1,108 @@
+// Metrics in the text form that Prometheus reads.
+//
+// Written for `/metrics` and for OPERATOR_METRICS. Names end in their unit, which is a base unit,
+// and in `_total` where they only grow. Every family is announced with HELP and TYPE, also while it
+// has no sample: what a node can tell is known before it happens.
+
+/// A metric with all its label values at one moment.
+package struct MetricFamily: Sendable {
+    package enum Kind: String, Sendable {
+        case counter
+        case gauge
+        case histogram
+    }
+
+    package typealias Label = (name: String, value: String)
+
+    package struct Sample: Sendable {
+        /// `_bucket`, `_sum` or `_count` of a histogram.
+        package fileprivate(set) var suffix = ""
+        package fileprivate(set) var labels: [Label]
+        package fileprivate(set) var value: Double
+    }
+
+    package let name: String
+    package let kind: Kind
+    package let help: String
+    package private(set) var samples: [Sample] = []
+
+    package init(_ name: String, _ kind: Kind, _ help: String) {
+        self.name = name
+        self.kind = kind
+        self.help = help
+    }
+
+    /// A family with one sample, which has no labels.
+    package init(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
+        self.init(name, kind, help)
+        add(Double(value))
+    }
+
+    package mutating func add(_ value: Double, _ labels: Label...) {
+        samples.append(Sample(labels: labels, value: value))
+    }
+
+    /// Adds a histogram of times.
+    ///
+    /// - Parameters:
+    ///   - bounds: Seconds, ascending.
+    ///   - counts: How many times were at most as long as each bound and longer than the one
+    ///     before; then those beyond all bounds.
+    ///   - sum: Seconds.
+    package mutating func add(
+        bounds: [Double],
+        counts: [Int],
+        sum: Double,
+        _ labels: [Label] = []
+    ) {
+        var count = 0
+        for (index, more) in counts.enumerated() {
+            count += more
+            let bound = index < bounds.count ? MetricsText.number(bounds[index]) : "+Inf"
+            samples.append(
+                Sample(suffix: "_bucket", labels: labels + [("le", bound)], value: Double(count))
+            )
+        }
+        samples.append(Sample(suffix: "_sum", labels: labels, value: sum))
+        samples.append(Sample(suffix: "_count", labels: labels, value: Double(count)))
+    }
+}
+
+package enum MetricsText {
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    package static func text(_ families: [MetricFamily]) -> String {
+        var text = ""
+        for family in families {
+            text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
+            text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
+            for sample in family.samples {
+                text += family.name + sample.suffix
+                if !sample.labels.isEmpty {
+                    let labels = sample.labels.map { "\($0.name)=\"\(escaped($0.value))\"" }
+                    text += "{" + labels.joined(separator: ",") + "}"
+                }
+                text += " \(number(sample.value))\n"
+            }
+        }
+        return text
+    }
+
+    /// A whole number without a point.
+    static func number(_ value: Double) -> String {
+        Int(exactly: value).map(String.init) ?? "\(value)"
+    }
+
+    private static func escaped(_ text: String, quotes: Bool = true) -> String {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "\\": escaped += "\\\\"
+            case "\n": escaped += "\\n"
+            case "\"" where quotes: escaped += "\\\""
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,81 @@
+// The dashboard and the article name the metrics that a node has, and no others.
+
+import CumulusGateway
+import CumulusNode
+import CumulusTesting
+import Foundation
+import Testing
+
+@Suite struct MonitoringTests {
+    /// What `/metrics` announces: names with their types.
+    private func announced() async throws -> [String: String] {
+        let server = try await TestServer()
+        let text =
+            await server.node.metricsText() + MetricsText.text(WebMeter().metrics)
+        try await server.stop()
+        let lines = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+        return Dictionary(
+            uniqueKeysWithValues: lines.map { line in
+                let words = line.split(separator: " ").map(String.init)
+                return (words[2], words[3])
+            }
+        )
+    }
+
+    @Test func namesAreByTheConventions() async throws {
+        for (name, type) in try await announced() {
+            #expect(name.hasPrefix("cumulus_") || name.hasPrefix("process_"), "\(name)")
+            #expect(name.hasSuffix("_total") == (type == "counter"), "\(name) is a \(type)")
+            for unit in ["millis", "micro", "kilo", "percent", "minutes"] {
+                #expect(!name.contains(unit), "\(name) is not in a base unit")
+            }
+        }
+    }
+
+    private struct Dashboard: Decodable {
+        struct Panel: Decodable {
+            struct Target: Decodable { var expr: String }
+
+            var title: String
+            var targets: [Target]
+        }
+
+        var panels: [Panel]
+    }
+
+    @Test func theDashboardAsksForMetricsThatExist() async throws {
+        let announced = try await announced()
+        let file = try Data(contentsOf: Checkout.file("cluster/grafana.json"))
+        let dashboard = try JSONDecoder().decode(Dashboard.self, from: file)
+        var asked: Set<String> = []
+        for panel in dashboard.panels {
+            for target in panel.targets {
+                let names = target.expr.matches(of: /\b(?:cumulus|process)_[a-z_]+\b/)
+                    .map { String($0.output) }
+                #expect(!names.isEmpty, "\(panel.title): \(target.expr)")
+                for name in names {
+                    let isPart = name.hasSuffix("_bucket")
+                    let family = isPart ? String(name.dropLast("_bucket".count)) : name
+                    let type = announced[family]
+                    let isRight = type != nil && isPart == (type == "histogram")
+                    #expect(isRight, "\(panel.title): \(name)")
+                    // What only grows is shown as a rate.
+                    let isRate = target.expr.contains("rate(") || target.expr.contains("increase(")
+                    #expect(type != "counter" || isRate, "\(panel.title): \(name)")
+                    asked.insert(family)
+                }
+            }
+        }
+        #expect(Set(announced.keys).subtracting(asked) == [], "the dashboard does not show them")
+    }
+
+    @Test func theArticleListsEveryMetric() async throws {
+        let path = "Sources/CumulusGateway/CumulusGateway.docc/Monitoring.md"
+        let article = try String(contentsOf: Checkout.file(path), encoding: .utf8)
+        let rows = article.matches(of: /\| `([a-z_]+)` \| ([a-z]+) \|/)
+        let listed = rows.map { (String($0.output.1), String($0.output.2)) }
+        let announced = try await announced()
+        #expect(Dictionary(listed) { first, _ in first } == announced)
+        #expect(listed.count == announced.count)
+    }
+}
