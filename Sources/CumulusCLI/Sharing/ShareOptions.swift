@@ -185,9 +185,13 @@ struct InvitationOptions: ParsableArguments {
 
     /// Throws if somebody can't be invited because everybody who has the URL may join.
     ///
-    /// Those who were invited before can still be changed.
+    /// Those who were invited before can still be changed. The node refuses callers who change
+    /// nothing in the share.
     func check(_ share: Share) throws(ServiceError) {
-        guard share.publicPermission != .none else { return }
+        let mayChange = share.participants.first(where: \.isCurrentUser).map {
+            $0.role == .owner || $0.role == .administrator
+        }
+        guard share.publicPermission != .none, mayChange != false else { return }
         let invited = share.participants.filter { $0.role != .publicUser }
         for person in reader + writer + administrator {
             var others = Share(recordZoneID: .default)

@@ -88,4 +88,32 @@ import Testing
             #expect(!(try await story.ask(["share", "show", "Trips"], by: ada)).contains(bob))
         }
     }
+
+    /// Who is in by the URL invites nobody, and is invited by nobody while the share is open.
+    @Test func whoJoinedByTheURLIsExplained() async throws {
+        try await Story.play(on: 1) { story in
+            let ada = try story.otherDevice(of: "ada", in: "private")
+            let bo = try story.otherDevice(of: "bo", in: "shared")
+            try await story.change(["zone", "create", "Trips"], by: ada)
+            try await story.change(["share", "create", "Trips", "--public", "readOnly"], by: ada)
+            let shown = try await story.ask(["share", "show", "Trips"], by: ada)
+            let url = try #require(shown.firstMatch(of: /cumulus:\/share\/[A-Za-z0-9_-]{22}/))
+            let owner = try #require(shown.firstMatch(of: /_[0-9a-f]{32}/)).output.description
+            _ = try await story.ask(["share", "accept", url.output.description], by: bo)
+            func refusal(_ words: [String], by device: Story.Device) async throws -> String {
+                let run = try await CommandLineRun(["share"] + words, variables: device)
+                #expect(run.code == 1 && run.output.isEmpty, "\(words)")
+                return run.errors
+            }
+            let add = ["add", "Trips", "--writer"]
+            let hers = try await refusal(add + ["eve@example.org", "--owner", owner], by: bo)
+            #expect(hers.contains("owner and administrators"), "\(hers)")
+            let joined = try await story.ask(["share", "show", "Trips", "--json"], by: ada)
+            let guest = try #require(
+                joined.matches(of: /_[0-9a-f]{32}/).map(\.output.description).last { $0 != owner }
+            )
+            let ours = try await refusal(add + [guest], by: ada)
+            #expect(ours.contains("cumulus share set Trips --public none"), "\(ours)")
+        }
+    }
 }
