@@ -90,8 +90,8 @@ extension ConsoleFile {
             try {
               await actAsUser({ ...scope, ...who });
               dialog.close();
-              tell(`You act as ${name.value || session.user.recordName} now.`);
               await open();
+              tell(`You act as ${name.value || session.user.recordName} now.`);
             } catch (error) {
               replace(note, problem(error));
             }

@@ -148,7 +148,8 @@ extension ConsoleFile {
               const isLong = each.tag.endsWith("_LIST") || before.length > 50;
               const input = h(isLong ? "textarea" : "input", { name: each.key, rows: "3" });
               input.value = before;
-              return { ...each, input, before };
+              const action = [record.fields[each.key]?.value].flat()[0]?.action ?? "NONE";
+              return { ...each, input, before, action };
             });
           const name = h("input", { name: "recordName", class: "mono",
             placeholder: "made by the node if empty" });
@@ -188,19 +189,19 @@ extension ConsoleFile {
         }
 
         /// What was typed as web services take it; null removes the field.
-        function typed({ key, tag, input }) {
+        function typed({ key, tag, input, action }) {
           if (input.value === "") return null;
           const base = tag.replace(/_LIST$/, "");
-          if (base === tag) return typedOne(key, base, input.value);
+          if (base === tag) return typedOne(key, base, input.value, action);
           let list;
           try { list = JSON.parse(input.value); } catch { list = null; }
           if (!Array.isArray(list)) {
             throw new Error(`${key}: write a list as JSON, such as ["a", "b"]`);
           }
-          return list.map((each) => typedOne(key, base, String(each)));
+          return list.map((each) => typedOne(key, base, String(each), action));
         }
 
-        function typedOne(key, base, word) {
+        function typedOne(key, base, word, action) {
           switch (base) {
             case "INT64":
               if (!/^-?\d+$/.test(word)) throw new Error(`${key}: write a whole number`);
@@ -222,7 +223,7 @@ extension ConsoleFile {
               }
               return { latitude: parts[0], longitude: parts[1] };
             }
-            case "REFERENCE": return { recordName: word, action: "NONE" };
+            case "REFERENCE": return { recordName: word, action };
             default: return word;
           }
         }

@@ -269,6 +269,13 @@ import Testing
         try browser.click("Disable")
         try browser.click("Disable", "dialog button.main")
         try browser.see("berta is disabled.")
+        // The page is made anew.
+        try browser.wait(
+            for: """
+                [...document.querySelectorAll(".list button")]
+                  .some((each) => each.textContent === "berta disabled")
+                """
+        )
         try browser.click("Service keys")
         try browser.see("importer")
         try browser.click("Revoke")
