@@ -66,7 +66,7 @@ struct WebUser {
             return entries
         }
 
-        var code: String? { json["serverErrorCode"]?.text }
+        var code: String? { json["serverErrorCode"]?.string }
     }
 
     func send(_ request: WebRequest) async throws -> Answer {

@@ -46,8 +46,8 @@ import Testing
             lines.texts == [
                 #"{"time": "2023-11-14T22:13:20.123Z", "level": "warning", "#
                     + #""message": "a \"message\"\nof two lines", "#
-                    + #""metadata": {"inner": {"k": "7"}, "list": ["x", "\u001b[31m"], "node": "b"}}"#
-                    + "\n"
+                    + #""metadata": {"inner": {"k": "7"}, "list": ["x", "\u001b[31m"], "#
+                    + #""node": "b"}}"# + "\n"
             ]
         )
     }
