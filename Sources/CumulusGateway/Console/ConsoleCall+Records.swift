@@ -47,7 +47,7 @@ extension ConsoleCall {
         message.explains = true
         if let cursor = try values.string("cursor") {
             guard let bytes = Base64.decode(cursor) else {
-                throw WebError.badRequest("'cursor' is none that the console gave")
+                throw WebError.badRequest("'cursor' must be one that the console gave")
             }
             message.cursor = bytes
         }

@@ -6,7 +6,7 @@ extension ConsoleFile {
     static let app = #"""
         // The frame around the pages: signing in, the way between pages, and the container.
 
-        import { actAsNobody, actAsUser, actsIn, get, readSession, session, signIn, signOut }
+        import { actAsUser, actsIn, get, readSession, session, signIn, signOut, stopActing }
           from "/console/api.js";
         import { attempt, button, field, form, h, problem, replace, select, svg, tell }
           from "/console/kit.js";
@@ -118,7 +118,7 @@ extension ConsoleFile {
           return h("span", { class: "row middle" },
             h("span", { class: "small" }, "Acting as ", name),
             button("Stop", async () => {
-              if (await attempt(actAsNobody)) await open();
+              if (await attempt(stopActing)) await open();
             }, "little"));
         }
 

@@ -166,7 +166,7 @@ extension ConsoleFile {
         }
 
         /// Panels of which one is shown; arrows move between the tabs.
-        export function tabs(label, panels, chosen, changed = () => {}) {
+        export function tabs(label, panels, chosen) {
           const panel = h("div", { role: "tabpanel", tabindex: "-1", id: "tab-panel" });
           const buttons = panels.map(([name]) => h("button", {
             type: "button", role: "tab", "aria-controls": "tab-panel", on: {
@@ -186,7 +186,7 @@ extension ConsoleFile {
               button.setAttribute("aria-selected", String(place === index));
               button.tabIndex = place === index ? 0 : -1;
             });
-            changed(panels[index][0]);
+            panel.setAttribute("aria-label", panels[index][0]);
             panel.replaceChildren();
             show(panel, async () => panels[index][1]());
           }
@@ -315,7 +315,7 @@ extension ConsoleFile {
 
         export async function actAsUser(values) { take(await post("user", values)); }
 
-        export async function actAsNobody() { take(await post("user/end")); }
+        export async function stopActing() { take(await post("user/end")); }
 
         function take(answer) {
           session.isSignedIn = answer.isSignedIn;

@@ -142,7 +142,7 @@ extension ConsoleFile {
               ["Zone", (share) => share.zone],
               ["Of", (share) => share.forRecord?.recordName ?? "the whole zone"],
               ["Open to all", (share) => share.publicPermission.toLowerCase().replace("_", " ")],
-              ["With", (share) => people(share) || "nobody yet", "cut"],
+              ["With", (share) => people(share) || "no participants yet", "cut"],
               ["", (share) => button("Stop…", async () => {
                 const isSure = await confirm("Stop the share?",
                   "All participants lose it on every device. The records stay.", "Stop sharing");

@@ -40,7 +40,7 @@ extension ConsoleFile {
             field: key, digest: asset.fileChecksum, size: asset.size, as: state.as });
         }
 
-        /// A picture, or what can be told of an asset that is none.
+        /// A picture; for other assets a link with their size.
         function picture(record, key, asset, state) {
           const address = url(record, key, asset, state);
           const image = h("img", { class: "asset", alt: `${key} of ${record.recordName}`,

@@ -57,7 +57,7 @@ extension ConsoleFile {
             table("Grants", [
               ["Role", (grant) => h("code", {}, grant.role)],
               ["May", (grant) => grant.rights.map((right) => badge(right.toLowerCase(), "good"))],
-            ], type.grants, "Nobody may do anything."),
+            ], type.grants, "No role may do anything."),
           ];
         }
 
