@@ -84,7 +84,7 @@ final class WebDriver {
                 throw Failure(description: "chromedriver ended at once: \(text)")
             }
             text += String(decoding: data, as: UTF8.self)
-            if let match = text.firstMatch(of: /on port (\d+)/), let port = Int(match.output.1) {
+            if let match = text.firstMatch(of: /successfully on port (\d+)\./), let port = Int(match.output.1) {
                 return port
             }
         }
