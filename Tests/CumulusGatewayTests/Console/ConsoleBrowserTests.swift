@@ -31,7 +31,7 @@ import Testing
         """
 
     /// Small gradients, as PNG.
-    private static let pictures = [
+    static let pictures = [
         "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAJCAIAAACJ2loDAAAAXUlEQVR42mN4UeHwoMDhRoHDhQyPExkeBxI8dk"
             + "QEbIgIWBEQsQCIPCJmOCQwEFQxAaiIoIoOiwwGgioagIoIqqgwyGAgqKLAoICBoIoMjQIGgioSFCoYCKqI"
             + "UKgAAD5YiNnvP1T8AAAAAElFTkSuQmCC",
@@ -125,42 +125,14 @@ import Testing
         let gateway = WebGateway(door)
         let sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
         let console = Console(door, sources)
-        let loops = EventLoops(threads: 1)
         let http = HTTPServer(
             gateway,
             OperatorPages(node, gateway.meter),
             [console],
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
-        let (ports, source) = AsyncStream<Int>.makeStream()
-        let task = Task {
-            try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) {
-                source.yield($0)
-            }
-            source.finish()
-        }
-        var port: Int?
-        for await bound in ports {
-            port = bound
-            break
-        }
-        do {
-            let url = "http://127.0.0.1:\(try #require(port))/console"
-            try await onThread { try body(url) }
-        } catch {
-            Issue.record(error)
-        }
-        task.cancel()
-        await task.value
-        try await loops.stop()
-    }
-
-    /// The browser's answers are waited for on a thread of their own: the pages that it asks for
-    /// are answered by the pool's.
-    private func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            let thread = Thread { continuation.resume(with: Result { try body() }) }
-            thread.start()
+        try await withRunning(http) { port in
+            try await onThread { try body("http://127.0.0.1:\(port)/console") }
         }
     }
 
