@@ -29,7 +29,7 @@ import Testing
         """
 
     /// Small gradients, as PNG.
-    private static let pictures = [
+    static let pictures = [
         "iVBORw0KGgoAAAANSUhEUgAAAAwAAAAJCAIAAACJ2loDAAAAXUlEQVR42mN4UeHwoMDhRoHDhQyPExkeBxI8dk"
             + "QEbIgIWBEQsQCIPCJmOCQwEFQxAaiIoIoOiwwGgioagIoIqqgwyGAgqKLAoICBoIoMjQIGgioSFCoYCKqI"
             + "UKgAAD5YiNnvP1T8AAAAAElFTkSuQmCC",
@@ -115,15 +115,6 @@ import Testing
             Issue.record(error)
         }
         try await server.stop()
-    }
-
-    /// The browser's answers are waited for on a thread of their own: the pages that it asks for
-    /// are answered by the pool's.
-    private func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            let thread = Thread { continuation.resume(with: Result { try body() }) }
-            thread.start()
-        }
     }
 
     @Test func everyPageDoesItsMainAct() async throws {

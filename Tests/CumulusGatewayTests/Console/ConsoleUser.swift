@@ -119,29 +119,11 @@ func serveConsole(
     let door = NodeDoor(node) { _ in nil }
     let gateway = WebGateway(door)
     let console = Console(door, ConsoleSources { LiveNumbers(of: node, gateway.meter) })
-    let loops = EventLoops(threads: 1)
     let http = HTTPServer(
         gateway,
         OperatorPages(node, gateway.meter),
         [console],
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
-    let (ports, source) = AsyncStream<Int>.makeStream()
-    let task = Task {
-        try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) { source.yield($0) }
-        source.finish()
-    }
-    var port: Int?
-    for await bound in ports {
-        port = bound
-        break
-    }
-    do {
-        try await body("127.0.0.1:\(try #require(port))")
-    } catch {
-        Issue.record(error)
-    }
-    task.cancel()
-    await task.value
-    try await loops.stop()
+    try await withRunning(http) { port in try await body("127.0.0.1:\(port)") }
 }

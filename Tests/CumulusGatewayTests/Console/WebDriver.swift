@@ -33,6 +33,8 @@ final class WebDriver {
     private let process = Process()
     private let endpoint: String
     private var session = ""
+    /// Of the window that commands are for.
+    private var window = JSON.null
     private let folder: URL
 
     // MARK: Life
@@ -66,6 +68,7 @@ final class WebDriver {
             throw Failure(description: "chromedriver opened no session: \(answer.text)")
         }
         session = "/session/\(id)"
+        window = try send("GET", "\(session)/window")
     }
 
     /// Ends the browser and chromedriver.
@@ -84,7 +87,9 @@ final class WebDriver {
                 throw Failure(description: "chromedriver ended at once: \(text)")
             }
             text += String(decoding: data, as: UTF8.self)
-            if let match = text.firstMatch(of: /on port (\d+)/), let port = Int(match.output.1) {
+            if let match = text.firstMatch(of: /successfully on port (\d+)\./),
+                let port = Int(match.output.1)
+            {
                 return port
             }
         }
@@ -135,6 +140,21 @@ final class WebDriver {
 
     func open(_ url: String) throws {
         _ = try send("POST", "\(session)/url", ["url": .string(url)])
+    }
+
+    /// Goes to another window than the one that commands were for, once there is one.
+    func changeWindow(seconds: Double = 20) throws {
+        let end = Date().addingTimeInterval(seconds)
+        while Date() < end {
+            let handles = try send("GET", "\(session)/window/handles")
+            if case .array(let all) = handles, let other = all.first(where: { $0 != window }) {
+                _ = try send("POST", "\(session)/window", ["handle": other])
+                window = other
+                return
+            }
+            Thread.sleep(forTimeInterval: 0.1)
+        }
+        throw Failure(description: "no other window was opened in \(seconds) s")
     }
 
     /// Runs a script in the page; `arguments` are texts.

@@ -18,7 +18,6 @@ import Testing
         _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
     ) async throws {
         try await withWebUser { user, server in
-            let loops = EventLoops(threads: 1)
             let http = HTTPServer(
                 user.gateway,
                 OperatorPages(server.node, user.gateway.meter),
@@ -26,26 +25,9 @@ import Testing
                 bounds: bounds,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
-            let (ports, source) = AsyncStream<Int>.makeStream()
-            let task = Task {
-                try? await http.run(host: "127.0.0.1", port: 0, on: loops.group) {
-                    source.yield($0)
-                }
-                source.finish()
+            try await withRunning(http) { port in
+                try await body("127.0.0.1:\(port)", user, server)
             }
-            var port: Int?
-            for await bound in ports {
-                port = bound
-                break
-            }
-            do {
-                try await body("127.0.0.1:\(try #require(port))", user, server)
-            } catch {
-                Issue.record(error)
-            }
-            task.cancel()
-            await task.value
-            try await loops.stop()
         }
     }
 
