@@ -55,16 +55,19 @@ package struct NodeDoor: WebDoor {
         var namesScope = false
 
         func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
+            try await connection.call(header(method), message)
+        }
+
+        private func header(_ method: Method) -> CallHeader {
             var header = CallHeader(method)
-            if namesScope {
-                header.container = Bytes(scope.container.utf8)
-                header.environment = UInt32(scope.environment.rawValue)
-            }
-            return try await connection.call(header, message)
+            guard namesScope else { return header }
+            header.container = Bytes(scope.container.utf8)
+            header.environment = UInt32(scope.environment.rawValue)
+            return header
         }
 
         func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
-            try await connection.change(method, message)
+            try await connection.change(header(method), message)
         }
 
         func upload(

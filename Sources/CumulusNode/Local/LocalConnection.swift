@@ -122,11 +122,11 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
 
     /// Makes a change under a request id of its own.
     package func change(
-        _ method: Method,
+        _ header: CallHeader,
         _ message: Bytes
     ) async throws(ServiceError) -> [Bytes] {
         var dice = NodeDice(node.environment)
-        var header = CallHeader(method)
+        var header = header
         header.requestID = RequestID(milliseconds: node.clock, using: &dice).bytes
         return try await call(header, message)
     }

@@ -157,7 +157,7 @@ import Testing
                     saves: saves,
                     deletes: []
                 )
-                _ = try await connection.change(.recordsModify, message)
+                _ = try await connection.change(CallHeader(.recordsModify), message)
             }
             let list = ListRecordsRequest(database: .private, zone: nil).encoded()
             let answer = try await connection.call(CallHeader(.recordsList), list)
