@@ -330,6 +330,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["bench", "save", "--followers", "5"], ["bench", "lag", "--topics", "500"],
         ["bench", "idle", "--idle-feeds", "5"], ["bench", "feed", "--idle-connections", "5"],
         ["bench", "feed", "--endpoint", "a:1", "--token", "t"],
+        ["bench", "http", "--endpoint", "a:1", "--token", "t"],
         ["bench", "--endpoint", "a:1", "--token", "t", "--followers", "5"],
         ["bench", "fetch", "--container", "c"], ["bench", "fetch", "--token", "t"],
         ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--profile", "small"],
@@ -363,6 +364,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["bench", "feed", "--followers", "5", "--topics", "500", "--idle-feeds", "5"],
         ["bench", "feed", "--records", "5000", "--in-flight", "5", "--seconds", "1", "--json"],
         ["bench", "lag", "--in-flight", "5", "--seconds", "5", "--profile", "small", "--json"],
+        ["bench", "http", "--in-flight", "5", "--connections", "2", "--seconds", "1", "--json"],
         ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--container", "c"],
     ])
     func anOptionThatDoesSomethingIsTaken(words: [String]) throws {

@@ -3,7 +3,7 @@
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
 // per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
-// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`, `Bench+Auth`.
+// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`, `Bench+Auth`, `Bench+HTTP`.
 //
 // Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
 // `BenchLoad` and `BenchFigure`.
@@ -25,6 +25,7 @@ package struct Bench: AsyncParsableCommand {
             "cumulus bench lag --seconds 5",
             "cumulus bench feed --followers 1000 --topics 100000",
             "cumulus bench auth --seconds 5",
+            "cumulus bench http --in-flight 100 --seconds 5",
             "cumulus bench asset --megabytes 1000 --text access.log",
             "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
             note: """
@@ -50,12 +51,13 @@ package struct Bench: AsyncParsableCommand {
         case asset
         case feed
         case auth
+        case http
     }
 
     @Argument(
         help: """
-            What to measure: fetch, save, batch, idle, query, replicate, lag, asset, feed, auth \
-            or all.
+            What to measure: fetch, save, batch, idle, query, replicate, lag, asset, feed, auth, \
+            http or all.
             """
     )
     var path = Path.all
@@ -91,13 +93,14 @@ package struct Bench: AsyncParsableCommand {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
         return options.endpoint == nil
-            ? alone + [[.query], [.replicate], [.lag], [.asset], [.feed], [.auth]] : alone
+            ? alone + [[.query], [.replicate], [.lag], [.asset], [.feed], [.auth], [.http]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: Cleanup) async throws -> [BenchFigure] {
         if paths == [.replicate] { return try await replicate(cleanup) }
         if paths == [.lag] { return try await lag(cleanup) }
         if paths == [.feed] { return try await feed(cleanup) }
+        if paths == [.http] { return try await http(cleanup) }
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
@@ -113,7 +116,7 @@ package struct Bench: AsyncParsableCommand {
                 case .asset: figures += try await asset(target, cleanup)
                 case .query: figures += try await query(target, cleanup)
                 case .auth: figures += try await auth(target, cleanup)
-                case .replicate, .lag, .feed, .all: break
+                case .replicate, .lag, .feed, .http, .all: break
                 }
             }
         } catch {

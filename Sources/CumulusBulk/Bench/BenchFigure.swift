@@ -52,6 +52,8 @@ struct BenchFigure: Encodable {
     /// Bytes by which the server grew, where the path is about that.
     var serverResidentGrowth: Int?
     var bound: Bound?
+    /// Why there is no bound, where one is wanted.
+    var note: String?
     var ratio: Double?
     var targets: [Target] = []
     /// The part of all processors that other processes had meanwhile, 0 to 1.
@@ -106,23 +108,27 @@ struct BenchFigure: Encodable {
 
 extension BenchFigure {
     /// Runs a load against a target, after a moment in which nothing is counted.
+    ///
+    /// - Parameter executor: The thread of the callers; nil: that of the target's connections.
     static func measure(
         _ path: String,
         _ target: BenchTarget,
         _ load: BenchLoad,
         perCall: Int = 1,
+        on executor: (any TaskExecutor)? = nil,
         _ operation: @escaping BenchLoad.Operation
     ) async throws -> BenchFigure {
         let progress = BenchProgress("measuring \(path)")
         defer { progress.end() }
         var rehearsal = load
         rehearsal.seconds = min(1, load.seconds / 5)
-        _ = try await rehearsal.run(on: target.executor, operation)
+        let executor = executor ?? target.executor
+        _ = try await rehearsal.run(on: executor, operation)
 
         let rows = try await target.engineRows()
         let start = Date()
         let before = BenchMeter(target)
-        let outcome = try await load.run(on: target.executor, operation)
+        let outcome = try await load.run(on: executor, operation)
         let use = BenchMeter(target).use(since: before)
 
         let operations = outcome.operations * perCall

@@ -129,7 +129,9 @@ struct BenchOptions: ParsableArguments {
 
     /// Refuses options that change nothing about a path: their user expects an effect.
     func check(_ path: Bench.Path) throws {
-        guard ![.replicate, .lag, .query, .asset, .feed, .auth].contains(path) || endpoint == nil
+        guard
+            ![.replicate, .lag, .query, .asset, .feed, .auth, .http].contains(path)
+                || endpoint == nil
         else {
             throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint.")
         }
@@ -150,7 +152,7 @@ struct BenchOptions: ParsableArguments {
 
     /// The options that are not for all paths: whether they are given, and what they are for.
     private var uses: [(name: String, isGiven: Bool, paths: [Bench.Path])] {
-        let loaded: [Bench.Path] = [.all, .fetch, .save, .query, .replicate, .feed, .auth]
+        let loaded: [Bench.Path] = [.all, .fetch, .save, .query, .replicate, .feed, .auth, .http]
         return [
             ("--seconds", givenSeconds != nil, loaded + [.batch, .lag]),
             ("--records", givenRecords != nil, loaded + [.batch]),

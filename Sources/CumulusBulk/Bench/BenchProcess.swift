@@ -57,15 +57,18 @@ final class BenchProcess: Sendable {
     }
 
     /// The address in its line 'cumulusd ready on ADDRESS'; nil if it ends before.
-    func readyAddress() -> String? {
-        var line = Data()
-        while !line.contains(UInt8(ascii: "\n")) {
+    func readyAddress() -> String? { addresses(1)?[0] }
+
+    /// The last words of so many first lines, which name addresses; nil if it ends before.
+    func addresses(_ count: Int) -> [String]? {
+        var text = Data()
+        while text.count(where: { $0 == UInt8(ascii: "\n") }) < count {
             let more = output.availableData
             if more.isEmpty { return nil }
-            line += more
+            text += more
         }
-        let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        return words.last.map(String.init)
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").prefix(count)
+        return lines.map { $0.split(separator: " ").last.map(String.init) ?? "" }
     }
 
     /// All that it prints, when it has ended well; nil if it has not.

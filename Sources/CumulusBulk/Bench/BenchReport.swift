@@ -100,7 +100,7 @@ struct BenchReport: Encodable {
             text(figure.clientMicroseconds, 1),
             text(figure.serverResident.map { Double($0) / 1_048_576 }, 0),
             figure.others.map { text($0 * 100, 0) + " %" } ?? "",
-            figure.bound.map { "\($0.name) \(text($0.perSecond, 0))" } ?? "",
+            figure.bound.map { "\($0.name) \(text($0.perSecond, 0))" } ?? figure.note ?? "",
             figure.ratio.map { text($0 * 100, 0) + " %" } ?? "",
             figure.targets.map { "\($0.text) \($0.isMet ? "yes" : "NO")" }.joined(separator: ", "),
         ]

@@ -9,6 +9,8 @@ import Foundation
 
 final class BenchTarget: Sendable {
     let endpoint: String
+    /// Where the private node serves HTTP; nil: nowhere.
+    let webEndpoint: String?
     /// Of the user who loads it.
     let token: String
     let database: Database
@@ -24,6 +26,7 @@ final class BenchTarget: Sendable {
     private init(
         _ options: BenchOptions,
         endpoint: String,
+        webEndpoint: String? = nil,
         token: String,
         directory: String? = nil,
         node: BenchProcess? = nil
@@ -39,6 +42,7 @@ final class BenchTarget: Sendable {
         records = BenchRecords(count: options.records, in: zone)
         database = container.privateCloudDatabase
         self.endpoint = endpoint
+        self.webEndpoint = webEndpoint
         self.token = token
         self.directory = directory
         self.node = node
@@ -50,30 +54,41 @@ final class BenchTarget: Sendable {
 
     // MARK: Life
 
+    /// - Parameter servesHTTP: A private node serves web services too.
     static func open(
         _ options: BenchOptions,
-        _ cleanup: Cleanup
+        _ cleanup: Cleanup,
+        servesHTTP: Bool = false
     ) async throws -> BenchTarget {
         if let endpoint = options.endpoint {
             return BenchTarget(options, endpoint: endpoint, token: options.token)
         }
         let directory = try BenchDirectory.make(cleanup)
+        var web: [String] = []
+        if servesHTTP {
+            web = ["--http", "127.0.0.1:0", "--web-apps", directory + "/web-apps.json"]
+            let apps = Data(BenchServer.apps.text.utf8)
+            try apps.write(to: URL(fileURLWithPath: directory + "/web-apps.json"))
+        }
         let node = try BenchProcess(
             [
                 "--data", directory + "/node", "--listen", "127.0.0.1:0", "--profile",
                 options.profile, "--container", container, "--log-level", "warning",
-            ] + BenchProcess.withoutLimits,
+            ] + BenchProcess.withoutLimits + web,
             log: directory + "/node.log",
             cleanup
         )
-        guard let endpoint = node.readyAddress() else {
+        // The address of HTTP comes second.
+        guard let addresses = node.addresses(servesHTTP ? 2 : 1) else {
             let log = try? String(contentsOfFile: directory + "/node.log", encoding: .utf8)
             throw BenchProblem(message: "the node did not start: \(log ?? "it said nothing")")
         }
+        let endpoint = addresses[0]
         let token = try await makeUser(directory, endpoint)
         return BenchTarget(
             options,
             endpoint: endpoint,
+            webEndpoint: servesHTTP ? addresses[1] : nil,
             token: token,
             directory: directory,
             node: node

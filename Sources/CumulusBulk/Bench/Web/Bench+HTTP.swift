@@ -1,0 +1,120 @@
+// The path `http`: web services beside the binary protocol, by the same caller, in the same node.
+//
+// A server's key looks up and saves records of the public database. Over HTTP each call in flight
+// has a connection of its own, which is kept; over the binary protocol all of them share a few.
+// Lookups show an API token, as web apps do; saves are signed. Lookups also stand beside nginx,
+// which sends a file as large as their answer.
+//
+// Folder: HTTP as the bench speaks it. Read `Bench+HTTP`, then `HTTPPool`, `HTTPAnswerReader` and
+// `BenchServer`.
+
+import Cumulus
+import CumulusModel
+
+extension Bench {
+    func http(_ cleanup: Cleanup) async throws -> [BenchFigure] {
+        let target = try await BenchTarget.open(options, cleanup, servesHTTP: true)
+        do {
+            let figures = try await http(target, cleanup)
+            await target.close()
+            return figures
+        } catch {
+            await target.close()
+            throw error
+        }
+    }
+
+    private var load: BenchLoad {
+        BenchLoad(callers: options.inFlight, seconds: options.seconds)
+    }
+
+    private func http(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
+        let server = try await BenchServer.open(target, options)
+        let pool = try await HTTPPool(to: server.web, connections: options.inFlight)
+        do {
+            let figures =
+                try await lookups(target, server, pool, cleanup)
+                + modifies(target, server, pool)
+            await pool.close()
+            await server.container.close()
+            return figures
+        } catch {
+            await pool.close()
+            await server.container.close()
+            throw error
+        }
+    }
+
+    // MARK: Lookups
+
+    private func lookups(
+        _ target: BenchTarget,
+        _ server: BenchServer,
+        _ pool: HTTPPool,
+        _ cleanup: Cleanup
+    ) async throws -> [BenchFigure] {
+        let (database, records) = (server.container.publicCloudDatabase, server.records)
+        let binary = try await BenchFigure.measure("http: lookup, binary", target, load) { dice in
+            _ = try await database.record(for: records.anyID(&dice))
+        }
+        let answer = try await pool.ask(server.lookup(records.ids[0]))
+        var web = try await BenchFigure.measure(
+            "http: lookup",
+            target,
+            load,
+            on: pool.executor
+        ) { dice in
+            _ = try await pool.ask(server.lookup(records.anyID(&dice)))
+        }
+        // The same measurement, beside another bound.
+        var file = web
+        file.path = "http: lookup, beside a file"
+        web.compare(with: [Bench.bound(binary)])
+        let size = answer.body.count
+        if let bound = try await BenchNginx.bound(load, fileBytes: size, target, cleanup) {
+            file.compare(with: [bound])
+        } else {
+            file.note = "nginx is not installed"
+        }
+        return [binary, web, file]
+    }
+
+    // MARK: Saves
+
+    private func modifies(
+        _ target: BenchTarget,
+        _ server: BenchServer,
+        _ pool: HTTPPool
+    ) async throws -> [BenchFigure] {
+        let (database, records) = (server.container.publicCloudDatabase, server.records)
+        let binary = try await BenchFigure.measure("http: modify, binary", target, load) { dice in
+            let results = try await database.modifyRecords(
+                saving: [records.record(records.anyID(&dice), &dice)],
+                deleting: [],
+                savePolicy: .allKeys
+            )
+            for result in results.saveResults.values { _ = try result.get() }
+        }
+        var web = try await BenchFigure.measure(
+            "http: modify",
+            target,
+            load,
+            on: pool.executor
+        ) { dice in
+            let record = records.record(records.anyID(&dice), &dice)
+            _ = try await pool.ask(try server.modify(record))
+        }
+        web.compare(with: [Bench.bound(binary)])
+        return [binary, web]
+    }
+
+    private static func bound(_ binary: BenchFigure) -> BenchFigure.Bound {
+        BenchFigure.Bound(
+            name: "binary",
+            perSecond: binary.perSecond,
+            cpuMicroseconds: binary.serverMicroseconds.map {
+                $0 + (binary.clientMicroseconds ?? 0)
+            }
+        )
+    }
+}
