@@ -157,7 +157,7 @@ import Testing
 
 extension TestServiceKey {
     /// A request of web services, signed now.
-    fileprivate func request(
+    func request(
         _ method: String,
         _ target: String,
         _ body: String,
