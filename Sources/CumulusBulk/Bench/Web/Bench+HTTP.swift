@@ -30,18 +30,28 @@ extension Bench {
 
     private func http(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
         let server = try await BenchServer.open(target, options)
-        let pool = try await HTTPPool(to: server.web, connections: options.inFlight)
         do {
-            let figures =
-                try await lookups(target, server, pool, cleanup)
-                + modifies(target, server, pool)
-            await pool.close()
+            let figures = try await lookups(target, server, cleanup) + modifies(target, server)
             await server.container.close()
             return figures
         } catch {
-            await pool.close()
             await server.container.close()
             throw error
+        }
+    }
+
+    /// Sends requests over connections that are opened for it: a node closes those that are silent
+    /// for a minute.
+    private func measure(
+        _ name: String,
+        _ target: BenchTarget,
+        _ server: BenchServer,
+        _ request: @escaping @Sendable (inout SeededGenerator) throws -> [UInt8]
+    ) async throws -> BenchFigure {
+        try await HTTPPool.with(server.web, connections: options.inFlight) { pool in
+            try await BenchFigure.measure(name, target, load, on: pool.executor) { dice in
+                _ = try await pool.ask(request(&dice))
+            }
         }
     }
 
@@ -50,21 +60,17 @@ extension Bench {
     private func lookups(
         _ target: BenchTarget,
         _ server: BenchServer,
-        _ pool: HTTPPool,
         _ cleanup: Cleanup
     ) async throws -> [BenchFigure] {
         let (database, records) = (server.container.publicCloudDatabase, server.records)
         let binary = try await BenchFigure.measure("http: lookup, binary", target, load) { dice in
             _ = try await database.record(for: records.anyID(&dice))
         }
-        let answer = try await pool.ask(server.lookup(records.ids[0]))
-        var web = try await BenchFigure.measure(
-            "http: lookup",
-            target,
-            load,
-            on: pool.executor
-        ) { dice in
-            _ = try await pool.ask(server.lookup(records.anyID(&dice)))
+        let answer = try await HTTPPool.with(server.web, connections: 1) { pool in
+            try await pool.ask(server.lookup(records.ids[0]))
+        }
+        var web = try await measure("http: lookup", target, server) { dice in
+            server.lookup(records.anyID(&dice))
         }
         // The same measurement, beside another bound.
         var file = web
@@ -83,26 +89,19 @@ extension Bench {
 
     private func modifies(
         _ target: BenchTarget,
-        _ server: BenchServer,
-        _ pool: HTTPPool
+        _ server: BenchServer
     ) async throws -> [BenchFigure] {
-        let (database, records) = (server.container.publicCloudDatabase, server.records)
+        let database = server.container.publicCloudDatabase
         let binary = try await BenchFigure.measure("http: modify, binary", target, load) { dice in
             let results = try await database.modifyRecords(
-                saving: [records.record(records.anyID(&dice), &dice)],
+                saving: [server.nextRecord(&dice)],
                 deleting: [],
                 savePolicy: .allKeys
             )
             for result in results.saveResults.values { _ = try result.get() }
         }
-        var web = try await BenchFigure.measure(
-            "http: modify",
-            target,
-            load,
-            on: pool.executor
-        ) { dice in
-            let record = records.record(records.anyID(&dice), &dice)
-            _ = try await pool.ask(try server.modify(record))
+        var web = try await measure("http: modify", target, server) { dice in
+            try server.modify(server.nextRecord(&dice))
         }
         web.compare(with: [Bench.bound(binary)])
         return [binary, web]

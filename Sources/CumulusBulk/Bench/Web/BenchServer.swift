@@ -21,6 +21,7 @@ struct BenchServer: Sendable {
     private let keyID: String
     private let key: P256.Signing.PrivateKey
     private let date = RequestDate()
+    private let turn = RecordTurn()
 
     static func open(_ target: BenchTarget, _ options: BenchOptions) async throws -> BenchServer {
         guard let web = target.webEndpoint else {
@@ -57,6 +58,13 @@ struct BenchServer: Sendable {
         key = try P256.Signing.PrivateKey(pemRepresentation: pem)
         self.web = web
         self.keyID = keyID
+    }
+
+    /// A record to be saved whole; those in flight are different ones.
+    ///
+    /// A save over HTTP that another one was ahead of is planned again, and refused in the end.
+    func nextRecord(_ dice: inout SeededGenerator) -> Record {
+        records.record(records.ids[turn.next(of: records.ids.count)], &dice)
     }
 
     /// The file of `--web-apps` for a node that is to be loaded over HTTP.
@@ -147,4 +155,11 @@ private final class RequestDate: Sendable {
             return current.text
         }
     }
+}
+
+/// Whose turn it is.
+private final class RecordTurn: Sendable {
+    private let count = Atomic(0)
+
+    func next(of all: Int) -> Int { count.wrappingAdd(1, ordering: .relaxed).oldValue % all }
 }

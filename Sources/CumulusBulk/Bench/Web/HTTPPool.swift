@@ -34,6 +34,23 @@ final class HTTPPool: Sendable {
         free = Mutex(all)
     }
 
+    /// Connections for the length of a body.
+    static func with<Value>(
+        _ endpoint: String,
+        connections: Int,
+        _ body: (HTTPPool) async throws -> Value
+    ) async throws -> Value {
+        let pool = try await HTTPPool(to: endpoint, connections: connections)
+        do {
+            let value = try await body(pool)
+            await pool.close()
+            return value
+        } catch {
+            await pool.close()
+            throw error
+        }
+    }
+
     /// Sends a request and waits for its answer; one that tells of a mistake is thrown.
     func ask(_ request: [UInt8]) async throws -> HTTPAnswer {
         guard let connection = free.withLock({ $0.popLast() }) else {
