@@ -61,6 +61,11 @@ enum BenchNginx {
     ) async throws -> (Process, HTTPPool) {
         for _ in 0..<10 {
             let port = Int.random(in: 20_000..<30_000)
+            let endpoint = "127.0.0.1:\(port)"
+            if let taken = try? await HTTPPool(to: endpoint, connections: 1) {
+                await taken.close()
+                continue
+            }
             let text = configuration(folder, port, connections)
             try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/nginx.conf"))
             let process = Process()
@@ -74,13 +79,8 @@ enum BenchNginx {
             cleanup.add(process: process.processIdentifier)
             let deadline = Date(timeIntervalSinceNow: 5)
             while process.isRunning, Date() < deadline {
-                // Who answers on a port that was taken is not nginx, which then ends.
                 try await Task.sleep(for: .milliseconds(100))
-                guard process.isRunning,
-                    let pool = try? await HTTPPool(
-                        to: "127.0.0.1:\(port)",
-                        connections: connections
-                    )
+                guard let pool = try? await HTTPPool(to: endpoint, connections: connections)
                 else { continue }
                 return (process, pool)
             }
