@@ -1,0 +1,235 @@
+// Webhooks from a save to the endpoint: a node, a real socket, failures, and a restart.
+//
+// The first test takes three seconds: these are the pauses after two failures.
+
+import Cumulus
+import CumulusGateway
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusTesting
+import CumulusTransport
+import Logging
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct WebhookRunTests {
+    private static let secret = "0123456789abcdef"
+
+    private static func webhook(
+        _ address: String,
+        _ token: String,
+        isPrivate: Bool = true
+    ) throws -> Webhook {
+        let list = """
+            [{"name": "notes", "url": "\(address)", "private": \(isPrivate), "secretFile": "s",
+              "tokenFile": "t", "container": "\(TestServer.container)",
+              "environment": "development"}]
+            """
+        let entry = try #require(try Webhook.entries(Bytes(list.utf8)).first)
+        return try Webhook(entry, secret: secret, token: token)
+    }
+
+    /// Delivers while the body runs.
+    private func delivering(
+        _ webhooks: @escaping @Sendable () -> [Webhook],
+        of server: TestServer,
+        _ meter: WebhookMeter = WebhookMeter(),
+        isFirst: @escaping @Sendable () async throws -> Bool = { true },
+        _ body: () async throws -> Void
+    ) async throws {
+        let loops = EventLoops(threads: 1)
+        let group = loops.group
+        let runner = WebhookRunner(
+            NodeDoor(server.node) { _ in nil },
+            webhooks: webhooks,
+            isFirst: isFirst,
+            client: { SocketWebClient(on: group, isPublicOnly: !$0.entry.isPrivate) },
+            meter: meter,
+            patience: 0,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let task = Task { await runner.run() }
+        do {
+            try await body()
+        } catch {
+            Issue.record(error)
+        }
+        task.cancel()
+        await task.value
+        try await loops.stop()
+    }
+
+    private func wait(_ what: Comment, until isSo: () async throws -> Bool) async throws {
+        for _ in 0..<4_000 {
+            if try await isSo() { return }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        Issue.record(what)
+    }
+
+    private func subscribe(_ container: Container) async throws {
+        let predicate = try Query.Predicate(format: "title != 'x'")
+        let subscription = Subscription(
+            id: "notes",
+            kind: .query(recordType: "Note", predicate: predicate)
+        )
+        try await container.privateCloudDatabase.save(subscription)
+    }
+
+    private func save(_ names: String..., in container: Container) async throws {
+        for name in names {
+            var note = Record(recordType: "Note", recordID: Record.ID(recordName: name))
+            note["title"] = .string(name)
+            try await container.privateCloudDatabase.save(note)
+        }
+    }
+
+    /// What is told to the user, and not read yet.
+    private func unread(_ container: Container) async throws -> Int {
+        var count = 0
+        for try await page in container.notificationHistory() {
+            count += page.notifications.filter { !$0.isRead }.count
+        }
+        return count
+    }
+
+    @Test func nothingIsLostByFailuresAndRestarts() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let engine = MemoryEngine()
+            let meter = WebhookMeter()
+            var server = try await TestServer(engine: engine)
+            try await server.importSchema(WebUser.schema)
+            let token = try await server.makeUser("hook")
+            let webhook = try Self.webhook(address, token)
+            var user = server.container(token: token)
+            try await subscribe(user)
+            try await save("a", "b", in: user)
+            endpoint.fail(2)
+            try await delivering({ [webhook] }, of: server, meter) {
+                try await wait("two are taken") { endpoint.records.count == 2 }
+                try await wait("the feed is marked") { try await unread(user) == 0 }
+            }
+            // The first one came three times, and the second one behind it.
+            #expect(endpoint.arrivals.map(\.record) == ["a", "a", "a", "b"])
+            #expect(Set(endpoint.arrivals.map(\.id)).count == 2)
+            for arrival in endpoint.arrivals {
+                let parts = arrival.signature.split(separator: ",")
+                let seconds = try #require(parts.first.flatMap { Int64($0.dropFirst(2)) })
+                #expect(webhook.signature(of: arrival.body, seconds: seconds) == arrival.signature)
+                #expect(abs(seconds - server.node.environment.wallClock() / 1_000) < 60)
+            }
+            let metrics = meter.text(now: server.node.environment.wallClock())
+            for line in [
+                #"cumulus_webhook_taken_total{webhook="notes"} 2"#,
+                #"cumulus_webhook_failed_total{webhook="notes"} 2"#,
+                #"cumulus_webhook_failures_in_a_row{webhook="notes"} 0"#,
+                #"cumulus_webhook_lag_seconds{webhook="notes"} 0.0"#,
+            ] {
+                #expect(metrics.contains(line + "\n"), "\(metrics)")
+            }
+
+            // What happens while no node delivers is told by the next one, and nothing else is.
+            try await save("c", in: user)
+            await user.close()
+            try await server.stop()
+            server = try await TestServer(engine: MemoryEngine(reopening: engine))
+            user = server.container(token: token)
+            try await delivering({ [webhook] }, of: server) {
+                try await wait("the third is taken") { endpoint.records.count == 3 }
+                try await save("d", in: user)
+                try await wait("the fourth is taken") { endpoint.records.count == 4 }
+                try await wait("the feed is marked again") { try await unread(user) == 0 }
+            }
+            #expect(endpoint.arrivals.dropFirst(4).map(\.record) == ["c", "d"])
+            #expect(endpoint.mostOpen == 1)
+            await user.close()
+            try await server.stop()
+        }
+    }
+
+    @Test func theFileAndTheFirstMemberDecide() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await TestServer()
+            try await server.importSchema(WebUser.schema)
+            let token = try await server.makeUser("hook")
+            let user = server.container(token: token)
+            try await subscribe(user)
+            try await save("a", in: user)
+            let careful = try Self.webhook(
+                address.replacing("http://127.0.0.1", with: "https://localhost"),
+                token,
+                isPrivate: false
+            )
+            let open = try Self.webhook(address, token)
+            let meter = WebhookMeter()
+            let isFirst = Mutex(false)
+            let file = Mutex([careful])
+            try await delivering(
+                { file.withLock { $0 } },
+                of: server,
+                meter,
+                isFirst: { isFirst.withLock { $0 } }
+            ) {
+                try await Task.sleep(for: .milliseconds(100))
+                #expect(meter.text(now: 0).isEmpty)
+                isFirst.withLock { $0 = true }
+                // Its address is one of this machine, so nothing is sent.
+                try await wait("an attempt fails") {
+                    meter.text(now: 0).contains("failed_total{webhook=\"notes\"} 1")
+                }
+                #expect(endpoint.arrivals.isEmpty)
+                file.withLock { $0 = [open] }
+                try await wait("the new entry is used") { endpoint.records == ["a"] }
+                try await wait("the feed is marked") { try await unread(user) == 0 }
+                file.withLock { $0 = [] }
+                try await Task.sleep(for: .milliseconds(1_200))
+                try await save("b", in: user)
+                try await Task.sleep(for: .milliseconds(100))
+                #expect(endpoint.records == ["a"])
+            }
+            await user.close()
+            try await server.stop()
+        }
+    }
+
+    /// A session that is revoked ends the delivery.
+    @Test func aWebhookHasTheRightsOfItsUser() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await TestServer()
+            try await server.importSchema(WebUser.schema)
+            let token = try await server.makeUser("hook")
+            let webhook = try Self.webhook(address, token)
+            let user = server.container(token: token)
+            try await subscribe(user)
+            try await save("a", in: user)
+            try await user.revokeAllSessions()
+            await user.close()
+            let meter = WebhookMeter()
+            try await delivering({ [webhook] }, of: server, meter) {
+                try await wait("an attempt fails") {
+                    meter.text(now: 0).contains("failed_total{webhook=\"notes\"} 1")
+                }
+            }
+            #expect(endpoint.arrivals.isEmpty)
+            try await server.stop()
+        }
+    }
+
+    @Test func oneMemberOfAClusterIsTheFirst() async throws {
+        let key = Bytes(repeating: 0x5A, count: 32)
+        var servers: [TestServer] = []
+        for _ in 0..<2 { servers.append(try await TestServer(clusterKey: key)) }
+        servers[0].follow([servers[1]])
+        servers[1].follow([servers[0]])
+        servers.sort { $0.node.nodeID.lexicographicallyPrecedes($1.node.nodeID) }
+        try await wait("the lower one is the first") {
+            let isLower = try await servers[0].node.isFirstMember()
+            let isHigher = try await servers[1].node.isFirstMember()
+            return isLower && !isHigher
+        }
+        try await servers[0].stop()
+        try await wait("the other one is the first") { try await servers[1].node.isFirstMember() }
+        try await servers[1].stop()
+    }
+}
