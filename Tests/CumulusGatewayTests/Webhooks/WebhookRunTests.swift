@@ -69,7 +69,7 @@ import Testing
     }
 
     private func subscribe(_ container: Container) async throws {
-        let predicate = try Query.Predicate(format: "title != 'x'")
+        let predicate = try Query.Predicate(format: "TRUEPREDICATE")
         let subscription = Subscription(
             id: "notes",
             kind: .query(recordType: "Note", predicate: predicate)
