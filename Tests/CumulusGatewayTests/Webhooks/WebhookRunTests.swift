@@ -216,20 +216,66 @@ import Testing
         }
     }
 
-    @Test func oneMemberOfAClusterIsTheFirst() async throws {
-        let key = Bytes(repeating: 0x5A, count: 32)
-        var servers: [TestServer] = []
-        for _ in 0..<2 { servers.append(try await TestServer(clusterKey: key)) }
-        servers[0].follow([servers[1]])
-        servers[1].follow([servers[0]])
-        servers.sort { $0.node.nodeID.lexicographicallyPrecedes($1.node.nodeID) }
-        try await wait("the lower one is the first") {
-            let isLower = try await servers[0].node.isFirstMember()
-            let isHigher = try await servers[1].node.isFirstMember()
-            return isLower && !isHigher
+    /// Notifications that were marked as read, as one node knows it.
+    private func read(_ token: String, at server: TestServer) async throws -> Int {
+        let container = server.container(token: token, timeout: .seconds(10))
+        var count = 0
+        do {
+            for try await page in container.notificationHistory() {
+                count += page.notifications.filter(\.isRead).count
+            }
+        } catch {
+            await container.close()
+            throw error
         }
-        try await servers[0].stop()
-        try await wait("the other one is the first") { try await servers[1].node.isFirstMember() }
-        try await servers[1].stop()
+        await container.close()
+        return count
+    }
+
+    /// The first member delivers, and the other one goes on from its mark.
+    @Test func anotherMemberGoesOn() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let key = Bytes(repeating: 0x5A, count: 32)
+            var servers: [TestServer] = []
+            for _ in 0..<2 { servers.append(try await TestServer(clusterKey: key)) }
+            servers[0].follow([servers[1]])
+            servers[1].follow([servers[0]])
+            servers.sort { $0.node.nodeID.lexicographicallyPrecedes($1.node.nodeID) }
+            let (first, second) = (servers[0], servers[1])
+            try await wait("the nodes know each other") {
+                let isFirst = try await first.node.isFirstMember()
+                let isSecondFirst = try await second.node.isFirstMember()
+                return isFirst && !isSecondFirst
+            }
+            try await first.importSchema(WebUser.schema)
+            let token = try await first.makeUser("hook")
+            let webhook = try Self.webhook(address, token)
+            let user = first.container(token: token)
+            try await subscribe(user)
+            try await save("a", in: user)
+            await user.close()
+            try await delivering(
+                { [webhook] },
+                of: second,
+                isFirst: { try await second.node.isFirstMember() }
+            ) {
+                try await delivering(
+                    { [webhook] },
+                    of: first,
+                    isFirst: { try await first.node.isFirstMember() }
+                ) {
+                    try await wait("the mark is known to the other node") {
+                        (try? await read(token, at: second)) == 1
+                    }
+                }
+                try await first.stop()
+                let user = second.container(token: token)
+                try await save("b", in: user)
+                await user.close()
+                try await wait("the other node tells it") { endpoint.records.contains("b") }
+            }
+            #expect(endpoint.arrivals.map(\.record) == ["a", "b"])
+            try await second.stop()
+        }
     }
 }
