@@ -19,6 +19,7 @@ struct WebhookCourier: Sendable {
     let door: any WebDoor
     let client: any WebClient
     let meter: WebhookMeter
+    let users: WebhookUsers
     let logger: Logger
 
     private var name: String { webhook.entry.name }
@@ -37,6 +38,7 @@ struct WebhookCourier: Sendable {
                 try? await door.sleep(pause)
             }
         }
+        users.release(by: name)
         meter.end(name)
     }
 
@@ -62,6 +64,12 @@ struct WebhookCourier: Sendable {
             )
         )
         defer { calls.close() }
+        if let other = users.claim(calls.user, in: webhook.entry.scope, for: name) {
+            throw Failure(
+                description: "'\(other)' follows the feed of the same user, who has one read mark; "
+                    + "give each webhook a user of its own"
+            )
+        }
         if progress.feed == nil { progress.begin(at: try await calls.feedAfterMarks()) }
         // A subscription that is newer than the token tells what happened since it was saved.
         let call = FollowFeedRequest(token: progress.feed ?? [], isHistory: true)

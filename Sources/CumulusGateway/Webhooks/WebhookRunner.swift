@@ -19,6 +19,7 @@ package struct WebhookRunner: Sendable {
     private let isFirst: @Sendable () async throws -> Bool
     private let client: @Sendable (Webhook) -> any WebClient
     private let meter: WebhookMeter
+    private let users = WebhookUsers()
     private let patience: Int64
     private let logger: Logger
 
@@ -75,6 +76,7 @@ package struct WebhookRunner: Sendable {
                 door: door,
                 client: client(webhook),
                 meter: meter,
+                users: users,
                 logger: logger
             )
             running[webhook.entry.name] = (webhook, Task { await courier.run() })

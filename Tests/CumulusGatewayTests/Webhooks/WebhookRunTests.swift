@@ -19,10 +19,11 @@ import Testing
     private static func webhook(
         _ address: String,
         _ token: String,
-        isPrivate: Bool = true
+        isPrivate: Bool = true,
+        name: String = "notes"
     ) throws -> Webhook {
         let list = """
-            [{"name": "notes", "url": "\(address)", "private": \(isPrivate), "secretFile": "s",
+            [{"name": "\(name)", "url": "\(address)", "private": \(isPrivate), "secretFile": "s",
               "tokenFile": "t", "container": "\(TestServer.container)",
               "environment": "development"}]
             """
@@ -193,6 +194,38 @@ import Testing
                 #expect(endpoint.records == ["a"])
             }
             await user.close()
+            try await server.stop()
+        }
+    }
+
+    /// They would keep notifications from each other.
+    @Test func twoWebhooksDoNotShareAUser() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await TestServer()
+            try await server.importSchema(WebUser.schema)
+            let token = try await server.makeUser("hook")
+            let admin = server.nodeOperator()
+            let second = try await admin.addToken(forUser: "hook")
+            await admin.close()
+            let webhooks = [
+                try Self.webhook(address, token),
+                try Self.webhook(address, second, name: "other"),
+            ]
+            let user = server.container(token: token)
+            try await subscribe(user)
+            try await save("a", in: user)
+            await user.close()
+            let meter = WebhookMeter()
+            try await delivering({ webhooks }, of: server, meter) {
+                try await wait("one is refused") {
+                    let text = text(meter)
+                    return ["notes", "other"].contains {
+                        text.contains("failed_total{webhook=\"\($0)\"} 1")
+                    }
+                }
+                try await wait("the other one delivers") { endpoint.records == ["a"] }
+            }
+            #expect(endpoint.arrivals.count == 1)
             try await server.stop()
         }
     }
