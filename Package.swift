@@ -288,8 +288,8 @@ let package = Package(
             "CumulusGatewayTests",
             [
                 "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
-                "CumulusOperations", "CumulusTesting", "CumulusTransport", "JWTKitTokens", crypto,
-                log,
+                "CumulusOperations", "CumulusStorage", "CumulusTesting", "CumulusTransport",
+                "CumulusWire", "JWTKitTokens", crypto, log, nioCore,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

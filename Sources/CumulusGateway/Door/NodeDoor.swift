@@ -88,6 +88,10 @@ package struct NodeDoor: WebDoor {
             try await node.columns(of: types, in: scope)
         }
 
+        func feedAfterMarks() async throws(ServiceError) -> Bytes {
+            try await node.feedAfterMarks(of: user, in: scope)
+        }
+
         func close() { connection.close() }
     }
 }

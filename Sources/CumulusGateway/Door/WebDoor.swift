@@ -49,5 +49,7 @@ package protocol WebCalls: Sendable {
     func columns(
         of types: [String]
     ) async throws(ServiceError) -> [String: [String: FieldType]]
+    /// The token of the caller's feed behind everything that it marked as read; empty: nothing is.
+    func feedAfterMarks() async throws(ServiceError) -> Bytes
     func close()
 }

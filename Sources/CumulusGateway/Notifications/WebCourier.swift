@@ -185,61 +185,19 @@ package struct WebCourier: Sendable {
         defer { stream.cancel() }
         var isBehind = true
         while let message = try await stream.next() {
-            let page = try page(message)
+            let page = try WebNews.page(message)
             // Of a feed that is up to date it would tell what happens from now on only.
             if page.reset != nil, !isBehind { return false }
-            let news = try await notifications(of: page, station, calls)
+            var news: [WebNotification] = []
+            for notification in page.notifications {
+                let container = station.access.scope.container
+                news += try await WebNews.told(by: notification, in: container, calls)
+            }
             board.take(news, page.token, of: station, now: door.now)
             if !news.isEmpty { return true }
             if page.isCheckpoint { isBehind = false }
         }
         throw ServiceError(.serviceUnavailable, "the feed has ended")
-    }
-
-    private func page(_ message: Bytes) throws(ServiceError) -> WireFeedPage {
-        do throws(MalformedMessage) {
-            return try WireFeedPage(wire: message)
-        } catch {
-            throw ServiceError(.internalError, .protocolError, error.message)
-        }
-    }
-
-    private func notifications(
-        of page: WireFeedPage,
-        _ station: CourierToken.Station,
-        _ calls: any WebCalls
-    ) async throws(ServiceError) -> [WebNotification] {
-        var news: [WebNotification] = []
-        for notification in page.notifications {
-            var isWide = false
-            if case .zones = notification.news {
-                isWide = try await isOfDatabase(notification, calls)
-            }
-            news += WebNotification.all(
-                notification,
-                in: station.access.scope.container,
-                user: calls.user,
-                isWide: isWide
-            )
-        }
-        return news
-    }
-
-    /// Whether the subscription is one to a whole database.
-    private func isOfDatabase(
-        _ notification: FeedNotification,
-        _ calls: any WebCalls
-    ) async throws(ServiceError) -> Bool {
-        let call = FetchSubscriptionsRequest(
-            database: notification.databaseScope,
-            ids: [Bytes(notification.subscriptionID.utf8)]
-        )
-        let messages = try await calls.read(.subscriptionsFetch, call.encoded())
-        let results = messages.flatMap { message in
-            (try? FetchSubscriptionsResponse.results(wire: message)) ?? []
-        }
-        guard case .database? = try? results.first?.get().kind else { return false }
-        return true
     }
 }
 

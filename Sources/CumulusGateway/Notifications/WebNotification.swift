@@ -1,7 +1,8 @@
 // A notification as web services write it, `aps` and `ck`.
 //
-// Made by `WebCourier` of what a feed tells.
+// Made by `WebNews` of what a feed tells.
 
+import Crypto
 package import CumulusModel
 
 package struct WebNotification: Hashable, Sendable {
@@ -71,6 +72,31 @@ package struct WebNotification: Hashable, Sendable {
                 make("fet", zone(id) + [database], index == 0 ? "" : "-\(index)")
             }
         }
+    }
+
+    /// Says that the feed can't tell all that happened; not one of CloudKit's.
+    ///
+    /// - Parameter token: Of the page that says so.
+    package static func reset(
+        _ reset: FeedReset,
+        _ token: Bytes,
+        in container: String
+    ) -> WebNotification {
+        let id = Bytes(SHA256.hash(data: token).prefix(FeedNotification.ID.byteCount)).hex
+        var members: [JSON.Member] = []
+        if case .subscriptions(let names) = reset {
+            let list = names.map { name -> JSON in
+                [
+                    "sid": .string(name.subscriptionID),
+                    "dbs": .integer(number(name.databaseScope)),
+                ]
+            }
+            members.append(JSON.Member("subscriptions", .array(list)))
+        }
+        let ck: JSON = [
+            "nid": .string(id), "cid": .string(container), "reset": .object(members),
+        ]
+        return WebNotification(id: id, text: JSON.object([JSON.Member("ck", ck)]).text)
     }
 
     private static func number(_ database: DatabaseScope) -> Int64 {

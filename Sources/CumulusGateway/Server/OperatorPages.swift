@@ -9,11 +9,19 @@ package import CumulusNode
 package struct OperatorPages: Sendable {
     private let node: Node
     private let meter: WebMeter
+    /// nil: the node delivers no webhooks.
+    private let webhooks: WebhookMeter?
     private let showsMetricsToAll: Bool
 
-    package init(_ node: Node, _ meter: WebMeter, showsMetricsToAll: Bool = false) {
+    package init(
+        _ node: Node,
+        _ meter: WebMeter,
+        webhooks: WebhookMeter? = nil,
+        showsMetricsToAll: Bool = false
+    ) {
         self.node = node
         self.meter = meter
+        self.webhooks = webhooks
         self.showsMetricsToAll = showsMetricsToAll
     }
 
@@ -37,7 +45,8 @@ package struct OperatorPages: Sendable {
             guard isLoopback || showsMetricsToAll else {
                 return OperatorPages.text(403, "metrics are told to this machine only\n")
             }
-            let text = await node.metricsText() + MetricsText.text(meter.metrics)
+            let web = meter.metrics + (webhooks?.metrics(now: node.environment.wallClock()) ?? [])
+            let text = await node.metricsText() + MetricsText.text(web)
             var answer = OperatorPages.text(200, text)
             answer.headers[0].value = MetricsText.contentType
             return answer

@@ -351,7 +351,10 @@ package struct SignInPages: WebPages {
         _ errand: SignInState.Errand
     ) async throws -> Bytes {
         let exchange = provider.exchange(code, verifier: errand.verifier, back: back)
-        let headers = exchange.authorization.map { [(name: "Authorization", value: $0)] } ?? []
+        var headers = [(name: "Content-Type", value: "application/x-www-form-urlencoded")]
+        if let authorization = exchange.authorization {
+            headers.append((name: "Authorization", value: authorization))
+        }
         let (status, body) = try await client.post(
             exchange.body,
             to: provider.token,

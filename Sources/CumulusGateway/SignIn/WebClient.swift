@@ -1,8 +1,8 @@
 // The seam to other sites: one request, one answer. And the client that makes it over a socket.
 //
-// Called by `SignInPages` for the token endpoint of an identity provider, once per sign-in. Each
-// request has a connection of its own, an end in time, and a bound on its answer. Redirects are not
-// followed.
+// Called by `SignInPages` for the token endpoint of an identity provider, once per sign-in, and by
+// `WebhookCourier` for each notification. Each request has a connection of its own, an end in time,
+// and a bound on its answer. Redirects are not followed.
 
 package import CumulusModel
 import CumulusTransport
@@ -12,9 +12,9 @@ import NIOPosix
 import NIOSSL
 
 package protocol WebClient: Sendable {
-    /// Sends a form; returns what is answered, whatever its status.
+    /// Sends a body, whose type is one of the headers; returns what is answered, whatever its status.
     func post(
-        _ form: Bytes,
+        _ body: Bytes,
         to address: WebAddress,
         headers: [(name: String, value: String)]
     ) async throws -> (status: Int, body: Bytes)
@@ -23,6 +23,7 @@ package protocol WebClient: Sendable {
 package struct SocketWebClient: WebClient {
     private let group: any EventLoopGroup
     private let milliseconds: Int64
+    private let isPublicOnly: Bool
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -30,16 +31,23 @@ package struct SocketWebClient: WebClient {
 
     private static let mostBytes = 256 << 10
 
-    /// - Parameter milliseconds: How long a request may take.
-    package init(on group: any EventLoopGroup, milliseconds: Int64 = 15_000) {
+    /// - Parameters:
+    ///   - milliseconds: How long a request may take.
+    ///   - isPublicOnly: Whether it connects to addresses of the public Internet only.
+    package init(
+        on group: any EventLoopGroup,
+        milliseconds: Int64 = 15_000,
+        isPublicOnly: Bool = false
+    ) {
         self.group = group
         self.milliseconds = milliseconds
+        self.isPublicOnly = isPublicOnly
     }
 
     private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     package func post(
-        _ form: Bytes,
+        _ content: Bytes,
         to address: WebAddress,
         headers: [(name: String, value: String)]
     ) async throws -> (status: Int, body: Bytes) {
@@ -51,10 +59,10 @@ package struct SocketWebClient: WebClient {
             connection.channel.close(promise: nil)
         }
         defer { timeout.cancel() }
-        let head = SocketWebClient.head(form, address, headers)
+        let head = SocketWebClient.head(content, address, headers)
         return try await connection.executeThenClose { inbound, outbound in
             try await outbound.write(.head(head))
-            try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: form))))
+            try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: content))))
             try await outbound.write(.end(nil))
             var status = 0
             var body: Bytes = []
@@ -74,15 +82,14 @@ package struct SocketWebClient: WebClient {
     }
 
     private static func head(
-        _ form: Bytes,
+        _ content: Bytes,
         _ address: WebAddress,
         _ more: [(name: String, value: String)]
     ) -> HTTPRequestHead {
         let headers = HTTPHeaders(
             [
                 ("Host", address.authority), ("Accept", "application/json"),
-                ("Content-Type", "application/x-www-form-urlencoded"),
-                ("Content-Length", String(form.count)), ("Connection", "close"),
+                ("Content-Length", String(content.count)), ("Connection", "close"),
             ] + more.map { ($0.name, $0.value) }
         )
         return HTTPRequestHead(
@@ -96,22 +103,47 @@ package struct SocketWebClient: WebClient {
     private func connect(to address: WebAddress) async throws -> Connection {
         let context = address.isSecure ? try SocketWebClient.context() : nil
         let isAddress = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
-        return try await ClientBootstrap(group: group)
+        let bootstrap = ClientBootstrap(group: group)
             .connectTimeout(.milliseconds(milliseconds))
-            .connect(host: address.host, port: address.port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    if let context {
-                        let tls = try NIOSSLClientHandler(
-                            context: context,
-                            serverHostname: isAddress ? nil : address.host
-                        )
-                        try pipeline.addHandler(tls)
-                    }
-                    try pipeline.addHTTPClientHandlers()
-                    return try Connection(wrappingChannelSynchronously: channel)
+        @Sendable func prepare(
+            _ channel: any Channel
+        ) -> EventLoopFuture<Connection> {
+            channel.eventLoop.makeCompletedFuture {
+                let pipeline = channel.pipeline.syncOperations
+                if let context {
+                    let tls = try NIOSSLClientHandler(
+                        context: context,
+                        serverHostname: isAddress ? nil : address.host
+                    )
+                    try pipeline.addHandler(tls)
                 }
+                try pipeline.addHTTPClientHandlers()
+                return try Connection(wrappingChannelSynchronously: channel)
             }
+        }
+        guard isPublicOnly else {
+            return try await bootstrap.connect(
+                host: address.host,
+                port: address.port,
+                channelInitializer: prepare
+            )
+        }
+        // To the address that was judged: a name may lead elsewhere when it is resolved again.
+        let place = try await publicPlace(of: address)
+        return try await bootstrap.connect(to: place, channelInitializer: prepare)
+    }
+
+    private func publicPlace(of address: WebAddress) async throws -> SocketAddress {
+        let place = try await NIOThreadPool.singleton.runIfActive {
+            try SocketAddress.makeAddressResolvingHost(address.host, port: address.port)
+        }
+        guard PublicAddress.isPublic(place.addressBytes) else {
+            throw Failure(
+                description: "\(address.host) leads to \(place.ipAddress ?? "no IP address"), "
+                    + "which is not an address of the public Internet"
+            )
+        }
+        return place
     }
 
     private static func context() throws -> NIOSSLContext {

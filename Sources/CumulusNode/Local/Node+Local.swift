@@ -1,5 +1,6 @@
-// What doors in the same process ask a node for besides calls: the fields of types, and tokens that
-// every node of the cluster can open.
+// What doors in the same process ask a node for besides calls: the fields of types, where a user's
+// read mark stands, whether this node is the first of its cluster, and tokens that every node of the
+// cluster can open.
 
 package import CumulusModel
 import CumulusOperations
@@ -11,15 +12,22 @@ extension Node {
         of types: [String],
         in scope: ScopeID
     ) async throws(ServiceError) -> [String: [String: FieldType]] {
+        try await look { [self] reach in try find(types, in: scope, reach: reach) }
+    }
+
+    /// Looks in memory, or else on a reader thread.
+    private func look<Found: Sendable>(
+        _ find: @escaping @Sendable (Reach) throws -> Found
+    ) async throws(ServiceError) -> Found {
         do {
-            return try find(types, in: scope, reach: .memory)
+            return try find(.memory)
         } catch EngineError.notInMemory {
         } catch {
             throw serviceError(error)
         }
         let result = await withCheckedContinuation { continuation in
             let isQueued = gate.read(.prompt) { [self] in
-                let found = Result { try find(types, in: scope, reach: .disk) }
+                let found = Result { try find(.disk) }
                 continuation.resume(returning: found.mapError { serviceError($0) })
             }
             if !isQueued { continuation.resume(returning: .failure(ServiceError.tooManyReads)) }
@@ -42,6 +50,40 @@ extension Node {
             if schema.exists || type == Schema.users.name { columns[type] = schema.fields }
         }
         return columns
+    }
+
+    /// The token of a feed behind everything that a user marked as read; empty: the user marked
+    /// nothing up to a token.
+    package func feedAfterMarks(
+        of user: String,
+        in scope: ScopeID
+    ) async throws(ServiceError) -> Bytes {
+        try await look { [self] reach in
+            let reader = gate.latest(reach: reach)
+            guard let number = try reader.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            let marks = try reader.readMarks(of: user, in: number)
+            if marks.vector.isEmpty { return [] }
+            let token = FeedToken(
+                scope: scope,
+                user: user,
+                base: marks.vector,
+                truncation: try reader.truncation(of: number)
+            )
+            return mint.make(token)
+        }
+    }
+
+    /// Whether this node has the lowest id of the members that it is connected to, and itself.
+    package func isFirstMember() async throws(ServiceError) -> Bool {
+        try await look { [self] reach in
+            let others = try Members.others(than: nodeID, in: gate.latest(reach: reach))
+            return !others.contains { member in
+                member.nodeID.lexicographicallyPrecedes(nodeID)
+                    && peerRuns.isConnected(member.nodeID)
+            }
+        }
     }
 
     /// Seals what a door hands out, such as a token of a browser's session.

@@ -212,6 +212,14 @@ struct Configuration {
                 """
         ),
         Setting(
+            name: "webhooks",
+            standard: "",
+            help: """
+                JSON file with the HTTPS endpoints that are told notifications, the same on all \
+                nodes; empty: none are
+                """
+        ),
+        Setting(
             name: "share-url",
             standard: "cumulus:",
             help: """
@@ -416,34 +424,5 @@ struct Configuration {
             )
         }
         return url
-    }
-
-    // MARK: What is forgotten
-
-    func schedule() throws -> Collector.Schedule {
-        let days = try number("retention-days", in: 1...36_500)
-        let seconds = try number("log-keep-seconds")
-        guard seconds <= days * 86_400 else {
-            throw Problem(message: "log-keep-seconds: that is longer than retention-days")
-        }
-        var schedule = Collector.Schedule()
-        schedule.retentionMilliseconds = Int64(days) * 86_400_000
-        let feedDays = try number("feed-retention-days", in: 1...36_500)
-        schedule.feedMilliseconds = Int64(feedDays) * 86_400_000
-        schedule.keepMilliseconds = Int64(seconds) * 1_000
-        schedule.logBytes = try logBytes()
-        schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
-        let grace = try limits().assetGraceMilliseconds
-        schedule.assetMilliseconds = min(max(1_000, grace / 10), schedule.assetMilliseconds)
-        schedule.logMilliseconds = min(schedule.logMilliseconds, schedule.assetMilliseconds)
-        return schedule
-    }
-
-    private func logBytes() throws -> UInt64 {
-        guard !self["log-megabytes"].isEmpty else {
-            return Collector.Schedule.logBytes(onFileSystemOf: Files.fileSystemBytes(of: data))
-        }
-        let most = Configuration.largest >> 20
-        return UInt64(try number("log-megabytes", in: 1...most)) << 20
     }
 }

@@ -1,9 +1,10 @@
 // The limits that a node keeps: those of each caller have settings of their own, the others are
-// parts of `limits`.
+// parts of `limits`. And how long it keeps what may be forgotten.
 //
 // Part of `Configuration`; asked when the node starts.
 
 import CumulusModel
+import CumulusNode
 import CumulusSystem
 import RocksDBStorage
 
@@ -152,4 +153,33 @@ extension Configuration {
 
     /// The largest request has to go through within seconds, and an upload before its time is up.
     private static let leastBytesPerSecond = 1 << 20
+
+    // MARK: What is forgotten
+
+    func schedule() throws -> Collector.Schedule {
+        let days = try number("retention-days", in: 1...36_500)
+        let seconds = try number("log-keep-seconds")
+        guard seconds <= days * 86_400 else {
+            throw Problem(message: "log-keep-seconds: that is longer than retention-days")
+        }
+        var schedule = Collector.Schedule()
+        schedule.retentionMilliseconds = Int64(days) * 86_400_000
+        let feedDays = try number("feed-retention-days", in: 1...36_500)
+        schedule.feedMilliseconds = Int64(feedDays) * 86_400_000
+        schedule.keepMilliseconds = Int64(seconds) * 1_000
+        schedule.logBytes = try logBytes()
+        schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
+        let grace = try limits().assetGraceMilliseconds
+        schedule.assetMilliseconds = min(max(1_000, grace / 10), schedule.assetMilliseconds)
+        schedule.logMilliseconds = min(schedule.logMilliseconds, schedule.assetMilliseconds)
+        return schedule
+    }
+
+    private func logBytes() throws -> UInt64 {
+        guard !self["log-megabytes"].isEmpty else {
+            return Collector.Schedule.logBytes(onFileSystemOf: Files.fileSystemBytes(of: data))
+        }
+        let most = Configuration.largest >> 20
+        return UInt64(try number("log-megabytes", in: 1...most)) << 20
+    }
 }

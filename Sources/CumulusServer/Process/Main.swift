@@ -125,6 +125,8 @@ struct Flags: ParsableArguments {
     var shareURL: String?
     @Option(help: "JSON file with the identity providers whose ID tokens let users in.")
     var issuers: String?
+    @Option(help: "JSON file with the HTTPS endpoints that are told notifications.")
+    var webhooks: String?
     @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
     var lostAssets = false
     @Flag(help: "Show what the store holds; take no changes and no part in the cluster.")
@@ -177,6 +179,7 @@ struct Flags: ParsableArguments {
         flags["registration"] = registration ? "true" : nil
         flags["share-url"] = shareURL
         flags["issuers"] = issuers
+        flags["webhooks"] = webhooks
         flags["lost-assets"] = lostAssets ? "true" : nil
         flags["read-only"] = readOnly ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds

@@ -66,11 +66,11 @@ extension Wiring {
     }
 
     private static func readApps(_ path: String) throws -> [[UInt8]: WebAPIToken] {
-        let text = try IssuerFile.bytes(of: path, limit: 1 << 20)
+        let text = try OperatorFile.bytes(of: path, limit: 1 << 20)
         do throws(WebApps.Problem) {
             return try WebApps.all(text)
         } catch {
-            throw IssuerFile.Unusable("\(path): \(error)")
+            throw OperatorFile.Unusable("\(path): \(error)")
         }
     }
 
@@ -125,7 +125,7 @@ extension Wiring {
         let console = Console(door, sources, isTLS: identity != nil)
         let server = HTTPServer(
             gateway,
-            OperatorPages(node, gateway.meter),
+            OperatorPages(node, gateway.meter, webhooks: webhooks?.meter),
             [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
             secure: secure,
             logger: logger

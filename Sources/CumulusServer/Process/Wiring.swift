@@ -17,6 +17,8 @@ struct Wiring {
     let logger: Logger
     /// nil: the operator names no identity providers.
     let issuers: IssuerFile?
+    /// nil: no webhooks are registered.
+    let webhooks: WebhookFile?
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
@@ -29,6 +31,7 @@ struct Wiring {
         logger.logLevel = level
         self.logger = logger
         issuers = try IssuerFile(configuration["issuers"], logger)
+        webhooks = try WebhookFile(configuration["webhooks"], logger)
     }
 
     /// Runs the node until a signal ends it.
@@ -126,7 +129,7 @@ struct Wiring {
             Task { await collector.run() },
             Task { await SchemaKeeper(node).run() },
             Task { await CascadeKeeper(node).run() },
-        ]
+        ] + deliverWebhooks(node, loops)
     }
 
     private func cannotListen(_ error: any Error) -> Configuration.Problem {

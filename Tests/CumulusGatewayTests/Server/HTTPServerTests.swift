@@ -103,14 +103,16 @@ import Testing
         }
     }
 
-    @Test func theClientSendsAForm() async throws {
+    @Test func theClientSendsABody() async throws {
         try await withHTTP(pages: [Echo()]) { endpoint, _, _ in
             let loops = EventLoops(threads: 1)
             let client = SocketWebClient(on: loops.group)
             let address = try #require(WebAddress("http://\(endpoint)/echo?a=b"))
-            let (status, body) = try await client.post(Bytes("c=d".utf8), to: address, headers: [])
+            let type = [(name: "Content-Type", value: "text/x-test")]
+            let content = Bytes("c=d".utf8)
+            let (status, body) = try await client.post(content, to: address, headers: type)
             #expect(status == 203)
-            let text = "POST /echo?a=b application/x-www-form-urlencoded c=d"
+            let text = "POST /echo?a=b text/x-test c=d"
             #expect(body == Bytes(text.utf8) + [0, 0xFF])
             let large = Bytes(repeating: 1, count: 300 << 10)
             await #expect(throws: SocketWebClient.Failure.self) {
@@ -120,6 +122,15 @@ import Testing
             let far = try #require(WebAddress("http://192.0.2.1/token"))
             await #expect(throws: SocketWebClient.Failure.self) {
                 try await client.post([], to: far, headers: [])
+            }
+            // The name is resolved, and its address is judged.
+            let careful = SocketWebClient(on: loops.group, isPublicOnly: true)
+            for host in ["127.0.0.1", "localhost"] {
+                let port = endpoint.split(separator: ":").last ?? ""
+                let near = try #require(WebAddress("http://\(host):\(port)/echo"))
+                await #expect(throws: SocketWebClient.Failure.self) {
+                    try await careful.post([], to: near, headers: [])
+                }
             }
             try await loops.stop()
         }

@@ -10,8 +10,8 @@ import Testing
     /// What `/metrics` announces: names with their types.
     private func announced() async throws -> [String: String] {
         let server = try await TestServer()
-        let text =
-            await server.node.metricsText() + MetricsText.text(WebMeter().metrics)
+        let web = WebMeter().metrics + WebhookMeter().metrics(now: 0)
+        let text = await server.node.metricsText() + MetricsText.text(web)
         try await server.stop()
         let lines = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
         return Dictionary(

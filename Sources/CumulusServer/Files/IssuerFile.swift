@@ -8,7 +8,6 @@ import CumulusGateway
 import CumulusModel
 import CumulusNode
 import CumulusOperations
-import CumulusSystem
 import CumulusTransport
 import JWTKitTokens
 import Logging
@@ -23,7 +22,6 @@ struct IssuerFile: Sendable {
 
     /// More than any operator needs.
     private static let mostBytes = 1 << 20
-    private static let mostSecretBytes = 4 << 10
 
     private let file: WatchedFiles<[String: Entry]>
 
@@ -57,23 +55,23 @@ struct IssuerFile: Sendable {
 
     private static func read(_ path: String, _ logger: Logger) throws -> [String: Entry] {
         let issuers: [TrustedIssuer]
-        let text = try bytes(of: path, limit: mostBytes)
+        let text = try OperatorFile.bytes(of: path, limit: mostBytes)
         do throws(TrustedIssuer.Problem) {
             issuers = try TrustedIssuer.all(text)
         } catch {
-            throw Unusable("\(path): \(error)")
+            throw OperatorFile.Unusable("\(path): \(error)")
         }
         return try issuers.reduce(into: [:]) { entries, issuer in
-            let keyFile = place(of: issuer.keyFile, beside: path)
+            let keyFile = OperatorFile.place(of: issuer.keyFile, beside: path)
             let keys = try WatchedFiles(
                 [keyFile],
                 onRenewal: { Wiring.tell(logger, of: "key set of \(issuer.url)", $0) },
                 make: {
-                    let text = try bytes(of: keyFile, limit: TokenKeys.mostBytes)
+                    let text = try OperatorFile.bytes(of: keyFile, limit: TokenKeys.mostBytes)
                     do throws(TokenKeys.Problem) {
                         return try TokenKeys(text)
                     } catch {
-                        throw Unusable("\(keyFile): \(error)")
+                        throw OperatorFile.Unusable("\(keyFile): \(error)")
                     }
                 }
             )
@@ -92,12 +90,13 @@ struct IssuerFile: Sendable {
         guard let authorization = WebAddress(web.authorization), authorization.isSecret,
             let token = WebAddress(web.token), token.isSecret
         else {
-            throw Unusable(
+            throw OperatorFile.Unusable(
                 "\(path): issuer '\(issuer)': 'authorization' and 'token' of 'web' are URLs with "
                     + "https; http is for this machine only"
             )
         }
-        let secretFile = web.secretFile.isEmpty ? nil : place(of: web.secretFile, beside: path)
+        let secretFile =
+            web.secretFile.isEmpty ? nil : OperatorFile.place(of: web.secretFile, beside: path)
         return try WatchedFiles(
             secretFile.map { [$0] } ?? [],
             onRenewal: { Wiring.tell(logger, of: "secret for \(issuer)", $0) },
@@ -105,44 +104,12 @@ struct IssuerFile: Sendable {
                 WebProvider(
                     WebProvider.Choice(issuer: issuer, name: web.name),
                     clientID: web.clientID,
-                    clientSecret: try secretFile.map(secret),
+                    clientSecret: try secretFile.map(OperatorFile.line),
                     authorization: authorization,
                     token: token,
                     claims: web.scopes
                 )
             }
         )
-    }
-
-    /// One line of text.
-    private static func secret(in file: String) throws(Unusable) -> String {
-        let text = String(decoding: try bytes(of: file, limit: mostSecretBytes), as: UTF8.self)
-        guard let line = text.split(whereSeparator: \.isWhitespace).first else {
-            throw Unusable("\(file) holds no secret")
-        }
-        return String(line)
-    }
-
-    /// A path that is not absolute begins in the folder of the file that names it.
-    private static func place(of path: String, beside file: String) -> String {
-        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
-        return file[...slash] + path
-    }
-
-    static func bytes(of path: String, limit: Int) throws(Unusable) -> Bytes {
-        guard let size = Files.size(of: path), size <= UInt64(limit),
-            let data = FileManager.default.contents(atPath: path), data.count <= limit
-        else {
-            throw Unusable("\(path) can't be read, or is larger than \(limit >> 10) KiB")
-        }
-        return Bytes(data)
-    }
-
-    struct Unusable: Error, CustomStringConvertible {
-        let description: String
-
-        init(_ description: String) {
-            self.description = description
-        }
     }
 }

@@ -1,0 +1,49 @@
+// What the pages of a feed tell, as web services write it.
+//
+// Called by `WebCourier` and by `WebhookCourier`, which follow feeds as native clients do.
+
+import CumulusModel
+import CumulusWire
+
+enum WebNews {
+    static func page(_ message: Bytes) throws(ServiceError) -> WireFeedPage {
+        do throws(MalformedMessage) {
+            return try WireFeedPage(wire: message)
+        } catch {
+            throw ServiceError(.internalError, .protocolError, error.message)
+        }
+    }
+
+    /// What web services make of one notification.
+    static func told(
+        by notification: FeedNotification,
+        in container: String,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> [WebNotification] {
+        var isWide = false
+        if case .zones = notification.news { isWide = try await isOfDatabase(notification, calls) }
+        return WebNotification.all(
+            notification,
+            in: container,
+            user: calls.user,
+            isWide: isWide
+        )
+    }
+
+    /// Whether the subscription is one to a whole database.
+    private static func isOfDatabase(
+        _ notification: FeedNotification,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> Bool {
+        let call = FetchSubscriptionsRequest(
+            database: notification.databaseScope,
+            ids: [Bytes(notification.subscriptionID.utf8)]
+        )
+        let messages = try await calls.read(.subscriptionsFetch, call.encoded())
+        let results = messages.flatMap { message in
+            (try? FetchSubscriptionsResponse.results(wire: message)) ?? []
+        }
+        guard case .database? = try? results.first?.get().kind else { return false }
+        return true
+    }
+}

@@ -1,0 +1,164 @@
+// A webhook that the operator registered: which user's feed goes to which endpoint, and how what is
+// sent there is signed.
+//
+// Read from the file of `cumulusd --webhooks`, the same on all nodes. A mistake in it is told with
+// its place; nothing in it is ignored, since a misspelt key would send elsewhere what it was to
+// send.
+//
+// Folder: notifications that a node sends to servers. Read `Webhook`, then `WebhookCourier` with
+// `WebhookProgress`, and `WebhookRunner`.
+
+import Crypto
+package import CumulusModel
+
+package struct Webhook: Hashable, Sendable {
+    /// One element of the file.
+    package struct Entry: Hashable, Sendable {
+        /// Names the webhook in the log and in metrics.
+        package var name: String
+        package var address: WebAddress
+        package var scope: ScopeID
+        /// Whether it may lead to addresses that are not public.
+        package var isPrivate: Bool
+        /// The file with what signatures are made with.
+        package var secretFile: String
+        /// The file with an access token of the user whose feed is sent.
+        package var tokenFile: String
+    }
+
+    package struct Problem: Error, Equatable, CustomStringConvertible {
+        package let description: String
+
+        package init(_ description: String) {
+            self.description = description
+        }
+    }
+
+    package let entry: Entry
+    private let secret: Bytes
+    /// SHA-256 of the user's access token.
+    let session: Bytes
+
+    package static let shortestSecret = 16
+
+    package init(_ entry: Entry, secret: String, token: String) throws(Problem) {
+        guard secret.utf8.count >= Webhook.shortestSecret else {
+            throw Problem(
+                "\(entry.secretFile) must hold a secret of \(Webhook.shortestSecret) or more "
+                    + "characters, such as 'openssl rand -hex 32' makes"
+            )
+        }
+        self.entry = entry
+        self.secret = Bytes(secret.utf8)
+        session = Bytes(SHA256.hash(data: Bytes(token.utf8)))
+    }
+
+    // MARK: Signatures
+
+    /// The header that shows who sent a body, and when.
+    package static let signatureHeader = "Cumulus-Signature"
+
+    /// "t=SECONDS,v1=HMAC": the HMAC-SHA-256 of the seconds since 1970 UTC, a full stop and the
+    /// body.
+    package func signature(of body: Bytes, seconds: Int64) -> String {
+        let content = Bytes("\(seconds).".utf8) + body
+        let code = HMAC<SHA256>.authenticationCode(for: content, using: SymmetricKey(data: secret))
+        return "t=\(seconds),v1=\(Bytes(code).hex)"
+    }
+
+    // MARK: The file
+
+    private static let keys: Set = [
+        "name", "url", "secretFile", "tokenFile", "container", "environment", "private",
+    ]
+    private static let longestName = 64
+
+    /// - Parameter text: A JSON list of objects.
+    package static func entries(_ text: Bytes) throws(Problem) -> [Entry] {
+        let json: JSON
+        do throws(JSONReader.Problem) {
+            json = try JSONReader.read(text)
+        } catch {
+            throw Problem("it is no JSON: \(error.message)")
+        }
+        guard case .array(let elements) = json else {
+            throw Problem("it must be a list of webhooks")
+        }
+        var entries: [Entry] = []
+        for (index, element) in elements.enumerated() {
+            let entry: Entry
+            do throws(WebError) {
+                entry = try read(try WebObject(element, at: "[\(index)]"))
+            } catch {
+                throw Problem(error.reason)
+            }
+            for other in entries {
+                if other.name == entry.name {
+                    throw Problem("'[\(index)].name' is that of another webhook too")
+                }
+                if other.scope == entry.scope, other.tokenFile == entry.tokenFile {
+                    throw Problem(
+                        "'[\(index)].tokenFile' is that of '\(other.name)' too; give each webhook "
+                            + "a user of its own, since a user has one read mark"
+                    )
+                }
+            }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private static func read(_ object: WebObject) throws(WebError) -> Entry {
+        if case .object(let members) = object.json,
+            let unknown = members.first(where: { !keys.contains($0.key) })
+        {
+            let known = keys.sorted().joined(separator: ", ")
+            throw .badRequest("'\(object.place(unknown.key))' is none of \(known)")
+        }
+        let name = try object.needed("name")
+        guard name.utf8.count <= longestName, name.utf8.allSatisfy(isPlain) else {
+            throw .badRequest(
+                "'\(object.place("name"))' must have at most \(longestName) letters, digits, -, _ "
+                    + "and full stops"
+            )
+        }
+        let container = try object.needed("container")
+        guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil else {
+            throw .badRequest("'\(object.place("container"))' is no name of a container")
+        }
+        guard let environment = Environment(name: try object.needed("environment")) else {
+            throw .badRequest(
+                "'\(object.place("environment"))' must be development or production"
+            )
+        }
+        let isPrivate = try object.flag("private") ?? false
+        return Entry(
+            name: name,
+            address: try address(object, isPrivate: isPrivate),
+            scope: ScopeID(container: container, environment: environment),
+            isPrivate: isPrivate,
+            secretFile: try object.needed("secretFile"),
+            tokenFile: try object.needed("tokenFile")
+        )
+    }
+
+    private static func address(
+        _ object: WebObject,
+        isPrivate: Bool
+    ) throws(WebError) -> WebAddress {
+        let url = try object.needed("url")
+        guard let address = WebAddress(url), address.isSecure || address.isSecret && isPrivate
+        else {
+            throw .badRequest(
+                "'\(object.place("url"))' must be a URL with https, such as "
+                    + "https://hooks.example.com/notes; http is for this machine only, with "
+                    + "\"private\": true"
+            )
+        }
+        return address
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte.isASCIILetter || byte.isASCIIDigit || "-_.".utf8.contains(byte)
+    }
+}

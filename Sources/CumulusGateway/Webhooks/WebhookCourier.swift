@@ -1,0 +1,140 @@
+// Delivers one webhook: follows its user's feed as a device does, and POSTs what the feed tells, one
+// notification after the other.
+//
+// Run by `WebhookRunner` on the node that delivers, until it is cancelled. What could not be told
+// is not kept: after each failure the page is read again, so that its rights, fields and marks are
+// those of the moment of the next attempt.
+
+import CumulusModel
+import CumulusNode
+import CumulusWire
+import Logging
+
+struct WebhookCourier: Sendable {
+    private struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let webhook: Webhook
+    let door: any WebDoor
+    let client: any WebClient
+    let meter: WebhookMeter
+    let users: WebhookUsers
+    let logger: Logger
+
+    private var name: String { webhook.entry.name }
+
+    func run() async {
+        meter.begin(name)
+        var progress = WebhookProgress()
+        while !Task.isCancelled {
+            do {
+                try await follow(&progress)
+            } catch {
+                if Task.isCancelled { break }
+                let pause = progress.fail()
+                meter.fail(name)
+                tell(of: error, progress.failures, pause)
+                try? await door.sleep(pause)
+            }
+        }
+        users.release(by: name)
+        meter.end(name)
+    }
+
+    /// The first failure is a warning; those that follow it are details.
+    private func tell(of error: any Error, _ failures: Int, _ pause: Int64) {
+        logger.log(
+            level: failures == 1 ? .warning : .debug,
+            "a webhook could not be delivered; it is tried again",
+            metadata: [
+                "webhook": "\(name)", "why": "\(error)", "failures": "\(failures)",
+                "pause": "\(pause) ms",
+            ]
+        )
+    }
+
+    /// Returns when the feed is to be followed anew, from the last page on.
+    private func follow(_ progress: inout WebhookProgress) async throws {
+        let calls = try await door.enter(
+            LocalEntrance(
+                webhook.entry.scope,
+                .session(digest: webhook.session),
+                isSecret: true
+            )
+        )
+        defer { calls.close() }
+        if let other = users.claim(calls.user, in: webhook.entry.scope, for: name) {
+            throw Failure(
+                description: "'\(other)' follows the feed of the same user, who has one read mark; "
+                    + "give each webhook a user of its own"
+            )
+        }
+        if progress.feed == nil { progress.begin(at: try await calls.feedAfterMarks()) }
+        // A subscription that is newer than the token tells what happened since it was saved.
+        let call = FollowFeedRequest(token: progress.feed ?? [], isHistory: true)
+        let stream = await calls.follow(.feedsFollow, call.encoded())
+        defer { stream.cancel() }
+        var isBehind = true
+        while let message = try await stream.next() {
+            let page = try WebNews.page(message)
+            // Of a feed that is up to date it would tell what happens from now on only.
+            if page.reset != nil, !isBehind { return }
+            try await tell(page, calls, &progress)
+            if progress.isMarkDue(behind: page, now: door.now) {
+                let mark = MarkReadRequest(ids: [], token: page.token)
+                _ = try await calls.change(.feedsMarkRead, mark.encoded())
+                progress.mark(now: door.now)
+            }
+            progress.finish(page)
+            if page.isCheckpoint {
+                isBehind = false
+                meter.rest(name)
+            }
+        }
+        throw Failure(description: "the feed has ended")
+    }
+
+    /// Tells all of a page that the endpoint has not taken yet.
+    private func tell(
+        _ page: WireFeedPage,
+        _ calls: any WebCalls,
+        _ progress: inout WebhookProgress
+    ) async throws {
+        let container = webhook.entry.scope.container
+        for notification in page.notifications where !notification.isRead {
+            let told = try await WebNews.told(by: notification, in: container, calls)
+            for told in told where progress.owes(told) {
+                let since = notification.changedAt.millisecondsSince1970
+                try await send(told, since: since, &progress)
+            }
+        }
+        guard let reset = page.reset else { return }
+        let told = WebNotification.reset(reset, page.token, in: container)
+        try await send(told, since: door.now, &progress)
+    }
+
+    /// - Parameter since: When the change happened, in milliseconds since 1970 UTC.
+    private func send(
+        _ notification: WebNotification,
+        since: Int64,
+        _ progress: inout WebhookProgress
+    ) async throws {
+        meter.send(name, since: since)
+        let body = Bytes(notification.text.utf8)
+        let signature = webhook.signature(of: body, seconds: door.now / 1_000)
+        let (status, _) = try await client.post(
+            body,
+            to: webhook.entry.address,
+            headers: [
+                ("Content-Type", "application/json; charset=UTF-8"),
+                (Webhook.signatureHeader, signature),
+            ]
+        )
+        guard (200..<300).contains(status) else {
+            throw Failure(description: "\(webhook.entry.address.host) answered \(status)")
+        }
+        progress.take(notification)
+        meter.take(name)
+    }
+}

@@ -1,0 +1,78 @@
+// The operator's file of webhooks (`--webhooks`), and the secrets and access tokens that it names.
+//
+// Read at the start and again when any of them changes. A file that can't be used leaves the old
+// state, and the log says why.
+
+import CumulusGateway
+import CumulusModel
+import CumulusNode
+import CumulusTransport
+import Logging
+
+struct WebhookFile: Sendable {
+    /// More than any operator needs.
+    private static let mostBytes = 1 << 20
+
+    let meter = WebhookMeter()
+    private let file: WatchedFiles<[WatchedFiles<Webhook>]>
+
+    /// nil without a file.
+    init?(_ path: String, _ logger: Logger) throws {
+        guard !path.isEmpty else { return nil }
+        do {
+            file = try WatchedFiles(
+                [path],
+                onRenewal: { Wiring.tell(logger, of: "file of webhooks", $0) },
+                make: { try WebhookFile.read(path, logger) }
+            )
+        } catch {
+            throw Configuration.Problem(message: "webhooks: \(error)")
+        }
+    }
+
+    /// Those of the file, as it is now.
+    var webhooks: [Webhook] { file.current.map(\.current) }
+
+    private static func read(
+        _ path: String,
+        _ logger: Logger
+    ) throws -> [WatchedFiles<Webhook>] {
+        let text = try OperatorFile.bytes(of: path, limit: mostBytes)
+        do {
+            return try Webhook.entries(text).map { entry in
+                let secret = OperatorFile.place(of: entry.secretFile, beside: path)
+                let token = OperatorFile.place(of: entry.tokenFile, beside: path)
+                return try WatchedFiles(
+                    [secret, token],
+                    onRenewal: { Wiring.tell(logger, of: "secret of webhook \(entry.name)", $0) },
+                    make: {
+                        try Webhook(
+                            entry,
+                            secret: OperatorFile.line(of: secret),
+                            token: OperatorFile.line(of: token)
+                        )
+                    }
+                )
+            }
+        } catch {
+            throw OperatorFile.Unusable("\(path): \(error)")
+        }
+    }
+}
+
+extension Wiring {
+    /// Delivers webhooks until the task is cancelled; no task without a file.
+    func deliverWebhooks(_ node: Node, _ loops: EventLoops) -> [Task<Void, Never>] {
+        guard let webhooks else { return [] }
+        let group = loops.group
+        let runner = WebhookRunner(
+            NodeDoor(node) { _ in nil },
+            webhooks: { webhooks.webhooks },
+            isFirst: { try await node.isFirstMember() },
+            client: { SocketWebClient(on: group, isPublicOnly: !$0.entry.isPrivate) },
+            meter: webhooks.meter,
+            logger: logger
+        )
+        return [Task { await runner.run() }]
+    }
+}
