@@ -133,7 +133,10 @@ extension ConsoleFile {
 
         function results(found, type, state, open) {
           const declared = state.schema.types.find((other) => other.name === type)?.fields ?? [];
-          const keys = declared.map((each) => each.name).filter((name) => !name.startsWith("___"));
+          // Texts say most about a record.
+          const keys = [true, false].flatMap((isText) => declared
+            .filter(({ name, type }) => !name.startsWith("___") && (type === "STRING") === isText)
+            .map(({ name }) => name));
           const columns = [
             ["Name", (record) => button(record.recordName, () => open(record), "plain mono")],
             ...keys.slice(0, mostColumns).map((key) =>

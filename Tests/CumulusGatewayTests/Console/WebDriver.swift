@@ -74,7 +74,8 @@ final class WebDriver {
     /// Ends the browser and chromedriver.
     func quit() {
         _ = try? send("DELETE", session)
-        process.terminate()
+        // It may have been started with SIGTERM blocked.
+        _ = kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
