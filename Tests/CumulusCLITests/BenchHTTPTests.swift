@@ -67,9 +67,9 @@ import Testing
             }
             var reader = HTTPAnswerReader()
             do {
-                let answer = try reader.take(
-                    bytes.prefix(.random(in: 0...bytes.count, using: &dice))
-                )
+                let isWhole = Bool.random(using: &dice)
+                let count = isWhole ? bytes.count : .random(in: 0...bytes.count, using: &dice)
+                let answer = try reader.take(bytes.prefix(count))
                 outcomes[answer == nil ? "waits" : "read", default: 0] += 1
                 #expect(answer?.body.count ?? 0 <= bytes.count)
             } catch {

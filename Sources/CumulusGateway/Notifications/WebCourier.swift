@@ -180,7 +180,8 @@ package struct WebCourier: Sendable {
         _ calls: any WebCalls
     ) async throws(ServiceError) -> Bool {
         // A subscription that is newer than the token tells what happened since it was saved.
-        let call = FollowFeedRequest(token: board.feed(of: station), isHistory: true)
+        let feed = board.feed(of: station)
+        let call = FollowFeedRequest(token: feed, isHistory: true)
         let stream = await calls.follow(.feedsFollow, call.encoded())
         defer { stream.cancel() }
         var isBehind = true
@@ -188,6 +189,12 @@ package struct WebCourier: Sendable {
             let page = try WebNews.page(message)
             // Of a feed that is up to date it would tell what happens from now on only.
             if page.reset != nil, !isBehind { return false }
+            // Nodes keep the changes of a container from its first subscription on. A browser that
+            // has waited since before has missed none of what they keep.
+            if page.reset == .all, feed == station.feed {
+                board.take([], [], of: station, now: door.now)
+                return false
+            }
             var news: [WebNotification] = []
             for notification in page.notifications {
                 let container = station.access.scope.container

@@ -12,7 +12,7 @@ import NIOPosix
 import NIOSSL
 
 package protocol WebClient: Sendable {
-    /// Sends a body, whose type is one of the headers; returns what is answered, whatever its status.
+    /// Sends a body, whose type is one of the headers; returns the answer, whatever its status.
     func post(
         _ body: Bytes,
         to address: WebAddress,

@@ -1,5 +1,5 @@
-// Delivers one webhook: follows its user's feed as a device does, and POSTs what the feed tells, one
-// notification after the other.
+// Delivers one webhook: follows its user's feed as a device does, and POSTs what the feed tells,
+// one notification after the other.
 //
 // Run by `WebhookRunner` on the node that delivers, until it is cancelled. What could not be told
 // is not kept: after each failure the page is read again, so that its rights, fields and marks are

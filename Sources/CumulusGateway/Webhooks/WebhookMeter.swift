@@ -13,8 +13,8 @@ package final class WebhookMeter: Sendable {
         var failed = 0
         /// Attempts that failed since the last one that succeeded.
         var failures = 0
-        /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means that
-        /// nothing waits.
+        /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means
+        /// that nothing waits.
         var since: Int64?
     }
 

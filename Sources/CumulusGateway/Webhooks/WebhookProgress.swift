@@ -1,8 +1,8 @@
 // How far a webhook has come: what of a page was taken, when the next attempt is due, and when the
 // feed is to be marked as read.
 //
-// Kept by `WebhookCourier` for as long as its node delivers. It is synchronous and does no I/O; what
-// it forgets when the node ends, the user's read mark in the store knows.
+// Kept by `WebhookCourier` for as long as its node delivers. It is synchronous and does no I/O;
+// what it forgets when the node ends, the user's read mark in the store knows.
 
 package import CumulusModel
 package import CumulusWire

@@ -1,6 +1,6 @@
 // What doors in the same process ask a node for besides calls: the fields of types, where a user's
-// read mark stands, whether this node is the first of its cluster, and tokens that every node of the
-// cluster can open.
+// read mark stands, whether this node is the first of its cluster, and tokens that every node of
+// the cluster can open.
 
 package import CumulusModel
 import CumulusOperations

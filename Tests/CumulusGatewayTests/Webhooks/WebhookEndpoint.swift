@@ -1,5 +1,5 @@
-// An endpoint for webhooks on a real socket, for tests: it remembers what arrives, and fails as often
-// as it is told to.
+// An endpoint for webhooks on a real socket, for tests: it remembers what arrives, and fails as
+// often as it is told to.
 
 import CumulusGateway
 import CumulusModel

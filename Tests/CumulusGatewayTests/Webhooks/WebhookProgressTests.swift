@@ -1,4 +1,5 @@
-// How far a webhook has come, without a node: pauses, what is repeated, and when the feed is marked.
+// How far a webhook has come, without a node: pauses, what is repeated, and when the feed is
+// marked.
 
 import CumulusGateway
 import CumulusModel

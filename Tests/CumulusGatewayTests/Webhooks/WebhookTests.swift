@@ -94,7 +94,8 @@ import Testing
         let signature = webhook.signature(of: body, seconds: 1_700_000_000)
         #expect(
             signature
-                == "t=1700000000,v1=9eb18f493f8ec135d9eb2dad817c369bb4e9cbfa818657897a7437c1cd8c3a23"
+                == "t=1700000000,v1="
+                + "9eb18f493f8ec135d9eb2dad817c369bb4e9cbfa818657897a7437c1cd8c3a23"
         )
         #expect(
             webhook.signature(of: body, seconds: 1_700_000_001).suffix(64) != signature.suffix(64)

@@ -1,4 +1,5 @@
-// `cumulusd --webhooks`: mistakes are told at the start, and a process delivers what the file names.
+// `cumulusd --webhooks`: mistakes are told at the start, and a process delivers what the file
+// names.
 //
 // The second test takes 16 seconds: a node delivers after it has been the first of its cluster for
 // 15.
