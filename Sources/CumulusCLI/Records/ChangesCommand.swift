@@ -77,6 +77,10 @@ struct ChangeTokenOptions: ParsableArguments {
         keeps none there. Without --token-file everything is shown as it is now. With it, the \
         command shows what changed since the run that wrote the file. If the token has expired \
         (21), delete the file and the copy that you made from the changes, and begin again.
+        With --follow the command goes on until it is interrupted, and writes the file after each \
+        page that it has shown: the next run begins there. It goes on at another node if one is \
+        lost. With --json each change is an object on a line of its own, and the line \
+        {"change":"upToDate"} says that all so far was shown.
         """
 }
 
