@@ -56,7 +56,9 @@ extension ConsoleFile {
 
         export function tell(text, kind = "") {
           const line = h("p", { class: kind }, text);
-          document.getElementById("messages").append(line);
+          const messages = document.getElementById("messages");
+          messages.append(line);
+          while (messages.children.length > 2) messages.firstElementChild.remove();
           setTimeout(() => line.remove(), kind === "bad" ? 12000 : 5000);
         }
 

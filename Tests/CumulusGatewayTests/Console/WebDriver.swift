@@ -214,6 +214,8 @@ final class WebDriver {
 
     /// Puts a picture of the page into the folder.
     func shoot(_ name: String) throws {
+        // Messages would lie over what is to be seen.
+        _ = try run("document.getElementById('messages')?.replaceChildren()")
         let picture = try send("GET", "\(session)/screenshot").string ?? ""
         guard let data = Data(base64Encoded: picture) else {
             throw Failure(description: "a screenshot is not base64")

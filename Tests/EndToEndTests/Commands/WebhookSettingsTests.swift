@@ -37,15 +37,17 @@ import Testing
     }
 
     @Test func aMistakeIsToldAtTheStart() async throws {
-        for (url, secret, why) in [
-            (nil, nil, "webhooks.json can't be read"),
-            ("http://hooks.example.com", nil, "'[0].url' must be a URL with https"),
-            ("https://hooks.example.com", nil, "notes.secret can't be read"),
-            ("https://hooks.example.com", "short", "must hold a secret of 16 or more"),
-            ("https://hooks.example.com", "0123456789abcdef", "notes.token can't be read"),
-        ] as [(String?, String?, String)] {
+        let url = "https://hooks.example.com"
+        for (url, secret, token, why) in [
+            (nil, nil, nil, "webhooks.json can't be read"),
+            ("http://hooks.example.com", nil, nil, "'[0].url' must be a URL with https"),
+            (url, nil, nil, "notes.secret can't be read"),
+            (url, "short", nil, "notes.token can't be read"),
+            (url, "short", "token", "must hold a secret of 16 or more"),
+        ] as [(String?, String?, String?, String)] {
             if let url { try writeList(url: url) }
             if let secret { try write(secret, "notes.secret") }
+            if let token { try write(token, "notes.token") }
             let node = try NodeProcess(data: folder.node, arguments: arguments)
             #expect(try await node.waitForEnd(seconds: 20) == .exit(1))
             #expect(node.errors.contains(why), "\(node.errors)")
