@@ -86,11 +86,12 @@ extension ConsoleCall {
     func sessions() async throws -> ConsoleReply {
         let message = AccountMessages.sessions(ofUser: try bytes("user"))
         let pages = try await ask(.accountsSessions, message) { try WireSession.list(wire: $0) }
-        let kinds = ["", "session", "access"]
+        let kinds = ["", "session", "access", "web"]
         let sessions = pages.flatMap { $0 }.map { session -> JSON in
-            let kind = Int(session.kind)
+            let number = Int(session.kind)
+            let kind = number < kinds.count ? kinds[number] : ""
             return [
-                "id": .string(session.id.hex), "kind": .string(kind < 3 ? kinds[kind] : ""),
+                "id": .string(session.id.hex), "kind": .string(kind),
                 "label": .string(session.label),
                 "device": .string(ConsoleCall.device(session.device)),
                 "opened": .integer(session.opened), "expires": .integer(session.expires),

@@ -119,7 +119,8 @@ extension ConsoleFile {
           return h("section", { class: "card" }, h("h2", {}, "Sessions and tokens"),
             table("Sessions", [
               ["Label", (each) => each.label || "–"],
-              ["Kind", (each) => (each.kind === "access" ? badge("access token") : "device")],
+              ["Kind", (each) => (each.kind === "access" ? badge("access token")
+                : each.kind === "web" ? "browser" : "device")],
               ["Device", (each) => (each.device ? short(each.device) : "–")],
               ["Opened", (each) => moment(each.opened)],
               ["Ends", (each) => (each.expires === 0 ? "never" : moment(each.expires))],

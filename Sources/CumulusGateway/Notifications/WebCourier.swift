@@ -11,6 +11,8 @@ import CumulusWire
 package struct WebCourier: Sendable {
     /// How long a poll waits, in milliseconds: less than proxies let a request wait.
     package static let patience: Int64 = 55_000
+    /// How long a poll is held that a newer one replaced, in milliseconds.
+    private static let pause: Int64 = 1_000
 
     private let gateway: WebGateway
     private var door: any WebDoor { gateway.door }
@@ -69,7 +71,8 @@ package struct WebCourier: Sendable {
             delivery.answer.headers += WebGateway.sharing(with: origin, isPreflight: false)
         }
         let microseconds = (door.nanoseconds() - start) / 1_000
-        let status = delivery.answer.status
+        // A browser that went away is no error of the node.
+        let status = Task.isCancelled ? 499 : delivery.answer.status
         gateway.meter.note("courier", status: status, microseconds: microseconds)
         return delivery
     }
@@ -153,7 +156,10 @@ package struct WebCourier: Sendable {
         }
         switch outcome {
         case .failed(let error): throw WebError(error)
-        case .replaced: return false
+        case .replaced:
+            // Two that ask in turn would each end the other's poll without a pause.
+            try? await door.sleep(WebCourier.pause)
+            return false
         case .news, .timeIsUp: return true
         }
     }

@@ -96,6 +96,9 @@ package struct HTTPServer: Sendable {
                 secure: secure
             )
         }
+        // It calls each connection that a shutdown ends an error. What goes wrong is thrown, too.
+        var quiet = logger
+        quiet.logLevel = .critical
         let application = Application(
             responder: responder,
             server: server,
@@ -109,7 +112,7 @@ package struct HTTPServer: Sendable {
             ),
             onServerRunning: { onRunning($0.localAddress?.port ?? port) },
             eventLoopGroupProvider: .shared(group),
-            logger: logger
+            logger: quiet
         )
         try await application.run()
     }
