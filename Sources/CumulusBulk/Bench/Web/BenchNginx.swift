@@ -33,14 +33,19 @@ enum BenchNginx {
             outcome = .failure(error)
         }
         await pool.close()
-        process.terminate()
-        process.waitUntilExit()
-        cleanup.forget(process: process.processIdentifier)
+        end(process, cleanup)
         let measured = try outcome.get()
         return BenchFigure.Bound(
             name: "nginx",
             perSecond: Double(measured.operations) / measured.seconds
         )
+    }
+
+    /// It was started with SIGTERM blocked, as the bench has it, and would wait for ever.
+    private static func end(_ process: Process, _ cleanup: Cleanup) {
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        cleanup.forget(process: process.processIdentifier)
     }
 
     /// In the folders of programs, and in that of system programs, which not all users search.
@@ -84,9 +89,7 @@ enum BenchNginx {
                 else { continue }
                 return (process, pool)
             }
-            process.terminate()
-            process.waitUntilExit()
-            cleanup.forget(process: process.processIdentifier)
+            end(process, cleanup)
         }
         let log = try? String(contentsOfFile: folder + "/error.log", encoding: .utf8)
         throw BenchProblem(message: "nginx did not start: \(log ?? "it said nothing")")
