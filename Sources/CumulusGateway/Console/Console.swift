@@ -88,6 +88,9 @@ package struct Console: WebPages {
             if !error.allowed.isEmpty {
                 answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
             }
+            if let seconds = error.retryAfter {
+                answer.headers.append(("Retry-After", String(seconds)))
+            }
             return answer
         }
     }

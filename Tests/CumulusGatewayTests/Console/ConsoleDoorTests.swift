@@ -108,6 +108,7 @@ import Testing
             let limited = try await browser.signIn("cumulus_operator_wrong")
             #expect(limited.status == 429)
             #expect(limited.json["retryAfter"] != nil)
+            #expect(Int(limited.headers["Retry-After"] ?? "") ?? 0 > 0)
             // The right one has to wait too: it could be the next guess.
             #expect(try await browser.signIn().status == 429)
         }
