@@ -14,9 +14,12 @@ pipeline). Values are 1,000 characters at random. A round has, for each server:
 CPU of a server is that of its processes.
 """
 
+import json
+import os
 import random
 import select
 import string
+import subprocess
 import time
 
 from .server import medians
@@ -153,3 +156,21 @@ class Work:
     def figures(self):
         """Medians over the rounds."""
         return medians(self.rounds)
+
+
+def bounds(programs, folder, options):
+    """What the bare engine does with the rows of our saves, and the disk with flushes alone, as
+    `cumulus bench save` measures them beside saves of its own."""
+    command = [os.path.join(programs, "cumulus"), "bench", "save", "--json"]
+    command += ["--seconds", str(options.seconds), "--records", str(options.records)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder)
+    names = {"engine": "bare engine, rows of our saves", "flush": "flush of the disk alone"}
+    return [
+        {
+            "name": names[figure["bound"]["name"]],
+            "per_second": figure["bound"]["perSecond"],
+            "cpu_us": figure["bound"]["cpuMicroseconds"],
+            "saves_per_second": figure["perSecond"],
+        }
+        for figure in json.loads(done.stdout)["figures"]
+    ]
