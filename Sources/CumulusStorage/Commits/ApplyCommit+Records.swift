@@ -29,9 +29,10 @@ extension WriteTransaction {
             }
             record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
         }
-        let absorbed = record.end(put.absorbed.filter { $0 != born }, by: commit)
+        let absorbing = put.absorbed.filter { $0 != born }
+        let absorbed = record.end(absorbing, by: commit)
         application.noteLoss(of: absorbed, named: put.recordName)
-        noteEnds(of: absorbed, named: put.recordName, commit.stamp, at: place)
+        try noteEnds(of: absorbing, absorbed, named: put.recordName, commit.stamp, at: place)
         let hung = record.life(born)?.parent
         let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
             () throws(MalformedBytes) in
@@ -41,6 +42,8 @@ extension WriteTransaction {
         }
         if let life = record.life(born) {
             noteMove(of: put, of: life, from: hung, commit.stamp, at: place)
+        } else {
+            try noteLateMove(of: put, of: born, commit.stamp, at: place)
         }
         let type = record.type(of: born) ?? put.type
         application.note(merge.clashes, of: put.recordName, type)
@@ -62,7 +65,7 @@ extension WriteTransaction {
         var record = try record(place, name)
         let ended = record.end(births, by: application.commit)
         application.noteLoss(of: ended, named: name)
-        noteEnds(of: ended, named: name, application.commit.stamp, at: place)
+        try noteEnds(of: births, ended, named: name, application.commit.stamp, at: place)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }

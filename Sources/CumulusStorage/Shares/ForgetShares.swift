@@ -120,19 +120,17 @@ extension WriteTransaction {
         let lives = try lives(zone, name).filter { !$0.isDead }
         for (birth, events) in Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
         {
+            // Where the floor covers its end, nothing of a life counts.
+            let ends = events.filter { $0.event == .ended }.map(\.stamp)
+            if let end = ends.min(), end.time.milliseconds < time {
+                for event in events { put(.hang(zone, name, birth, event.stamp), nil) }
+                floor.merge(VersionVector(end.dot))
+                continue
+            }
             let present = lives.first { $0.birth == birth }?.parent?.stamp
-            var events = events.sorted { $0.stamp < $1.stamp }
             let stamps = (events.map(\.stamp) + [present].compactMap(\.self)).sorted()
             // What a later event followed counts no more at any time after that one.
-            var counting = stamps.last { $0.time.milliseconds < time }
-            if let end = events.last(where: { $0.event == .ended })?.stamp,
-                end.time.milliseconds < time
-            {
-                counting = end
-                events.removeAll { $0.stamp == end }
-                put(.hang(zone, name, birth, end), nil)
-                floor.merge(VersionVector(end.dot))
-            }
+            let counting = stamps.last { $0.time.milliseconds < time }
             guard let counting else { continue }
             for event in events where event.stamp < counting {
                 put(.hang(zone, name, birth, event.stamp), nil)

@@ -101,18 +101,29 @@ package struct HangFloor: RowValue, Hashable, Sendable {
 
 extension WriteTransaction {
     /// Remembers that lives ended, and how they hung.
+    ///
+    /// - Parameters:
+    ///   - births: Of the lives that the commit ends.
+    ///   - ended: Those of them that lived here until now.
     mutating func noteEnds(
-        of ended: [RecordRow],
+        of births: [Dot],
+        _ ended: [RecordRow],
         named name: String,
         _ stamp: Stamp,
         at place: ZonePlace
-    ) {
+    ) throws(EngineError) {
         guard place.zone.keepsHanging else { return }
         for life in ended {
             if let parent = life.parent {
-                note(.hung(under: parent.name), of: life, named: name, parent.stamp, at: place)
+                note(.hung(under: parent.name), of: life.birth, name, parent.stamp, at: place)
             }
-            note(.ended, of: life, named: name, stamp, at: place)
+            note(.ended, of: life.birth, name, stamp, at: place)
+        }
+        // Commits that don't know of each other end the same life: a token may cover either.
+        guard ended.count < births.count else { return }
+        for birth in births where !ended.contains(where: { $0.birth.dot == birth }) {
+            guard let birth = try endedLife(birth, of: name, at: place) else { continue }
+            note(.ended, of: birth, name, stamp, at: place)
         }
     }
 
@@ -127,28 +138,51 @@ extension WriteTransaction {
         guard place.zone.keepsHanging else { return }
         let name = put.recordName
         if let before, before != life.parent {
-            note(.hung(under: before.name), of: life, named: name, before.stamp, at: place)
+            note(.hung(under: before.name), of: life.birth, name, before.stamp, at: place)
             // A put of the whole record took it.
             if life.parent == nil {
-                note(.hung(under: nil), of: life, named: name, stamp, at: place)
+                note(.hung(under: nil), of: life.birth, name, stamp, at: place)
             }
         }
         // It lost, also if it is of the whole record and names no parent.
-        guard put.parent != nil || put.isFull, let parent = life.parent, parent.stamp > stamp else {
-            return
-        }
-        let lost = put.parent.flatMap { $0.recordName.isEmpty ? nil : $0.recordName }
-        note(.hung(under: lost), of: life, named: name, stamp, at: place)
+        guard put.setsParent, let parent = life.parent, parent.stamp > stamp else { return }
+        note(.hung(under: put.parentName), of: life.birth, name, stamp, at: place)
+    }
+
+    /// Remembers a parent that a put gave to a life that had ended before the put came here: where
+    /// the put was made, the life hung there.
+    mutating func noteLateMove(
+        of put: Commit.Put,
+        of birth: Dot,
+        _ stamp: Stamp,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        guard place.zone.keepsHanging, put.setsParent,
+            let birth = try endedLife(birth, of: put.recordName, at: place)
+        else { return }
+        note(.hung(under: put.parentName), of: birth, put.recordName, stamp, at: place)
+    }
+
+    /// The birth of a life whose end is remembered.
+    ///
+    /// The hang floor covers other ends: by each token such a life is over.
+    private borrowing func endedLife(
+        _ birth: Dot,
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) -> Stamp? {
+        try hangEvents(of: name, in: place.number)
+            .first { $0.birth.dot == birth && $0.event == .ended }?.birth
     }
 
     private mutating func note(
         _ event: HangRow.Event,
-        of life: RecordRow,
-        named name: String,
+        of birth: Stamp,
+        _ name: String,
         _ stamp: Stamp,
         at place: ZonePlace
     ) {
-        put(.hang(place.number, name, life.birth, stamp), HangRow(event))
+        put(.hang(place.number, name, birth, stamp), HangRow(event))
     }
 
     /// Drops the past of a record that is forgotten.
@@ -170,6 +204,16 @@ extension WriteTransaction {
 extension Commit.Zone {
     /// Whether trees of records can be shared here.
     package var keepsHanging: Bool { database.kind == .private && name != Names.defaultZone }
+}
+
+extension Commit.Put {
+    /// Whether it says where the record hangs.
+    fileprivate var setsParent: Bool { parent != nil || isFull }
+
+    /// nil: under no record.
+    fileprivate var parentName: String? {
+        parent.flatMap { $0.recordName.isEmpty ? nil : $0.recordName }
+    }
 }
 
 // MARK: - Reading
