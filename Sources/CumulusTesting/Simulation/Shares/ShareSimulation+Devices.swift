@@ -95,13 +95,6 @@ extension ShareSimulation {
     private mutating func fetchPage(_ index: Int, at one: Int, limit: Int) throws -> Bool {
         let store = stores[one]
         let (caller, token) = (devices[index].caller, devices[index].token)
-        if token?.progress == nil {
-            devices[index].began = try store.vector()
-            let may = try truth(for: caller, at: one).may
-            devices[index].known = devices[index].mightRead.union(devices[index].held.keys)
-            devices[index].known.formUnion(may)
-            devices[index].mightRead = may
-        }
         var fetch = FetchZoneChanges(
             database: .shared,
             zone: sharedZone,
@@ -118,11 +111,21 @@ extension ShareSimulation {
                 by: caller,
                 in: store.reader
             )
+            if token?.progress == nil { try begin(index, at: one) }
             try take(page, index, at: one)
             return true
         } catch ReadFailure.service(let error) {
             return try take(error, index, at: one)
         }
+    }
+
+    /// Notes the state in which a fetch begins; one that the node refused did not begin.
+    private mutating func begin(_ index: Int, at one: Int) throws {
+        devices[index].began = try stores[one].vector()
+        let may = try truth(for: devices[index].caller, at: one).may
+        devices[index].known = devices[index].mightRead.union(devices[index].held.keys)
+        devices[index].known.formUnion(may)
+        devices[index].mightRead = may
     }
 
     private mutating func take(
