@@ -92,4 +92,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let lostRoots = BrokenRules(rawValue: 1 << 39)
     /// The token of the shared database does not say which zones were told.
     package static let toldZones = BrokenRules(rawValue: 1 << 40)
+    /// How a life hung is not kept where its end is known first.
+    package static let lateMoves = BrokenRules(rawValue: 1 << 41)
+    /// Of several commits that end a life only the first is kept.
+    package static let laterEnds = BrokenRules(rawValue: 1 << 42)
 }

@@ -120,7 +120,7 @@ extension WriteTransaction {
             note(.ended, of: life.birth, name, stamp, at: place)
         }
         // Commits that don't know of each other end the same life: a token may cover either.
-        guard ended.count < births.count else { return }
+        guard ended.count < births.count, !state.broken.contains(.laterEnds) else { return }
         for birth in births where !ended.contains(where: { $0.birth.dot == birth }) {
             guard let birth = try endedLife(birth, of: name, at: place) else { continue }
             note(.ended, of: birth, name, stamp, at: place)
@@ -157,7 +157,7 @@ extension WriteTransaction {
         _ stamp: Stamp,
         at place: ZonePlace
     ) throws(EngineError) {
-        guard place.zone.keepsHanging, put.setsParent,
+        guard place.zone.keepsHanging, put.setsParent, !state.broken.contains(.lateMoves),
             let birth = try endedLife(birth, of: put.recordName, at: place)
         else { return }
         note(.hung(under: put.parentName), of: birth, put.recordName, stamp, at: place)

@@ -27,6 +27,10 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
     case always
     /// The end of a life is kept when its name is used again.
     case ends
+    /// How a life hung is kept also where its end is known first.
+    case late
+    /// Of several commits that end a life each is kept.
+    case again
     /// A share is of one life of its root.
     case birth
     /// Of several shares of a root the one counts that the root names.
@@ -52,6 +56,8 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
         case .birth: .sharedLives
         case .named: .namedShares
         case .join: .joinedShares
+        case .late: .lateMoves
+        case .again: .laterEnds
         default: []
         }
     }
