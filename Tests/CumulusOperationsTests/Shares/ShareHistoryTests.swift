@@ -26,7 +26,8 @@ import Testing
 
     /// Seeds from which those rules are searched that few histories show; others from the first.
     private static let late: [SimulatedShareRule: UInt64] = [
-        .horizon: 572, .always: 430, .numbers: 131, .removal: 95, .break: 89, .lost: 33,
+        .late: 1805, .again: 1752, .horizon: 572, .always: 430, .numbers: 131, .removal: 95,
+        .break: 89, .lost: 33,
     ]
 
     @Test(arguments: SimulatedShareRule.allCases) func aBrokenRuleIsNoticed(
@@ -42,6 +43,22 @@ import Testing
     /// Devices were told of records as deleted that they never held: lives that had ended within a
     /// state of another node were taken for living ones.
     @Test(arguments: [871, 935]) func aLifeThatEndedInAStateHadEnded(seed: UInt64) throws {
+        let verdict = try ShareSimulation.run(seed: seed)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations)")
+    }
+
+    /// Devices kept records that had left, or were told of records as deleted that they never held:
+    /// a node that heard of a life's end first kept nothing of how it hung where it still lived.
+    @Test(arguments: [1805, 2262, 3045, 3519, 3558, 4476]) func aMoveAfterTheEndIsKept(
+        seed: UInt64
+    ) throws {
+        let verdict = try ShareSimulation.run(seed: seed)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations)")
+    }
+
+    /// Devices were told of records as deleted that they never held: two nodes had ended a life, and
+    /// the token knew only of the end that another node heard of second.
+    @Test(arguments: [1752, 3161]) func eachEndOfALifeIsKept(seed: UInt64) throws {
         let verdict = try ShareSimulation.run(seed: seed)
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
