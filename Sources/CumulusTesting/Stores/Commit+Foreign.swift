@@ -4,14 +4,15 @@ import CumulusModel
 package import CumulusStorage
 
 extension Commit {
-    /// The first commit of another incarnation, 42.
+    /// A commit of another incarnation, 42: its first unless `seq` says another number.
     package static func foreign(
         _ operation: Operation,
         milliseconds: Int64,
-        zone: Zone? = nil
+        zone: Zone? = nil,
+        seq: UInt64 = 1
     ) -> Commit {
         Commit(
-            stamp: Stamp(HybridTime(milliseconds: milliseconds), Dot(Incarnation(42), 1)),
+            stamp: Stamp(HybridTime(milliseconds: milliseconds), Dot(Incarnation(42), seq)),
             dep: [],
             previousHash: Commit.noHash,
             requestID: [],

@@ -213,6 +213,46 @@ import Testing
         #expect(events.map(\.stamp) == [foreign.stamp])
     }
 
+    /// Where a move comes after the end of its life, it counts for those who had heard of it alone;
+    /// so does each end.
+    @Test mutating func whatComesAfterTheEndIsRemembered() throws {
+        try perform([.put(try Commit.Put("p", [:])), .put(try Commit.Put("n", [:]))])
+        let born = try record("n").birth
+        let parent = try record("p").birth.dot
+        store.now += 60_000
+        let delete = Commit.Operation.delete(recordName: "n", births: [born.dot])
+        let end = try perform([delete]).commit.stamp
+        var move = try Commit.Put("n", birth: born.dot, [:])
+        move.parent = .init(recordName: "p", birth: parent)
+        let earlier = store.now - 1_000
+        let moved = Commit.foreign(.put(move), milliseconds: earlier, zone: ShareRowsTests.zone)
+        let ended = Commit.foreign(
+            delete,
+            milliseconds: earlier + 1,
+            zone: ShareRowsTests.zone,
+            seq: 2
+        )
+        let scope = store.scope
+        try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+            for commit in [moved, ended] {
+                _ = try transaction.apply(commit, bytes: commit.encoded(), in: scope)
+            }
+        }
+        let zone = try number()
+        let events = try store.reader.hangEvents(of: "n", in: zone)
+        #expect(events.allSatisfy { $0.birth == born })
+        #expect(events.map(\.event) == [.hung(under: "p"), .ended, .ended])
+        #expect(events.map(\.stamp) == [moved.stamp, ended.stamp, end])
+        // Once the floor covers the first end, nothing of the life counts.
+        let time = end.time.milliseconds
+        try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.forgetHanging(of: zone, before: time, after: nil, limit: 100)
+        }
+        #expect(try store.reader.hangEvents(of: "n", in: zone).isEmpty)
+        #expect(try store.reader.hangFloor(of: zone).covers(ended.stamp.dot))
+        #expect(try !store.reader.hangFloor(of: zone).covers(end.dot))
+    }
+
     /// What counted at that time stays; a token from before it has expired.
     @Test mutating func whatIsOldIsForgottenAndTheFloorSaysSo() throws {
         try perform([.put(try Commit.Put("p", [:])), .put(try Commit.Put("q", [:]))])
