@@ -66,6 +66,23 @@ package enum JSON: Equatable, Sendable {
     /// Control characters are escaped, also those only terminals act on; all else stands as it is.
     private static func quote(_ string: String, to text: inout String) {
         text += "\""
+        if string.utf8.allSatisfy(isPlain) {
+            text += string
+        } else {
+            escape(string, to: &text)
+        }
+        text += "\""
+    }
+
+    /// Whether no escaped character begins with a byte: most text has none.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0..<0x20, UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x7F, 0xC2: false
+        default: true
+        }
+    }
+
+    private static func escape(_ string: String, to text: inout String) {
         for scalar in string.unicodeScalars {
             switch scalar {
             case "\"": text += "\\\""
@@ -79,7 +96,6 @@ package enum JSON: Equatable, Sendable {
             default: text.unicodeScalars.append(scalar)
             }
         }
-        text += "\""
     }
 
     package static func == (left: JSON, right: JSON) -> Bool {
