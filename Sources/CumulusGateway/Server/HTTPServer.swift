@@ -43,7 +43,7 @@ package struct HTTPServer: Sendable {
 
     let gateway: WebGateway
     private let pages: OperatorPages
-    private let webPages: [any WebPages]
+    let webPages: [any WebPages]
     let bounds: Bounds
     private let secure: Secure?
     private let logger: Logger
