@@ -55,7 +55,7 @@ struct WebUpload {
         of pieces: inout Pieces
     ) async throws(WebError) -> Bytes? where Pieces.Element == Bytes {
         do {
-            return try await pieces.next()
+            return try await pieces.next(isolation: #isolation)
         } catch {
             throw .badRequest("the body ended early: \(error)")
         }
