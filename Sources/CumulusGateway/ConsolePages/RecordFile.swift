@@ -7,7 +7,7 @@ extension ConsoleFile {
         // One record: its values, pictures and references, and the form that changes it.
 
         import { web } from "/console/api.js";
-        import { assetInput, picture, zoneFor } from "/console/assets.js";
+        import { assetInput, picture, sized, zoneFor } from "/console/assets.js";
         import { attempt, badge, bytes, button, confirm, facts, field, form, h, moment, number,
           replace, tell } from "/console/kit.js";
 
@@ -36,8 +36,7 @@ extension ConsoleFile {
         function value(record, key, entry, state, follow) {
           const { type } = entry;
           if (type.startsWith("ASSETID")) {
-            return [entry.value].flat().map((asset) => [picture(record, key, asset, state),
-              h("span", { class: "small muted" }, bytes(asset.size))]);
+            return [entry.value].flat().map((asset) => sized(record, key, asset, state));
           }
           if (type.startsWith("REFERENCE")) {
             return [entry.value].flat().map((reference) => [
@@ -240,16 +239,22 @@ extension ConsoleFile {
             owner: state.database === "shared" ? zone.ownerRecordName : "", field: key };
         }
 
-        /// A picture; for other assets a link with their size.
-        export function picture(record, key, asset, state) {
+        /// A picture; for other assets a link, by default with their size.
+        export function picture(record, key, asset, state, label = bytes(asset.size)) {
           const address = assetURL({ ...place(record, key, state), record: record.recordName,
             digest: asset.fileChecksum, size: asset.size, as: state.as });
           const image = h("img", { class: "asset", alt: `${key} of ${record.recordName}`,
             loading: "lazy", src: address });
           const element = h("span", {}, image);
           image.addEventListener("error", () =>
-            replace(element, h("a", { href: address, download: "" }, bytes(asset.size))));
+            replace(element, h("a", { href: address, download: "" }, label)));
           return element;
+        }
+
+        /// A picture or a link, and its size.
+        export function sized(record, key, asset, state) {
+          return [picture(record, key, asset, state, "Download"), " ",
+            h("span", { class: "small muted" }, bytes(asset.size))];
         }
 
         /// A picture that is not uploaded yet.
@@ -271,9 +276,8 @@ extension ConsoleFile {
         /// it, and nothing if the field stays as it is.
         export function assetInput(record, key, declared, state) {
           const isList = declared.startsWith("LIST");
-          const before = [record.fields[key]?.value ?? []].flat().map((asset) => ({ asset,
-            name: key, shown: [picture(record, key, asset, state), h("span", {},
-              bytes(asset.size))] }));
+          const before = [record.fields[key]?.value ?? []].flat().map((asset) => (
+            { asset, name: key, shown: sized(record, key, asset, state) }));
           let files = before;
 
           const list = h("ul", { "aria-live": "polite" });
@@ -309,8 +313,12 @@ extension ConsoleFile {
                   + `${bytes(mostFileBytes)}.`, "bad");
               }
               return fits;
-            }).map((file) => ({ file, name: file.name, shown: [preview(file),
-              h("span", {}, `${file.name}, ${bytes(file.size)}, not saved yet`)] }));
+            }).map((file) => {
+              const note = h("span", {}, "not saved yet");
+              const size = bytes(file.size);
+              return { file, note, name: file.name,
+                shown: [preview(file), h("span", {}, `${file.name}, ${size}, `, note)] };
+            });
             // The same file may be chosen again.
             input.value = "";
             if (chosen.length > 0) change(isList ? [...files, ...chosen] : chosen);
@@ -324,11 +332,20 @@ extension ConsoleFile {
             const values = [];
             for (const each of files) {
               // What was uploaded stays so when the record could not be saved.
-              if (each.file) each.value ??= await upload(names, each.file);
+              if (each.file && !each.value) await sendOne(each, names);
               values.push(each.file ? each.value : kept.get(each));
             }
             return isList ? { type: "ASSETID_LIST", value: values }
               : { type: "ASSETID", value: values[0] };
+          }
+
+          async function sendOne(each, names) {
+            replace(each.note, "uploading…");
+            try {
+              each.value = await upload(names, each.file);
+            } finally {
+              replace(each.note, each.value ? "uploaded, not saved yet" : "not saved yet");
+            }
           }
 
           /// What lets the record keep files that it has.
