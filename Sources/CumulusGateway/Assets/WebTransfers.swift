@@ -43,7 +43,7 @@ package struct WebTransfers: Sendable {
                 limit: limit,
                 contentType: request.headers["content-type"] ?? ""
             )
-            let asset = try await upload.take(all: body, onPart: onPart)
+            let asset = try await upload.take(body, of: request, onPart: onPart)
             let links = WebLinks(door: door, access: link.access, base: "")
             let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
             return WebAnswer(

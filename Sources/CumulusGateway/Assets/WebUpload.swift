@@ -34,19 +34,28 @@ struct WebUpload {
         form = try MultipartBody(contentType: contentType)
     }
 
-    /// Takes a whole body.
+    /// Takes a whole body; refuses it if its request says another length.
     ///
     /// - Parameters:
     ///   - body: The body, in pieces.
     ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
     mutating func take<Body: AsyncSequence>(
-        all body: Body,
+        _ body: Body,
+        of request: WebRequest,
         onPart: () -> Void
     ) async throws -> Asset where Body.Element == Bytes {
         var pieces = body.makeAsyncIterator()
+        var byteCount = 0
         while let bytes = try await WebUpload.next(of: &pieces) {
+            byteCount += bytes.count
             let isPartSent = try await take(bytes)
             if isPartSent { onPart() }
+        }
+        let length = request.contentLength ?? byteCount
+        guard byteCount == length else {
+            throw WebError.badRequest(
+                "the body ended early, with \(byteCount) of \(length) bytes; upload the file again"
+            )
         }
         return try await end()
     }

@@ -64,7 +64,7 @@ extension ConsoleCall {
             limit: limit,
             contentType: ""
         )
-        let asset = try await upload.take(all: body, onPart: onPart)
+        let asset = try await upload.take(body, of: request, onPart: onPart)
         let value = links(scope, database).json(asset, for: calls.user)
         return .json([.init("singleFile", value)])
     }

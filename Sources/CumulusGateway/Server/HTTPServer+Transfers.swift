@@ -40,7 +40,7 @@ extension HTTPServer {
         _ caller: Caller,
         _ take: (_ body: FileBody, _ onPart: () -> Void) async -> WebAnswer
     ) async -> Response {
-        let length = web.headers["content-length"].flatMap { Int($0) }
+        let length = web.contentLength
         // A form has some bytes around its file.
         if let length, length > bounds.uploadBytes + 16 << 10 {
             return refusal(
