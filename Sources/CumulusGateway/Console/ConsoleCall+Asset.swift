@@ -1,7 +1,8 @@
 // Assets of records in the console's pages: pictures on their way down, files on their way up.
 //
-// A picture is read as a whole; the command `cumulus asset` fetches larger files. A file is uploaded
-// as by web services: it passes through, and the node removes it a day later if no record names it.
+// A picture is read as a whole; the command `cumulus asset` fetches larger files. A file is
+// uploaded as by web services: it passes through, and the node removes it a day later if no record
+// names it.
 
 import CumulusAssets
 import CumulusModel

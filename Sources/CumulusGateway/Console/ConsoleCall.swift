@@ -106,6 +106,8 @@ struct ConsoleCall: Sendable {
 
     /// The calls of the user as whom the operator acts.
     func user(in scope: ScopeID) async throws -> any WebCalls {
+        // The user's session may outlive the operator's token.
+        try await checkOperator()
         guard let actor = session.actor, actor.scope == scope else {
             throw WebError(
                 .accessDenied,
