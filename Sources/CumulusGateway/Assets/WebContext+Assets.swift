@@ -30,17 +30,18 @@ extension WebContext {
 
     func rereferenceAssets() async throws -> [JSON.Member] {
         let zone = try WebZone.id(in: request) ?? .default
-        var wishes: [(id: Record.ID, field: String)] = []
+        var wishes: [(id: Record.ID, field: String, checksum: String?)] = []
         for item in try request.items("assets") {
             let name = try item.needed("recordName")
             let id = Record.ID(recordName: name, zoneID: try WebZone.id(in: item) ?? zone)
-            wishes.append((id, try item.needed("fieldName")))
+            wishes.append((id, try item.needed("fieldName"), try item.string("fileChecksum")))
         }
         let keys = Array(Set(wishes.map(\.field))).sorted().map { Bytes($0.utf8) }
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let entries = zip(wishes, results).map { wish, result in
             do throws(WebError) {
-                return links.json(try asset(in: result, wish.field), for: user)
+                let asset = try asset(in: result, wish.field, checksum: wish.checksum)
+                return links.json(asset, for: user)
             } catch {
                 let subject = JSON.Member("recordName", .string(wish.id.recordName))
                 return error.entry(subject, uuid: uuid)
@@ -49,14 +50,31 @@ extension WebContext {
         return [JSON.Member("assets", .array(entries))]
     }
 
-    private func asset(in result: RecordResult, _ field: String) throws(WebError) -> Asset {
+    /// - Parameter checksum: Names an asset of a list; the field's only one needs no name.
+    private func asset(
+        in result: RecordResult,
+        _ field: String,
+        checksum: String?
+    ) throws(WebError) -> Asset {
+        let record: Record
         switch result {
-        case .success(let record):
-            guard case .asset(let asset)? = record[field] else {
-                throw .badRequest("field '\(field)' of the record holds no asset")
-            }
-            return asset
+        case .success(let found): record = found
         case .failure(let error): throw WebError(error)
         }
+        var assets: [Asset] = []
+        switch record[field] {
+        case .asset(let asset)?: assets = [asset]
+        case .list(let elements)?:
+            guard checksum != nil else {
+                throw .badRequest("field '\(field)' is a list; name its asset by 'fileChecksum'")
+            }
+            for case .asset(let asset) in elements { assets.append(asset) }
+        default: break
+        }
+        let found = assets.first { checksum == nil || checksum == Base64.encode($0.digest) }
+        guard let found else {
+            throw .badRequest("field '\(field)' of the record doesn't hold the asset")
+        }
+        return found
     }
 }

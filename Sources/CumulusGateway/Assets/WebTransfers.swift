@@ -43,11 +43,7 @@ package struct WebTransfers: Sendable {
                 limit: limit,
                 contentType: request.headers["content-type"] ?? ""
             )
-            for try await bytes in body {
-                let isPartSent = try await upload.take(bytes)
-                if isPartSent { onPart() }
-            }
-            let asset = try await upload.end()
+            let asset = try await upload.take(body, of: request, onPart: onPart)
             let links = WebLinks(door: door, access: link.access, base: "")
             let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
             return WebAnswer(
@@ -183,9 +179,7 @@ package struct WebTransfers: Sendable {
             // Content that the caller may not read, or not any more, is not there for it.
             let isGone = error.code == .assetNotAvailable && error.reason != .assetIncomplete
             return isGone ? WebError(.notFound, error.message) : WebError(error)
-        case let error as MalformedMessage:
-            return WebError(.internalError, "the node's answer can't be read: \(error.message)")
-        default: return .badRequest("the body ended early: \(error)")
+        default: return WebError(.internalError, "the node's answer can't be read: \(error)")
         }
     }
 }

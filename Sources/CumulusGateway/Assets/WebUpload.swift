@@ -1,9 +1,9 @@
 // One upload, from the first bytes of a file to the asset that it became.
 //
-// Run by `WebTransfers`. What comes is cut, announced to the node and sent to it part by part, and
-// the next part is read when the node has the one before it on its disk. Each part of a large file
-// is announced as an asset of its own, which nothing names and the node removes a day later; its
-// chunks are then those of the whole file.
+// Run by `WebTransfers`, and by `ConsoleCall` for the console's form. What comes is cut, announced
+// to the node and sent to it part by part, and the next part is read when the node has the one
+// before it on its disk. Each part of a large file is announced as an asset of its own, which
+// nothing names and the node removes a day later; its chunks are then those of the whole file.
 
 import CumulusAssets
 import CumulusModel
@@ -34,8 +34,44 @@ struct WebUpload {
         form = try MultipartBody(contentType: contentType)
     }
 
+    /// Takes a whole body; refuses it if its request says another length.
+    ///
+    /// - Parameters:
+    ///   - body: The body, in pieces.
+    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    mutating func take<Body: AsyncSequence>(
+        _ body: Body,
+        of request: WebRequest,
+        onPart: () -> Void
+    ) async throws -> Asset where Body.Element == Bytes {
+        var pieces = body.makeAsyncIterator()
+        var byteCount = 0
+        while let bytes = try await WebUpload.next(of: &pieces) {
+            byteCount += bytes.count
+            let isPartSent = try await take(bytes)
+            if isPartSent { onPart() }
+        }
+        let length = request.contentLength ?? byteCount
+        guard byteCount == length else {
+            throw WebError.badRequest(
+                "the body ended early, with \(byteCount) of \(length) bytes; upload the file again"
+            )
+        }
+        return try await end()
+    }
+
+    private static func next<Pieces: AsyncIteratorProtocol>(
+        of pieces: inout Pieces
+    ) async throws(WebError) -> Bytes? where Pieces.Element == Bytes {
+        do {
+            return try await pieces.next(isolation: #isolation)
+        } catch {
+            throw .badRequest("the body ended early: \(error)")
+        }
+    }
+
     /// Takes the next bytes of the body; returns true when it sent a part.
-    mutating func take(_ bytes: Bytes) async throws -> Bool {
+    private mutating func take(_ bytes: Bytes) async throws -> Bool {
         cutter.take(try form?.take(bytes) ?? bytes)
         guard cutter.byteCount <= limit else {
             throw WebError.badRequest(
@@ -48,7 +84,7 @@ struct WebUpload {
     }
 
     /// Nothing more comes.
-    mutating func end() async throws -> Asset {
+    private mutating func end() async throws -> Asset {
         try form?.checkEnd()
         cutter.end()
         let part = cutter.takePart()

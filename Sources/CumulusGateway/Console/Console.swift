@@ -12,7 +12,7 @@ import Crypto
 package import CumulusModel
 import CumulusNode
 
-package struct Console: WebPages {
+package struct Console: FilePages {
     /// The cookie's name.
     package static let cookie = "cumulus_console"
     private static let path = "/console"
@@ -34,9 +34,32 @@ package struct Console: WebPages {
         guard path == Console.path || path.hasPrefix(Console.path + "/") else { return nil }
         var answer: WebAnswer
         if path.hasPrefix(Console.api) {
-            answer = await call(request, to: String(path.dropFirst(Console.api.count)))
+            answer = await call { uuid in
+                try await run(request, String(path.dropFirst(Console.api.count)), uuid)
+            }
         } else {
             answer = Console.file(request.method, path)
+        }
+        answer.headers += Console.headers
+        return answer
+    }
+
+    package func takesFile(_ request: WebRequest) -> Bool {
+        request.target.prefix { $0 != "?" } == Console.api + ConsoleRoute.upload
+    }
+
+    /// Takes a file for a record's field; the answer holds what records/modify takes as its value.
+    package func upload<Body: AsyncSequence>(
+        _ request: WebRequest,
+        _ body: Body,
+        limit: Int = WebTransfers.uploadBytes,
+        onPart: () -> Void = {}
+    ) async -> WebAnswer where Body.Element == Bytes {
+        var answer = await call { uuid in
+            let (_, session) = try admit(request, to: ConsoleRoute.upload)
+            let names = try ConsoleCall.values(ofQuery: request.target)
+            let call = ConsoleCall(request, names, session, door, sources, uuid: uuid)
+            return try await call.upload(body, limit: limit, onPart: onPart)
         }
         answer.headers += Console.headers
         return answer
@@ -78,10 +101,13 @@ package struct Console: WebPages {
 
     // MARK: Calls
 
-    private func call(_ request: WebRequest, to name: String) async -> WebAnswer {
+    /// Turns what goes wrong into an answer.
+    private func call(
+        _ run: (_ uuid: String) async throws -> ConsoleReply
+    ) async -> WebAnswer {
         let uuid = WebText.uuid(door.random(), door.random())
         do {
-            return reply(try await run(request, name, uuid))
+            return reply(try await run(uuid))
         } catch {
             let error = Console.webError(error)
             var answer = Console.json(error.status, error.json(uuid: uuid))
@@ -108,24 +134,43 @@ package struct Console: WebPages {
         _ name: String,
         _ uuid: String
     ) async throws -> ConsoleReply {
-        // Browsers say where a request comes from; other programs don't.
-        guard ["same-origin", nil].contains(request.headers["sec-fetch-site"]) else {
-            throw WebError(.accessDenied, "the console answers to its own pages only")
-        }
-        let session = self.session(of: request)
         if name == "session" {
-            guard request.method == "POST" else { return .json(ConsoleCall.members(of: session)) }
+            try Console.checkSite(of: request)
+            guard request.method == "POST" else {
+                return .json(ConsoleCall.members(of: session(of: request)))
+            }
             return try await signIn(request)
         }
-        guard let session else {
+        let (route, session) = try admit(request, to: name)
+        let values =
+            request.method == "POST"
+            ? try WebObject(body: request.body) : try ConsoleCall.values(ofQuery: request.target)
+        return try await route.run(
+            ConsoleCall(request, values, session, door, sources, uuid: uuid)
+        )
+    }
+
+    /// Finds a call, and the session of an operator who may make it.
+    private func admit(
+        _ request: WebRequest,
+        to name: String
+    ) throws(WebError) -> (ConsoleRoute, ConsoleSession) {
+        try Console.checkSite(of: request)
+        guard let session = session(of: request) else {
             throw WebError(.authenticationFailed, "sign in with the node's operator token")
         }
         let route = try ConsoleRoute.find(request.method, name)
         guard !route.changes || session.isRepeated(by: request.headers["x-console-token"]) else {
             throw WebError(.accessDenied, "X-Console-Token is missing or wrong; sign in again")
         }
-        let call = try ConsoleCall(request, session, door, sources, uuid: uuid)
-        return try await route.run(call)
+        return (route, session)
+    }
+
+    /// Browsers say where a request comes from; other programs don't.
+    private static func checkSite(of request: WebRequest) throws(WebError) {
+        guard ["same-origin", nil].contains(request.headers["sec-fetch-site"]) else {
+            throw WebError(.accessDenied, "the console answers to its own pages only")
+        }
     }
 
     /// Judged before the cookie is made, and counted by address.

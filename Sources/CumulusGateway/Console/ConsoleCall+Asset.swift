@@ -1,6 +1,8 @@
-// The content of an asset, for pictures in the console's pages.
+// Assets of records in the console's pages: pictures on their way down, files on their way up.
 //
-// Read as a whole: a page shows pictures, and the command `cumulus asset` fetches larger files.
+// A picture is read as a whole; the command `cumulus asset` fetches larger files. A file is
+// uploaded as by web services: it passes through, and the node removes it a day later if no record
+// names it.
 
 import CumulusAssets
 import CumulusModel
@@ -12,17 +14,11 @@ extension ConsoleCall {
     /// The asset of a field; the record that names it says who may read it.
     func asset() async throws -> ConsoleReply {
         let scope = try scope()
-        guard let database = DatabaseScope(name: try values.needed("database")) else {
-            throw WebError.badRequest("'database' must be public, private or shared")
-        }
+        let database = try database()
         guard let digest = Base64.decode(try values.needed("digest")), digest.count == 32 else {
             throw WebError.badRequest("'digest' must be the asset's fileChecksum")
         }
-        let zone = RecordZone.ID(
-            zoneName: try values.string("zone") ?? Names.defaultZone,
-            ownerName: try values.string("owner") ?? Names.currentUser
-        )
-        let record = Record.ID(recordName: try values.needed("record"), zoneID: zone)
+        let record = Record.ID(recordName: try values.needed("record"), zoneID: try zone())
         var message = DownloadAssetRequest(database: database, asset: digest)
         message.record = WireRecordID(record)
         message.field = try bytes("field")
@@ -34,6 +30,44 @@ extension ConsoleCall {
         }
         let content = try ConsoleCall.content(answers, of: digest)
         return .content(content, picture: ConsoleCall.picture(content))
+    }
+
+    private func zone() throws(WebError) -> RecordZone.ID {
+        RecordZone.ID(
+            zoneName: try values.string("zone") ?? Names.defaultZone,
+            ownerName: try values.string("owner") ?? Names.currentUser
+        )
+    }
+
+    /// Takes a file for a field, as the user as whom the operator acts: the operator saves no
+    /// records.
+    func upload<Body: AsyncSequence>(
+        _ body: Body,
+        limit: Int,
+        onPart: () -> Void
+    ) async throws -> ConsoleReply where Body.Element == Bytes {
+        let (scope, database) = (try scope(), try database())
+        let calls = try await user(in: scope)
+        defer { calls.close() }
+        let (type, field) = (try values.needed("type"), try values.needed("field"))
+        let column = try await calls.columns(of: [type])[type]?[field]
+        guard column == .one(.asset) || column == .list(.asset) else {
+            throw WebError.badRequest(
+                "field '\(field)' of type '\(type)' takes no files; name one of type ASSET or "
+                    + "LIST<ASSET>"
+            )
+        }
+        // The file is the whole body, whatever its type is.
+        var upload = try WebUpload(
+            calls,
+            database,
+            zone: try zone(),
+            limit: limit,
+            contentType: ""
+        )
+        let asset = try await upload.take(body, of: request, onPart: onPart)
+        let value = links(scope, database).json(asset, for: calls.user)
+        return .json([.init("singleFile", value)])
     }
 
     /// The bytes of an asset, checked against its name.

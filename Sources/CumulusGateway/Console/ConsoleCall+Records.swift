@@ -15,12 +15,7 @@ extension ConsoleCall {
         let route = try WebRoute(method: request.method, target: request.target)
         let calls = try await caller(in: route.scope)
         defer { calls.close() }
-        let proof: WebAccess.Proof = session.actor.map { .session($0.digest) } ?? .nothing
-        let links = WebLinks(
-            door: door,
-            access: WebAccess(route.scope, route.database, proof, api: []),
-            base: request.base
-        )
+        let links = links(route.scope, route.database)
         let context = WebContext(route, values, calls, links, uuid: uuid)
         guard case .object(let members) = try await context.answer() else {
             throw WebContext.resultMissing
@@ -28,14 +23,22 @@ extension ConsoleCall {
         return .json(members)
     }
 
+    /// The links and receipts of the console's caller.
+    func links(_ scope: ScopeID, _ database: DatabaseScope) -> WebLinks {
+        let proof: WebAccess.Proof = session.actor.map { .session($0.digest) } ?? .nothing
+        return WebLinks(
+            door: door,
+            access: WebAccess(scope, database, proof, api: []),
+            base: request.base
+        )
+    }
+
     // MARK: Queries
 
     /// Predicate and order are texts, as `cumulus query` takes them.
     func query() async throws -> ConsoleReply {
         let scope = try scope()
-        guard let database = DatabaseScope(name: try values.needed("database")) else {
-            throw WebError.badRequest("'database' must be public, private or shared")
-        }
+        let database = try database()
         let question = try question()
         let zone = try WebZone.id(in: values)
         var message = QueryRecordsRequest(

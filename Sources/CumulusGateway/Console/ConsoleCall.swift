@@ -18,24 +18,22 @@ struct ConsoleCall: Sendable {
 
     init(
         _ request: WebRequest,
+        _ values: WebObject,
         _ session: ConsoleSession,
         _ door: any WebDoor,
         _ sources: ConsoleSources,
         uuid: String
-    ) throws(WebError) {
+    ) {
         self.request = request
+        self.values = values
         self.session = session
         self.door = door
         self.sources = sources
         self.uuid = uuid
-        if request.method == "POST" {
-            values = try WebObject(body: request.body)
-        } else {
-            values = try WebObject(.object(ConsoleCall.members(ofQuery: request.target)))
-        }
     }
 
-    private static func members(ofQuery target: String) throws(WebError) -> [JSON.Member] {
+    /// What the query of a URL names.
+    static func values(ofQuery target: String) throws(WebError) -> WebObject {
         var members: [JSON.Member] = []
         for (key, value) in WebText.query(of: target).sorted(by: { $0.key < $1.key }) {
             guard let text = WebText.percentDecoded(value) else {
@@ -43,7 +41,7 @@ struct ConsoleCall: Sendable {
             }
             members.append(JSON.Member(key, .string(text)))
         }
-        return members
+        return try WebObject(.object(members))
     }
 
     // MARK: What is named
@@ -56,6 +54,13 @@ struct ConsoleCall: Sendable {
         }
         let name = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")
         return ScopeID(container: name, environment: environment)
+    }
+
+    func database() throws(WebError) -> DatabaseScope {
+        guard let database = DatabaseScope(name: try values.needed("database")) else {
+            throw .badRequest("'database' must be public, private or shared")
+        }
+        return database
     }
 
     /// A name that the request must have.
@@ -96,6 +101,13 @@ struct ConsoleCall: Sendable {
         guard isUser else {
             return try await enter(scope, .operatorSession(digest: session.digest))
         }
+        return try await user(in: scope)
+    }
+
+    /// The calls of the user as whom the operator acts.
+    func user(in scope: ScopeID) async throws -> any WebCalls {
+        // The user's session may outlive the operator's token.
+        try await checkOperator()
         guard let actor = session.actor, actor.scope == scope else {
             throw WebError(
                 .accessDenied,

@@ -25,6 +25,9 @@ struct ConsoleRoute: Sendable {
         ConsoleRoute(name, changes: true, run)
     }
 
+    /// Its body is a file, which `Console` hands to `ConsoleCall` while it comes.
+    static let upload = "asset/upload"
+
     static let all: [ConsoleRoute] = [
         .act("session/end") { try await $0.signOut() },
         .act("user") { try await $0.actAsUser() },
@@ -62,6 +65,7 @@ struct ConsoleRoute: Sendable {
 
         .act("query") { try await $0.query() },
         .read("asset") { try await $0.asset() },
+        .act(upload) { _ in throw WebError.badRequest("the body of \(upload) must be a file") },
         .read("feed") { try await $0.feed() },
     ]
 

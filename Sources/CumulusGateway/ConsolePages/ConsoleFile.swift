@@ -28,6 +28,7 @@ struct ConsoleFile: Sendable {
         "/console/schema.js": ConsoleFile(type: script, text: schema),
         "/console/records.js": ConsoleFile(type: script, text: records),
         "/console/record.js": ConsoleFile(type: script, text: record),
+        "/console/assets.js": ConsoleFile(type: script, text: assets),
         "/console/people.js": ConsoleFile(type: script, text: people),
         "/console/cluster.js": ConsoleFile(type: script, text: cluster),
         "/console/live.js": ConsoleFile(type: script, text: live),

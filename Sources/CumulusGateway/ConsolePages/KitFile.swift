@@ -296,6 +296,20 @@ extension ConsoleFile {
           });
         }
 
+        /// Bytes of a file that the node takes.
+        export const mostFileBytes = \#(WebTransfers.uploadBytes);
+
+        /// Uploads a file, as the user of the session; returns what the record's field takes.
+        export async function upload(values, file) {
+          // A file that can't be read, or changed since it was chosen, fails here.
+          await file.slice(0, 1).arrayBuffer();
+          const { singleFile } = await call(`asset/upload${query(values)}`, {
+            method: "POST", body: file, headers: { "Content-Type": "application/octet-stream",
+              "X-Console-Token": session.token },
+          });
+          return singleFile;
+        }
+
         /// An endpoint of web services, as the operator or as the user of the session.
         export function web(scope, database, endpoint, values = {}, as = "") {
           const container = encodeURIComponent(scope.container);

@@ -109,6 +109,15 @@ extension ConsoleFile {
         img.asset { max-width: 100%; max-height: 260px; border-radius: 8px; display: block;
           border: 1px solid var(--line); background: var(--sunk); }
         td img.asset { max-height: 34px; max-width: 60px; border-radius: 5px; }
+        fieldset.files { margin: 0; min-width: 0; padding: .5rem .8rem .8rem; display: grid;
+          gap: .6rem; border: 1px solid var(--line); border-radius: 8px; }
+        fieldset.files legend { padding: 0 .3rem; font-size: .86rem; color: var(--muted); }
+        fieldset.files ul { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem; }
+        fieldset.files li { overflow-wrap: anywhere; }
+        fieldset.files img.asset { max-height: 120px; }
+        label.button { display: inline-block; position: relative; }
+        label.button:hover { border-color: var(--accent); }
+        label.button:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; }
         .pair { display: grid; grid-template-columns: 1fr 1fr; gap: .8rem; }
         .pair > div { background: var(--sunk); border: 1px solid var(--line); border-radius: 8px;
           padding: .6rem .8rem; overflow-wrap: anywhere; min-width: 0; }

@@ -32,6 +32,9 @@ package struct WebRequest: Sendable {
         self.headers = headers
         self.body = body
     }
+
+    /// Bytes of the body, as the request says; nil: it doesn't say.
+    var contentLength: Int? { headers["content-length"].flatMap { Int($0) } }
 }
 
 package struct WebAnswer: Sendable {

@@ -14,21 +14,33 @@ extension HTTPServer {
     /// Bytes of a download that are written at once.
     private static let sliceBytes = 64 << 10
 
-    /// Answers a request to a sealed link; nil if the request is for something else.
+    /// Answers a request whose body, or whose answer, is a file; nil if neither is one.
     func transfer(_ request: Request, _ web: WebRequest, _ caller: Caller) async -> Response? {
+        for case let pages as any FilePages in webPages where pages.takesFile(web) {
+            return await upload(request, web, caller) { body, onPart in
+                await pages.upload(web, body, limit: bounds.uploadBytes, onPart: onPart)
+            }
+        }
         guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let isDownload = web.method == "GET" || web.method == "HEAD"
-        return isDownload ? await download(web) : await upload(request, web, caller)
+        if isDownload { return await download(web) }
+        return await upload(request, web, caller) { body, onPart in
+            await gateway.transfers.upload(web, body, limit: bounds.uploadBytes, onPart: onPart)
+        }
     }
 
     // MARK: Up
 
+    /// The pieces of a file.
+    private typealias FileBody = AsyncMapSequence<RequestBody, Bytes>
+
     private func upload(
         _ request: Request,
         _ web: WebRequest,
-        _ caller: Caller
+        _ caller: Caller,
+        _ take: (_ body: FileBody, _ onPart: () -> Void) async -> WebAnswer
     ) async -> Response {
-        let length = web.headers["content-length"].flatMap { Int($0) }
+        let length = web.contentLength
         // A form has some bytes around its file.
         if let length, length > bounds.uploadBytes + 16 << 10 {
             return refusal(
@@ -38,14 +50,9 @@ extension HTTPServer {
         let held = min(2 * (length ?? UploadCutter.memoryBytes), UploadCutter.memoryBytes)
         guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
         defer { withExtendedLifetime(share) {} }
-        let answer = await gateway.transfers.upload(
-            web,
-            request.body.map { Bytes($0.readableBytesView) },
-            limit: bounds.uploadBytes,
-            onPart: {
-                caller.channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
-            }
-        )
+        let answer = await take(request.body.map { Bytes($0.readableBytesView) }) {
+            caller.channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
+        }
         return HTTPServer.response(answer, isHead: false)
     }
 

@@ -43,7 +43,7 @@ package struct HTTPServer: Sendable {
 
     let gateway: WebGateway
     private let pages: OperatorPages
-    private let webPages: [any WebPages]
+    let webPages: [any WebPages]
     let bounds: Bounds
     private let secure: Secure?
     private let logger: Logger
@@ -152,7 +152,7 @@ package struct HTTPServer: Sendable {
         web.isSecret = web.isEncrypted || caller.isLoopback
         if let response = await transfer(request, web, caller) { return response }
         if let response = await poll(request, web) { return response }
-        let length = headers["content-length"].flatMap { Int($0) }
+        let length = web.contentLength
         let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
         if reserved > bounds.bodyBytes { return refusal(tooLarge) }
         guard bodies.take(reserved) else { return refusal(HTTPServer.full) }

@@ -1,9 +1,30 @@
 // Pages that a node serves beside web services.
 //
-// Asked by `HTTPServer` in a fixed order, with requests that were read as a whole, before the
-// gateway. The first answer counts.
+// Asked by `HTTPServer` in a fixed order, before the gateway. The first answer counts. Requests are
+// read as a whole, but for files, which pass through.
+
+package import CumulusModel
 
 package protocol WebPages: Sendable {
     /// nil if the request is for none of its pages.
     func answer(_ request: WebRequest) async -> WebAnswer?
+}
+
+/// Pages that take files, too.
+package protocol FilePages: WebPages {
+    /// Whether the body of a request is a file, which is for `upload` then and never for `answer`.
+    func takesFile(_ request: WebRequest) -> Bool
+    /// Takes a file.
+    ///
+    /// - Parameters:
+    ///   - request: Has no body.
+    ///   - body: The file, in pieces.
+    ///   - limit: Bytes of the file.
+    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    func upload<Body: AsyncSequence>(
+        _ request: WebRequest,
+        _ body: Body,
+        limit: Int,
+        onPart: () -> Void
+    ) async -> WebAnswer where Body.Element == Bytes
 }

@@ -135,6 +135,7 @@ import Testing
             try schema(browser)
             try visit("records")
             try records(browser)
+            try files(browser)
             try visit("people")
             try people(browser)
             try visit("cluster")
@@ -258,6 +259,58 @@ import Testing
         try browser.type("Note", into: "type")
         try browser.click("Find")
         try browser.see("Nobody else reads this")
+    }
+
+    /// As the user as whom `records` acts.
+    private func files(_ browser: WebDriver) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "files-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let pictures = try Self.pictures.enumerated().map { index, text in
+            let file = folder.appending(path: "picture-\(index).png")
+            try (Data(base64Encoded: text) ?? Data()).write(to: file)
+            return file
+        }
+        let address = "document.querySelector('dl img')?.src"
+        let isShown = "document.querySelector('dl img')?.naturalWidth > 0"
+
+        try browser.type("public", into: "database")
+        try browser.type("Note", into: "type")
+        try browser.click("New record")
+        try browser.type("postcard", into: "recordName")
+        try browser.type("From Kyoto", into: "title")
+        try browser.type("travel", into: "folder")
+        try browser.attach(pictures[0], to: "photo")
+        try browser.see("picture-0.png")
+        try browser.click("Save")
+        try browser.wait(for: isShown)
+        let first = try browser.run("return \(address)").string ?? ""
+        try browser.click("travel", "dl button")
+        try browser.wait(
+            for: "[...document.querySelectorAll('h2')].some((each) => each.innerText === 'travel')"
+        )
+
+        // A refused edit keeps the file that was chosen.
+        try browser.click("postcard", "td button")
+        try browser.wait(for: isShown)
+        try browser.click("Edit")
+        try browser.attach(pictures[1], to: "photo")
+        try browser.see("picture-1.png")
+        try browser.shoot("3-file")
+        try browser.type("99999999999999999999", into: "stars")
+        try browser.click("Save")
+        try browser.wait(for: "document.querySelector('#messages .bad')")
+        try browser.see("uploaded, not saved yet")
+        #expect(try browser.complaints().allSatisfy { $0.contains("400") })
+        try browser.type("4", into: "stars")
+        try browser.click("Save")
+        try browser.wait(for: "\(isShown) && \(address) !== arguments[0]", first)
+
+        try browser.click("Edit")
+        try browser.click("Remove", "fieldset button")
+        try browser.see("No file.")
+        try browser.click("Save")
+        try browser.wait(for: "document.querySelector('dl') && !\(address)")
     }
 
     private func people(_ browser: WebDriver) throws {

@@ -32,7 +32,7 @@ import Testing
             for page in ["containers", "schema", "records", "people", "cluster", "live", "sync"] {
                 #expect(files["/console/\(page).js"]?.contains("export const title") == true)
             }
-            #expect(files.count == 16)
+            #expect(files.count == 17)
         }
     }
 

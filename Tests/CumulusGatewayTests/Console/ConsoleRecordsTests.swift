@@ -90,6 +90,25 @@ import Testing
         }
     }
 
+    /// With another operator token, no acting goes on.
+    @Test func actingNeedsTheNodesOperatorToken() async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            let token = try await server.makeUser("ann")
+            _ = try await browser.post("user", inScope(["accessToken": .string(token)]))
+            let zones = "\(Self.path)/private/zones/list?as=user"
+            #expect(try await browser.post(zones).status == 200)
+
+            let door = NodeDoor(server.node) { _ in nil }
+            let cookie = try #require(browser.cookie)
+            let sealed = try #require(Base64URL.decode(Bytes(cookie.utf8)[...]))
+            var session = try ConsoleSession(content: try #require(door.open(sealed)))
+            session.digest = Bytes(repeating: 1, count: 32)
+            browser.cookie = Base64URL.encode(door.seal(session.content))
+            #expect(try await browser.post(zones).status == 401)
+        }
+    }
+
     /// The session that a password opened ends with the acting; a wrong password signs nobody out.
     @Test func aPasswordOpensASessionThatEnds() async throws {
         try await withConsole { browser, server in

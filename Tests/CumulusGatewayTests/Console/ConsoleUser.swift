@@ -32,12 +32,8 @@ final class ConsoleUser {
         self.console = console
     }
 
-    /// The whole answer; it is nil for paths that are not the console's.
-    func send(
-        _ method: String,
-        _ target: String,
-        _ body: JSON? = nil
-    ) async -> WebAnswer? {
+    /// A request as a browser sends it.
+    func request(_ method: String, _ target: String, _ body: JSON? = nil) -> WebRequest {
         var headers: [String: String] = ["x-console-token": secret]
         if let site { headers["sec-fetch-site"] = site }
         if let cookie { headers["cookie"] = "other=1; \(Console.cookie)=\(cookie)" }
@@ -49,11 +45,25 @@ final class ConsoleUser {
         )
         request.address = [127, 0, 0, 1]
         request.isSecret = isSecret
-        return await console.answer(request)
+        return request
+    }
+
+    /// The whole answer; it is nil for paths that are not the console's.
+    func send(
+        _ method: String,
+        _ target: String,
+        _ body: JSON? = nil
+    ) async -> WebAnswer? {
+        await console.answer(request(method, target, body))
     }
 
     private func call(_ method: String, _ name: String, _ body: JSON?) async throws -> Answer {
-        let answer = try #require(await send(method, "/console/api/\(name)", body))
+        try ConsoleUser.read(
+            #require(await send(method, "/console/api/\(name)", body))
+        )
+    }
+
+    static func read(_ answer: WebAnswer) throws -> Answer {
         let headers = Dictionary(answer.headers.map { ($0.name, $0.value) }) { first, _ in first }
         return Answer(
             status: answer.status,

@@ -212,6 +212,21 @@ final class WebDriver {
         )
     }
 
+    /// Gives a file to an input, by the input's name, as if it was chosen.
+    func attach(_ file: URL, to name: String) throws {
+        let selector = "input[type=file][name=\"\(name)\"]"
+        try wait(for: "document.querySelector(arguments[0])", selector)
+        let element = try send(
+            "POST",
+            "\(session)/element",
+            ["using": "css selector", "value": .string(selector)]
+        )
+        guard case .object(let members) = element, let id = members.first?.value.string else {
+            throw Failure(description: "chromedriver found no element: \(element.text)")
+        }
+        _ = try send("POST", "\(session)/element/\(id)/value", ["text": .string(file.path)])
+    }
+
     /// Puts a picture of the page into the folder.
     func shoot(_ name: String) throws {
         // Messages would lie over what is to be seen.
