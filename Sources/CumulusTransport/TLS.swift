@@ -51,8 +51,16 @@ enum TLS {
 
     /// Why nothing could be read from a file.
     static func lack(of what: String, in file: String) -> String {
-        access(file, F_OK) == 0
-            ? "\(file) holds no \(what) that can be read (PEM)" : "\(file) does not exist"
+        lack(of: what, in: file, error: access(file, R_OK) == 0 ? 0 : errno)
+    }
+
+    /// - Parameter error: The system's, for a reader of the file; 0: it may be read.
+    static func lack(of what: String, in file: String, error: Int32) -> String {
+        switch error {
+        case 0: "\(file) holds no \(what) (PEM)"
+        case EACCES: "\(file) can't be read; give it and its folder to the user of this process"
+        default: "\(file) does not exist"
+        }
     }
 
     static func problem(_ name: String, _ file: String, _ error: any Error) -> TLSProblem {
