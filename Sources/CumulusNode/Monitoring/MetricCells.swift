@@ -64,13 +64,14 @@ final class SummaryCell: MetricCell, RecorderHandler {
     }
 }
 
-/// A histogram of times. A time costs two additions.
+/// A histogram of times; a time costs two additions.
 final class TimesCell: MetricCell, TimerHandler, @unchecked Sendable {
     /// Nanoseconds, ascending.
     private let bounds: [UInt64]
     /// The sum of the times in nanoseconds, then how many were at most as long as each bound and
-    /// longer than the one before, then those beyond all bounds. They are atomic, and stay where
-    /// they are until the end.
+    /// longer than the one before, then those beyond all bounds.
+    ///
+    /// They are atomic, and stay where they are until the end.
     private let cells: UnsafeMutableBufferPointer<Atomic<Int>>
 
     init(bounds: [UInt64]) {
