@@ -375,6 +375,38 @@ import Testing
         #expect(lines.contains { $0["message"] == .string("ended") })
     }
 
+    /// Also where the settings could not be read, and where the file names the format.
+    @Test(
+        arguments: [
+            (["--log-format", "json", "--threads", "0"], 1, "threads: 0 is not between 1 and 256"),
+            (["--log-format=json", "--config", "/nowhere.json"], 1, "/nowhere.json can't be read"),
+            (["--config", "FILE", "--threads", "0"], 1, "threads: 0 is not between 1 and 256"),
+            (["--log-format", "json", "--nothing"], 64, "Unknown option '--nothing'"),
+        ] as [([String], Int32, String)]
+    )
+    func aLogInJSONSaysWhyANodeCannotStart(
+        arguments: [String],
+        code: Int32,
+        why: String
+    ) async throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"logFormat": "json"}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        let words = arguments.map { $0 == "FILE" ? file : $0 }
+        let refused = try NodeProcess(data: folder.node, arguments: words)
+        let ending = try await refused.waitForEnd()
+        #expect(ending == .exit(code), "\(refused.errors)")
+        let lines = refused.errors.split(separator: "\n")
+        #expect(lines.count == 1, "\(lines)")
+        let line = try JSONReader.read(try #require(lines.first).utf8)
+        #expect(line["level"] == .string("critical"))
+        #expect(line["time"] != nil && line["metadata"] == .object([]))
+        guard case .string(let message) = line["message"] else {
+            Issue.record("\(lines)")
+            return
+        }
+        #expect(message.contains(why))
+    }
+
     /// Others could not read from it, and it would look well.
     @Test func aNodeOfAClusterSaysWhereItIsReached() async throws {
         let arguments = ["--listen", "0.0.0.0:0", "--insecure", "--peers", "127.0.0.1:1"]
