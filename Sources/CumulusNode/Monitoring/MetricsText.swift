@@ -1,8 +1,8 @@
 // Metrics in the text form that Prometheus reads.
 //
 // Written for `/metrics` and for OPERATOR_METRICS. Names end in their unit, which is a base unit,
-// and in `_total` where they only grow. Every family of a node is announced with HELP and TYPE, also
-// while it has no sample: what a node can tell is known before it happens.
+// and in `_total` where they only grow. Every family of a node is announced with HELP and TYPE,
+// also while it has no sample: what a node can tell is known before it happens.
 
 /// A metric with all its label values at one moment.
 package struct MetricFamily: Sendable {

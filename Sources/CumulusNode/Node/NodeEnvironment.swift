@@ -26,7 +26,7 @@ package struct NodeEnvironment: Sendable {
     package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
     /// Where events go that the node counts, besides to its own metrics.
     ///
-    /// nil means nowhere else. Every node has metrics of its own, and its operator can ask for them.
+    /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.
     package var metrics: (any MetricsFactory)?
     /// What this process uses of the machine.
     package var processUse: @Sendable () -> ProcessUse = { ProcessUse() }

@@ -362,6 +362,26 @@ import Testing
         try await #expect(waitUntilReady(node))
     }
 
+    /// Nothing is scheduled on event loops that have ended.
+    ///
+    /// It depends on the order of threads, so the node stops a few times.
+    @Test func aStopWithAnIdleHTTPConnectionIsQuiet() async throws {
+        for _ in 0..<5 {
+            let node = try await NodeProcess.ready(
+                data: folder.node,
+                arguments: ["--http", "127.0.0.1:0"]
+            )
+            let idle = try RawClient(try await node.httpEndpoint())
+            try idle.send(Bytes("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n".utf8))
+            let answer = String(decoding: try #require(try idle.receive()), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+            #expect(answer.contains("\r\nDate: "), "\(answer)")
+            #expect(try await node.end(SIGTERM) == .exit(0))
+            #expect(!node.errors.contains("ERROR"), "\(node.errors)")
+            idle.close()
+        }
+    }
+
     @Test func aLogInJSONHasAnObjectPerLine() async throws {
         let node = try await NodeProcess.ready(
             data: folder.node,
