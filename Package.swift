@@ -58,6 +58,7 @@ let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummi
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -93,6 +94,8 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         // Structured logs of the node.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // Counters, gauges and timers, for the node's events and for those of libraries.
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // Flags, help texts and exit codes of the two programs.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // SIGTERM and SIGINT as an asynchronous sequence.
@@ -149,7 +152,7 @@ let package = Package(
             "CumulusNode",
             [
                 "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusAssets", "CumulusModel", "CumulusSystem", "CXXHash", crypto, log,
+                "CumulusAssets", "CumulusModel", "CumulusSystem", "CXXHash", crypto, log, metrics,
             ]
         ),
         room(
@@ -183,8 +186,8 @@ let package = Package(
             "CumulusGateway",
             [
                 "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
-                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
+                crypto, httpTypes, hummingbird, hummingbirdCore, log, metrics, nioCore, nioHTTP1,
+                nioPosix, nioSSL,
             ]
         ),
         .executableTarget(
@@ -193,7 +196,7 @@ let package = Package(
                 "CumulusGateway", "CumulusNode", "CumulusOperations", "CumulusTransport",
                 "JWTKitTokens", "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel",
                 "CumulusSystem",
-                arguments, log,
+                arguments, log, metrics,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house,
@@ -273,7 +276,7 @@ let package = Package(
             [
                 "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
                 "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", "JWTKitTokens",
-                log,
+                log, metrics,
             ]
         ),
         tests(
@@ -289,7 +292,7 @@ let package = Package(
             [
                 "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
                 "CumulusOperations", "CumulusStorage", "CumulusTesting", "CumulusTransport",
-                "CumulusWire", "JWTKitTokens", crypto, log, nioCore,
+                "CumulusWire", "JWTKitTokens", crypto, log, metrics, nioCore,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),

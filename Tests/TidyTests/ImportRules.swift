@@ -48,8 +48,8 @@ enum ImportRules {
         "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],
         // Shell and real I/O.
         "CumulusNode": essentials.union([
-            "CXXHash", "Crypto", "CumulusAssets", "CumulusModel", "CumulusOperations",
-            "CumulusReplication", "CumulusStorage", "CumulusWire", "Logging",
+            "CXXHash", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
+            "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire", "Logging",
         ]),
         "CumulusTransport": essentials.union([
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
@@ -61,9 +61,9 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusGateway": [
-            "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode", "CumulusTransport",
-            "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
-            "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
+            "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode",
+            "CumulusTransport", "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore",
+            "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [
@@ -77,9 +77,9 @@ enum ImportRules {
             "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusServer": essentials.union([
-            "ArgumentParser", "CumulusGateway", "CumulusModel", "CumulusNode", "CumulusOperations",
-            "CumulusStorage", "CumulusTransport", "CumulusWire", "JWTKitTokens", "Logging",
-            "RocksDBStorage", "UnixSignals",
+            "ArgumentParser", "CoreMetrics", "CumulusGateway", "CumulusModel", "CumulusNode",
+            "CumulusOperations", "CumulusStorage", "CumulusTransport", "CumulusWire",
+            "JWTKitTokens", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusBulk": system.union([
             "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",

@@ -28,6 +28,10 @@ struct GuardedChannel: ServerChildChannel {
 
     func handle(value: HTTP1Channel.Value, logger: Logger) async {
         await base.handle(value: value, logger: logger)
+        // A connection that a cancellation ends has closed its socket by now, but tells so in the
+        // next turn of its loop. The listener, on another loop, must hear of it before the server
+        // is taken for ended and the loops end.
+        try? await value.channel.closeFuture.get()
     }
 }
 

@@ -11,17 +11,21 @@ package struct OperatorPages: Sendable {
     private let meter: WebMeter
     /// nil: the node delivers no webhooks.
     private let webhooks: WebhookMeter?
+    /// What the process's libraries record.
+    private let libraries: PrometheusRegistry?
     private let showsMetricsToAll: Bool
 
     package init(
         _ node: Node,
         _ meter: WebMeter,
         webhooks: WebhookMeter? = nil,
+        libraries: PrometheusRegistry? = nil,
         showsMetricsToAll: Bool = false
     ) {
         self.node = node
         self.meter = meter
         self.webhooks = webhooks
+        self.libraries = libraries
         self.showsMetricsToAll = showsMetricsToAll
     }
 
@@ -46,7 +50,7 @@ package struct OperatorPages: Sendable {
                 return OperatorPages.text(403, "metrics are told to this machine only\n")
             }
             let web = meter.metrics + (webhooks?.metrics(now: node.environment.wallClock()) ?? [])
-            let text = await node.metricsText() + MetricsText.text(web)
+            let text = await node.metricsText(and: web + (libraries?.families ?? []))
             var answer = OperatorPages.text(200, text)
             answer.headers[0].value = MetricsText.contentType
             return answer

@@ -3,6 +3,7 @@
 // Written by `WebGateway` once per request, read by `OperatorPages`. Few names are counted apart,
 // whatever strangers ask for: endpoints that exist, and one for everything else.
 
+import CoreMetrics
 package import CumulusNode
 import Synchronization
 
@@ -12,23 +13,15 @@ package final class WebMeter: Sendable {
         var status: Int
     }
 
-    private struct Times {
-        /// Requests that took at most as long as each bound, and longer than the one before.
-        var counts = [Int](repeating: 0, count: WebMeter.boundMicroseconds.count + 1)
-        var microseconds: UInt64 = 0
+    private struct Handles {
+        var requests: [Key: Counter] = [:]
+        var times: [String: Timer] = [:]
     }
 
-    private struct State {
-        var requests: [Key: Int] = [:]
-        var times: [String: Times] = [:]
-    }
-
-    private static let boundMicroseconds: [UInt64] = [
-        1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
-    ]
     private static let elsewhere = "none"
 
-    private let state = Mutex(State())
+    private let registry = PrometheusRegistry([.httpRequests, .httpTimes])
+    private let handles = Mutex(Handles())
 
     package init() {}
 
@@ -41,14 +34,37 @@ package final class WebMeter: Sendable {
 
     /// The same of what is no endpoint, by its name.
     func note(_ name: String, status: Int, microseconds: UInt64) {
-        let place = WebMeter.boundMicroseconds.firstIndex { microseconds <= $0 }
-        state.withLock { state in
-            state.requests[Key(endpoint: name, status: status), default: 0] += 1
-            let last = WebMeter.boundMicroseconds.count
-            state.times[name, default: Times()].counts[place ?? last] += 1
-            state.times[name, default: Times()].microseconds += microseconds
+        let (counter, timer) = handles.withLock { handles -> (Counter, Timer) in
+            let key = Key(endpoint: name, status: status)
+            return (self.counter(key, &handles.requests), self.timer(name, &handles.times))
         }
+        counter.increment()
+        timer.recordMicroseconds(microseconds)
     }
+
+    private func counter(_ key: Key, _ counters: inout [Key: Counter]) -> Counter {
+        if let counter = counters[key] { return counter }
+        let counter = Counter(
+            label: MetricDescription.httpRequests.name,
+            dimensions: [("endpoint", key.endpoint), ("status", "\(key.status)")],
+            factory: registry
+        )
+        counters[key] = counter
+        return counter
+    }
+
+    private func timer(_ endpoint: String, _ timers: inout [String: Timer]) -> Timer {
+        if let timer = timers[endpoint] { return timer }
+        let timer = Timer(
+            label: MetricDescription.httpTimes.name,
+            dimensions: [("endpoint", endpoint)],
+            factory: registry
+        )
+        timers[endpoint] = timer
+        return timer
+    }
+
+    // MARK: Reading
 
     /// What was counted of all endpoints together.
     struct Sums: Sendable {
@@ -60,43 +76,34 @@ package final class WebMeter: Sendable {
     }
 
     var sums: Sums {
-        let state = state.withLock { $0 }
         var sums = Sums()
-        for (key, count) in state.requests {
+        for sample in metrics[0].samples {
+            let count = Int(sample.value)
+            let status = sample.labels.first { $0.name == "status" }.flatMap { Int($0.value) } ?? 0
             sums.requests += count
-            if key.status >= 500 { sums.failed += count }
-            if (400..<500).contains(key.status) { sums.refused += count }
+            if status >= 500 { sums.failed += count }
+            if (400..<500).contains(status) { sums.refused += count }
         }
         return sums
     }
 
     /// Requests by endpoint and status, and their times by endpoint.
-    package var metrics: [MetricFamily] {
-        let state = state.withLock { $0 }
-        var requests = MetricFamily(
-            "cumulus_http_requests_total",
-            .counter,
-            "Requests that were answered, by endpoint and status."
-        )
-        let counts = state.requests.sorted {
-            ($0.key.endpoint, $0.key.status) < ($1.key.endpoint, $1.key.status)
-        }
-        for (key, count) in counts {
-            requests.add(Double(count), ("endpoint", key.endpoint), ("status", "\(key.status)"))
-        }
-        var times = MetricFamily(
-            "cumulus_http_request_duration_seconds",
-            .histogram,
-            "Time from a whole request to its answer."
-        )
-        for (endpoint, time) in state.times.sorted(by: { $0.key < $1.key }) {
-            times.add(
-                bounds: WebMeter.boundMicroseconds.map { Double($0) / 1e6 },
-                counts: time.counts,
-                sum: Double(time.microseconds) / 1e6,
-                [("endpoint", endpoint)]
-            )
-        }
-        return [requests, times]
-    }
+    package var metrics: [MetricFamily] { registry.families }
+}
+
+extension MetricDescription {
+    fileprivate static let httpRequests = MetricDescription(
+        "cumulus_http_requests_total",
+        .counter,
+        "Requests that were answered, by endpoint and status."
+    )
+    fileprivate static let httpTimes = MetricDescription(
+        "cumulus_http_request_duration_seconds",
+        .histogram,
+        "Time from a whole request to its answer.",
+        bounds: [
+            1_000_000, 5_000_000, 25_000_000, 100_000_000, 500_000_000, 2_500_000_000,
+            10_000_000_000,
+        ]
+    )
 }

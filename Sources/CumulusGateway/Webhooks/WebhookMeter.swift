@@ -4,20 +4,36 @@
 // Written by `WebhookCourier`, read by `OperatorPages`. A node that does not deliver keeps the
 // counts, and shows no lag.
 
+import CoreMetrics
 package import CumulusNode
 import Synchronization
 
 package final class WebhookMeter: Sendable {
     private struct Entry {
-        var taken = 0
-        var failed = 0
+        let taken: Counter
+        let failed: Counter
         /// Attempts that failed since the last one that succeeded.
         var failures = 0
         /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means
         /// that nothing waits.
         var since: Int64?
+
+        init(_ name: String, _ registry: PrometheusRegistry) {
+            let dimensions = [("webhook", name)]
+            taken = Counter(
+                label: MetricDescription.webhookTaken.name,
+                dimensions: dimensions,
+                factory: registry
+            )
+            failed = Counter(
+                label: MetricDescription.webhookFailed.name,
+                dimensions: dimensions,
+                factory: registry
+            )
+        }
     }
 
+    private let registry = PrometheusRegistry([.webhookTaken, .webhookFailed])
     private let entries = Mutex<[String: Entry]>([:])
 
     package init() {}
@@ -38,14 +54,14 @@ package final class WebhookMeter: Sendable {
 
     func take(_ name: String) {
         change(name) { entry in
-            entry.taken += 1
+            entry.taken.increment()
             entry.failures = 0
         }
     }
 
     func fail(_ name: String) {
         change(name) { entry in
-            entry.failed += 1
+            entry.failed.increment()
             entry.failures += 1
         }
     }
@@ -59,22 +75,12 @@ package final class WebhookMeter: Sendable {
     }
 
     private func change(_ name: String, _ body: (inout Entry) -> Void) {
-        entries.withLock { body(&$0[name, default: Entry()]) }
+        entries.withLock { body(&$0[name, default: Entry(name, registry)]) }
     }
 
     /// - Parameter now: Milliseconds since 1970 UTC.
     package func metrics(now: Int64) -> [MetricFamily] {
         let entries = entries.withLock { $0 }.sorted { $0.key < $1.key }
-        var taken = MetricFamily(
-            "cumulus_webhook_taken_total",
-            .counter,
-            "Notifications that the endpoint took."
-        )
-        var failed = MetricFamily(
-            "cumulus_webhook_failed_total",
-            .counter,
-            "Attempts to tell the endpoint, or to follow the feed, that failed."
-        )
         var failures = MetricFamily(
             "cumulus_webhook_failures_in_a_row",
             .gauge,
@@ -86,12 +92,23 @@ package final class WebhookMeter: Sendable {
             "Time since the change that the endpoint is told now; 0 if nothing waits."
         )
         for (name, entry) in entries {
-            taken.add(Double(entry.taken), ("webhook", name))
-            failed.add(Double(entry.failed), ("webhook", name))
             failures.add(Double(entry.failures), ("webhook", name))
             let waited = entry.since.map { max(0, now - $0) } ?? 0
             lag.add(Double(waited) / 1e3, ("webhook", name))
         }
-        return [taken, failed, failures, lag]
+        return registry.families + [failures, lag]
     }
+}
+
+extension MetricDescription {
+    fileprivate static let webhookTaken = MetricDescription(
+        "cumulus_webhook_taken_total",
+        .counter,
+        "Notifications that the endpoint took."
+    )
+    fileprivate static let webhookFailed = MetricDescription(
+        "cumulus_webhook_failed_total",
+        .counter,
+        "Attempts to tell the endpoint, or to follow the feed, that failed."
+    )
 }

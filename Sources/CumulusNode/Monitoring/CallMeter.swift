@@ -3,6 +3,7 @@
 // Written by `OpenCalls` when a call ends, or is refused before it begins. A call that is answered
 // costs three additions and no lock; errors are counted behind one. hot: once per call.
 
+import CoreMetrics
 import CumulusModel
 import CumulusWire
 import Synchronization
@@ -13,62 +14,89 @@ final class CallMeter: Sendable {
         var code: ServiceError.Code
     }
 
-    /// How many calls of a method ended in one way.
-    struct Outcome: Equatable {
-        /// nil means a method that this release does not know.
-        var method: Method?
-        /// nil means that the call was answered.
-        var code: ServiceError.Code?
-        var count: Int
-    }
+    private let factory: any MetricsFactory
+    // A row for each number of a method; row 0 for methods that this release does not know.
+    private let answered = LazyHandles<Counter>(count: rowCount)
+    private let times = LazyHandles<Timer>(count: rowCount)
+    private let failures = Mutex<[Failure: Counter]>([:])
 
     private static let rowCount = 1 + Int(Method.allCases.map(\.rawValue).max() ?? 0)
-    /// Answered calls, then the times of all calls.
-    private static let rowSize = 1 + TimeBuckets.size
 
-    /// A row for each number of a method; row 0 for methods that this release does not know.
-    private let counters = Counters(count: rowCount * rowSize)
-    private let failures = Mutex<[Failure: Int]>([:])
+    init(_ factory: any MetricsFactory) {
+        self.factory = factory
+    }
 
     /// Counts a call that ended.
     ///
     /// - Parameters:
+    ///   - method: nil means a method that this release does not know.
     ///   - code: nil means that the call was answered.
     ///   - nanoseconds: nil means that the time says nothing: the call never began, or its caller
     ///     decided how long it went on.
     func note(_ method: Method?, _ code: ServiceError.Code?, nanoseconds: UInt64?) {
         let row = Int(method?.rawValue ?? 0)
-        let start = row * CallMeter.rowSize
         if let code {
-            failures.withLock { $0[Failure(row: row, code: code), default: 0] += 1 }
+            failure(Failure(row: row, code: code), method).increment()
         } else {
-            counters.add(1, at: start)
+            answered.handle(at: row) { counter(method, "ok") }.increment()
         }
-        if let nanoseconds { TimeBuckets.add(nanoseconds, to: counters, from: start + 1) }
+        if let nanoseconds {
+            times.handle(at: row) { timer(method) }
+                .recordNanoseconds(Int64(clamping: nanoseconds))
+        }
     }
 
-    /// By method, then by code.
-    var outcomes: [Outcome] {
-        var outcomes: [Outcome] = []
-        let failures = failures.withLock { $0 }
-            .sorted { ($0.key.row, $0.key.code.rawValue) < ($1.key.row, $1.key.code.rawValue) }
-        for row in 0..<CallMeter.rowCount {
-            let method = Method(rawValue: UInt32(row))
-            let start = row * CallMeter.rowSize
-            let answered = counters.values(in: start..<start + 1)[0]
-            if answered > 0 { outcomes.append(Outcome(method: method, count: answered)) }
-            for (failure, count) in failures where failure.row == row {
-                outcomes.append(Outcome(method: method, code: failure.code, count: count))
-            }
+    // MARK: Handles
+
+    private func failure(_ failure: Failure, _ method: Method?) -> Counter {
+        failures.withLock { failures in
+            if let counter = failures[failure] { return counter }
+            let counter = counter(method, "\(failure.code)")
+            failures[failure] = counter
+            return counter
         }
-        return outcomes
     }
 
-    /// The times of methods that were called, by method.
-    var times: [(method: Method?, times: Times)] {
-        (0..<CallMeter.rowCount).compactMap { row in
-            let times = TimeBuckets.times(counters, from: row * CallMeter.rowSize + 1)
-            return times.count == 0 ? nil : (Method(rawValue: UInt32(row)), times)
-        }
+    private func counter(_ method: Method?, _ code: String) -> Counter {
+        Counter(
+            label: MetricDescription.callsEnded.name,
+            dimensions: [CallMeter.label(method), ("code", code)],
+            factory: factory
+        )
+    }
+
+    private func timer(_ method: Method?) -> Timer {
+        Timer(
+            label: MetricDescription.callTimes.name,
+            dimensions: [CallMeter.label(method)],
+            factory: factory
+        )
+    }
+
+    private static func label(_ method: Method?) -> (String, String) {
+        ("method", method?.protocolName ?? "unknown")
+    }
+}
+
+/// A row of handles, each made when it is needed first: what never happened is not shown.
+private final class LazyHandles<Handle: AnyObject & Sendable>: @unchecked Sendable {
+    // The slots are atomic, and stay where they are until the end.
+    private let slots: UnsafeMutableBufferPointer<AtomicLazyReference<Handle>>
+
+    init(count: Int) {
+        slots = .allocate(capacity: count)
+        for index in slots.indices { slots.initializeElement(at: index, to: .init()) }
+    }
+
+    deinit {
+        slots.deinitialize()
+        slots.deallocate()
+    }
+
+    /// - Parameter make: Two threads may call it at once; what one of them made is dropped.
+    func handle(at index: Int, make: () -> Handle) -> Handle {
+        precondition(slots.indices.contains(index), "there is no handle \(index)")
+        if let handle = slots[index].load() { return handle }
+        return slots[index].storeIfNil(make())
     }
 }

@@ -1,8 +1,8 @@
 // Metrics in the text form that Prometheus reads.
 //
 // Written for `/metrics` and for OPERATOR_METRICS. Names end in their unit, which is a base unit,
-// and in `_total` where they only grow. Every family is announced with HELP and TYPE, also while it
-// has no sample: what a node can tell is known before it happens.
+// and in `_total` where they only grow. Every family of a node is announced with HELP and TYPE,
+// also while it has no sample: what a node can tell is known before it happens.
 
 /// A metric with all its label values at one moment.
 package struct MetricFamily: Sendable {
@@ -10,12 +10,13 @@ package struct MetricFamily: Sendable {
         case counter
         case gauge
         case histogram
+        case summary
     }
 
     package typealias Label = (name: String, value: String)
 
     package struct Sample: Sendable {
-        /// `_bucket`, `_sum` or `_count` of a histogram.
+        /// `_bucket`, `_sum` or `_count` of a histogram or a summary.
         package fileprivate(set) var suffix = ""
         package fileprivate(set) var labels: [Label]
         package fileprivate(set) var value: Double
@@ -38,8 +39,22 @@ package struct MetricFamily: Sendable {
         add(Double(value))
     }
 
+    package init(_ description: MetricDescription) {
+        self.init(description.name, description.kind, description.help)
+    }
+
     package mutating func add(_ value: Double, _ labels: Label...) {
+        add(value, labels)
+    }
+
+    package mutating func add(_ value: Double, _ labels: [Label]) {
         samples.append(Sample(labels: labels, value: value))
+    }
+
+    /// Adds a summary, or the end of a histogram.
+    package mutating func add(count: Int, sum: Double, _ labels: [Label]) {
+        samples.append(Sample(suffix: "_sum", labels: labels, value: sum))
+        samples.append(Sample(suffix: "_count", labels: labels, value: Double(count)))
     }
 
     /// Adds a histogram of times.
@@ -63,18 +78,21 @@ package struct MetricFamily: Sendable {
                 Sample(suffix: "_bucket", labels: labels + [("le", bound)], value: Double(count))
             )
         }
-        samples.append(Sample(suffix: "_sum", labels: labels, value: sum))
-        samples.append(Sample(suffix: "_count", labels: labels, value: Double(count)))
+        add(count: count, sum: sum, labels)
     }
 }
 
 package enum MetricsText {
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
+    /// Of families with one name the first: a text that has a name twice is not read at all.
     package static func text(_ families: [MetricFamily]) -> String {
         var text = ""
-        for family in families {
-            text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
+        var names: Set<String> = []
+        for family in families where names.insert(family.name).inserted {
+            if !family.help.isEmpty {
+                text += "# HELP \(family.name) \(escaped(family.help, quotes: false))\n"
+            }
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
             for sample in family.samples {
                 text += family.name + sample.suffix
@@ -90,7 +108,9 @@ package enum MetricsText {
 
     /// A whole number without a point.
     static func number(_ value: Double) -> String {
-        Int(exactly: value).map(String.init) ?? "\(value)"
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }
+        return Int(exactly: value).map(String.init) ?? "\(value)"
     }
 
     private static func escaped(_ text: String, quotes: Bool = true) -> String {

@@ -1,4 +1,4 @@
-// Every metric of a node, with its name and what it means.
+// Every metric of a node: events that were counted, and values that are read at the moment.
 //
 // Asked for `/metrics` and by OPERATOR_METRICS, on a reader thread: sizes and lags are looked up in
 // the store. The article Monitoring lists them, the dashboard `cluster/grafana.json` shows them.
@@ -14,18 +14,20 @@ extension Node {
     /// Every metric in the text form that Prometheus reads.
     ///
     /// If too many reads are waiting, what the store would have to tell has no samples.
-    package func metricsText() async -> String {
+    ///
+    /// - Parameter others: Metrics that come after those of the node.
+    package func metricsText(and others: [MetricFamily] = []) async -> String {
         let families = try? await gate.reading(.prompt) { [self] in metrics($0) }
-        return MetricsText.text(families ?? metrics(nil))
+        return MetricsText.text((families ?? metrics(nil)) + others)
     }
 
     /// - Parameter reader: nil means that nothing is looked up in the store.
     package func metrics(_ reader: ReadTransaction?) -> [MetricFamily] {
-        nodeMetrics() + callMetrics() + writeMetrics() + peerMetrics(reader) + feedMetrics()
-            + storeMetrics(reader) + processMetrics()
+        meter.registry.families + nodeMetrics() + writeMetrics() + peerMetrics(reader)
+            + feedMetrics() + storeMetrics(reader) + processMetrics()
     }
 
-    // MARK: The node and its calls
+    // MARK: The node
 
     private func nodeMetrics() -> [MetricFamily] {
         var build = MetricFamily("cumulus_build_info", .gauge, "1; the label tells the release.")
@@ -46,54 +48,18 @@ extension Node {
                 "Bytes of requests in progress and of answers that were not taken yet.",
                 meter.heldBytes.value
             ),
-        ]
-    }
-
-    private func callMetrics() -> [MetricFamily] {
-        var ended = MetricFamily(
-            "cumulus_calls_total",
-            .counter,
-            "Calls that ended, by method and code; the code of answered calls is ok."
-        )
-        for outcome in meter.endedCalls.outcomes {
-            let code = outcome.code.map { "\($0)" } ?? "ok"
-            ended.add(Double(outcome.count), Node.label(outcome.method), ("code", code))
-        }
-        var times = MetricFamily(
-            "cumulus_call_duration_seconds",
-            .histogram,
-            "Time from a call's first frame to its last, without streams that callers follow."
-        )
-        for (method, time) in meter.endedCalls.times { times.add(time, [Node.label(method)]) }
-        return [
-            MetricFamily(
-                "cumulus_calls_started_total",
-                .counter,
-                "Calls that began.",
-                meter.calls.value
-            ),
             MetricFamily(
                 "cumulus_calls_in_progress",
                 .gauge,
                 "Calls that began and have not ended.",
                 meter.callsInProgress.value
-            ), ended, times,
+            ),
         ]
     }
 
-    private static func label(_ method: Method?) -> MetricFamily.Label {
-        ("method", method?.protocolName ?? "unknown")
-    }
-
-    // MARK: Writes and reads
+    // MARK: Work of the node's threads
 
     private func writeMetrics() -> [MetricFamily] {
-        var flushes = MetricFamily(
-            "cumulus_flush_duration_seconds",
-            .histogram,
-            "Time of a flush to disk; all changes of a batch wait for one."
-        )
-        flushes.add(meter.flushTimes.times)
         var longest = MetricFamily(
             "cumulus_writer_longest_turn_seconds",
             .gauge,
@@ -107,32 +73,7 @@ extension Node {
         )
         waiting.add(Double(gate.waitingWrites), ("queue", "writer"))
         waiting.add(Double(gate.waitingReads), ("queue", "readers"))
-        return [
-            MetricFamily(
-                "cumulus_commits_total",
-                .counter,
-                "Changes that are durable: requests, and messages with commits of other nodes.",
-                meter.commits.value
-            ),
-            MetricFamily(
-                "cumulus_flushes_total",
-                .counter,
-                "Batches of commits that were flushed to disk.",
-                meter.flushes.value
-            ), flushes, longest, waiting,
-            MetricFamily(
-                "cumulus_engine_calls_total",
-                .counter,
-                "Reads and writes that reached the store.",
-                meter.engineCalls.value
-            ),
-            MetricFamily(
-                "cumulus_damaged_rows_total",
-                .counter,
-                "Rows that were found damaged.",
-                meter.damagedRows.value
-            ),
-        ]
+        return [longest, waiting]
     }
 
     // MARK: Other nodes
@@ -173,14 +114,7 @@ extension Node {
         for (peer, age) in ages.sorted(by: { precedes($0.key, $1.key) }) {
             delays.add(Double(age) / 1_000, ("peer", peer.hex))
         }
-        return [
-            MetricFamily(
-                "cumulus_received_commits_total",
-                .counter,
-                "Commits that other nodes sent.",
-                meter.receivedCommits.value
-            ), connected, missing, lags, delays,
-        ]
+        return [connected, missing, lags, delays]
     }
 
     /// Notes how old the newest commit was that a peer sent.
@@ -199,13 +133,7 @@ extension Node {
                 .gauge,
                 "Streams that callers follow: changes and feeds.",
                 meter.followers.value
-            ),
-            MetricFamily(
-                "cumulus_notifications_total",
-                .counter,
-                "Notifications that went to devices which follow their feeds.",
-                meter.notifications.value
-            ),
+            )
         ]
     }
 
@@ -265,16 +193,5 @@ extension Node {
         if let bytes = use.residentBytes { memory.add(Double(bytes)) }
         if let count = use.openFiles { files.add(Double(count)) }
         return [start, processor, memory, files]
-    }
-}
-
-extension MetricFamily {
-    fileprivate mutating func add(_ times: Times, _ labels: [Label] = []) {
-        add(
-            bounds: TimeBuckets.bounds.map { Double($0) / 1e9 },
-            counts: times.counts,
-            sum: Double(times.sum) / 1e9,
-            labels
-        )
     }
 }

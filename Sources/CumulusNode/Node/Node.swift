@@ -77,7 +77,7 @@ package final class Node: Sendable {
     package let assets: AssetStore
     let demand = AssetDemand()
     let arrivals = ChunkArrivals()
-    package let meter = NodeMeter()
+    package let meter: NodeMeter
     let attempts = Attempts()
     let passwords = PasswordThread()
     /// nil means that the node keeps no audit log.
@@ -149,6 +149,7 @@ package final class Node: Sendable {
     ) throws {
         self.configuration = configuration
         self.environment = environment
+        meter = NodeMeter(telling: environment.metrics)
         handedStates = HandedStates(meter)
         let began = environment.now()
         audit = environment.audit.map { AuditLog(now: began, $0) }

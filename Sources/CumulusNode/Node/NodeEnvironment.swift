@@ -4,6 +4,7 @@
 // Made once by `cumulusd`, or by a test or a simulator with a clock and dice of its own. Nothing
 // else in the node reads a clock or makes a random number.
 
+package import CoreMetrics
 package import CumulusSystem
 package import CumulusWire
 package import Logging
@@ -23,6 +24,10 @@ package struct NodeEnvironment: Sendable {
     ///
     /// nil means that there is no such log.
     package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
+    /// Where events go that the node counts, besides to its own metrics.
+    ///
+    /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.
+    package var metrics: (any MetricsFactory)?
     /// What this process uses of the machine.
     package var processUse: @Sendable () -> ProcessUse = { ProcessUse() }
     /// The store can't go on: its state is unknown.

@@ -4,6 +4,7 @@
 // one plans the next batch over its rows meanwhile, and asks for its fate before that one is
 // written.
 
+import CoreMetrics
 import CumulusModel
 import CumulusStorage
 import Logging
@@ -109,7 +110,7 @@ final class PlannedBatch: Sendable {
             meter.rowBytes.add(rows.byteCount)
             let flush = environment.nanoseconds()
             try engine.flush()
-            meter.flushTimes.note(nanoseconds: environment.nanoseconds() - flush)
+            meter.flushTimes.recordNanoseconds(environment.nanoseconds() - flush)
             met.withLock { $0 = .written }
             disk.wrote(change.rows.byteCount, now: environment.now())
             return change.visible(in: try engine.snapshot())

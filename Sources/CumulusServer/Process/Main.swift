@@ -37,7 +37,13 @@ struct Main: AsyncParsableCommand {
 
     private static func end(with error: any Error) -> Never {
         let text = fullMessage(for: error)
-        guard exitCode(for: error) == .success, !text.isEmpty else { exit(withError: error) }
+        let ending = exitCode(for: error)
+        guard ending == .success, !text.isEmpty else {
+            let message = message(for: error)
+            if message.isEmpty || Wiring.namedLogFormat() != "json" { exit(withError: error) }
+            Wiring.complain(message, in: "json")
+            exit(withError: ending)
+        }
         // Help was asked for: the parser would not notice that it can't be written.
         let code = write(text + "\n", to: STDOUT_FILENO)
         if code == 0 { exit() }
@@ -204,10 +210,13 @@ struct Run: AsyncParsableCommand {
     @OptionGroup var flags: Flags
 
     func run() async throws {
+        var format = Wiring.namedLogFormat()
         do {
-            try await Wiring(try flags.configuration()).run()
-        } catch let problem as Configuration.Problem {
-            complain(problem.message)
+            let configuration = try flags.configuration()
+            format = configuration["log-format"]
+            try await Wiring(configuration).run()
+        } catch {
+            Wiring.complain("\(error)", in: format)
             throw ExitCode(1)
         }
     }

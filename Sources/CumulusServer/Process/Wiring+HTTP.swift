@@ -125,7 +125,12 @@ extension Wiring {
         let console = Console(door, sources, isTLS: identity != nil)
         let server = HTTPServer(
             gateway,
-            OperatorPages(node, gateway.meter, webhooks: webhooks?.meter),
+            OperatorPages(
+                node,
+                gateway.meter,
+                webhooks: webhooks?.meter,
+                libraries: libraries
+            ),
             [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
             secure: secure,
             logger: logger

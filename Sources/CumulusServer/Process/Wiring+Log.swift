@@ -1,6 +1,7 @@
 // The process's log: standard error, as text or as JSON; and what must not fill it.
 //
-// Called by `Wiring`, before anything is logged and for its listener.
+// Called by `Wiring`, before anything is logged and for its listener; and by `Main`, where the node
+// can't start.
 
 import CumulusNode
 import CumulusSystem
@@ -22,6 +23,28 @@ extension Wiring {
                 message: "log-format: '\(format)' is neither text nor json"
             )
         }
+    }
+
+    /// The format that the command line or the environment names; nil: neither of them does.
+    ///
+    /// For what is said before all settings are known.
+    static func namedLogFormat() -> String? {
+        let (words, flag) = (CommandLine.arguments, "--log-format")
+        if let index = words.lastIndex(of: flag), index + 1 < words.count {
+            return words[index + 1]
+        }
+        if let word = words.last(where: { $0.hasPrefix(flag + "=") }) {
+            return String(word.dropFirst(flag.count + 1))
+        }
+        return ProcessInfo.processInfo.environment["CUMULUS_LOG_FORMAT"]
+    }
+
+    /// Says why the node can't start: a line of the log where that is JSON, else a plain one.
+    static func complain(_ message: String, in format: String?) {
+        guard format == "json", let logger = try? logger(in: "json") else {
+            return CumulusServer.complain(message)
+        }
+        logger.critical("\(message)")
     }
 
     /// Milliseconds since 1970 UTC.

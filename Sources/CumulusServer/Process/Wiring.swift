@@ -2,6 +2,7 @@
 //
 // Every way in which a start can fail ends in one clear line.
 
+import CoreMetrics
 import CumulusModel
 import CumulusNode
 import CumulusStorage
@@ -19,6 +20,8 @@ struct Wiring {
     let issuers: IssuerFile?
     /// nil: no webhooks are registered.
     let webhooks: WebhookFile?
+    /// What the libraries of this process record.
+    let libraries = PrometheusRegistry()
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
@@ -36,6 +39,8 @@ struct Wiring {
 
     /// Runs the node until a signal ends it.
     func run() async throws {
+        // Libraries ask for it when they make what they record with.
+        MetricsSystem.bootstrap(libraries)
         OpenFiles.keepStandardOnes()
         let fileLimit = OpenFiles.raiseLimit()
         Allocator.giveBackSoon()

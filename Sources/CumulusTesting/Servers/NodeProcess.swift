@@ -101,6 +101,17 @@ package final class NodeProcess: Sendable {
         }
     }
 
+    /// "127.0.0.1:PORT" of `--http`, once it is served.
+    package func httpEndpoint() async throws -> String {
+        let start = "cumulusd serves HTTP on "
+        for _ in 0..<2_000 {
+            let line = output.split(separator: "\n").first { $0.hasPrefix(start) }
+            if let line { return String(line.dropFirst(start.count)) }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        throw Failure("no HTTP is served: \(errors)")
+    }
+
     package var port: Int {
         get throws { Int(try endpoint.split(separator: ":").last ?? "") ?? 0 }
     }

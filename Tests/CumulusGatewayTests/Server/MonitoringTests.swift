@@ -1,5 +1,7 @@
-// The dashboard and the article name the metrics that a node has, and no others.
+// The dashboard and the article name the metrics that a node has, and no others. What libraries
+// record stands beside them.
 
+import CoreMetrics
 import CumulusGateway
 import CumulusNode
 import CumulusTesting
@@ -20,6 +22,23 @@ import Testing
                 return (words[2], words[3])
             }
         )
+    }
+
+    /// A library knows only the factory of its process.
+    @Test func whatALibraryCountsIsShown() async throws {
+        let server = try await TestServer()
+        let libraries = PrometheusRegistry()
+        let counter = withMetricsFactory(libraries) { Counter(label: "library.retries") }
+        counter.increment(by: 3)
+        // It would hide nothing of the node.
+        withMetricsFactory(libraries) { Gauge(label: "cumulus_ready") }.record(9)
+        let pages = OperatorPages(server.node, WebMeter(), libraries: libraries)
+        let answer = try #require(await pages.answer("GET", "/metrics", isLoopback: true))
+        let text = String(decoding: answer.body, as: UTF8.self)
+        #expect(text.contains("\n# TYPE library_retries_total counter\nlibrary_retries_total 3\n"))
+        #expect(text.contains("\ncumulus_ready 1\n"))
+        #expect(!text.contains("cumulus_ready 9"))
+        try await server.stop()
     }
 
     @Test func namesAreByTheConventions() async throws {

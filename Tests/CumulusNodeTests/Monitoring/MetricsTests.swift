@@ -1,68 +1,14 @@
-// What a node counts, from the counters to the text that monitoring reads.
+// The text that monitoring reads, and what a node says in it.
 
 import Cumulus
 import CumulusModel
 import CumulusTesting
 import CumulusWire
-import Synchronization
 import Testing
 
 @testable import CumulusNode
 
 @Suite struct MetricsTests {
-    // MARK: Counters
-
-    @Test func aTimeFallsIntoTheBucketOfItsBound() {
-        let histogram = TimeHistogram()
-        for time in [0, 100_000, 100_001, 250_000, 10_000_000_000, 10_000_000_001] as [UInt64] {
-            histogram.note(nanoseconds: time)
-        }
-        let times = histogram.times
-        #expect(times.counts == [2, 2] + [Int](repeating: 0, count: 12) + [1, 1])
-        #expect(times.sum == 20_000_450_002)
-        histogram.note(nanoseconds: .max)
-        #expect(histogram.times.counts.last == 2)
-    }
-
-    @Test func threadsLoseNoCount() async {
-        let meter = CallMeter()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask {
-                    for number in 0..<10_000 {
-                        let code: ServiceError.Code? = number % 10 == 0 ? .zoneNotFound : nil
-                        meter.note(.recordsFetch, code, nanoseconds: 1)
-                    }
-                }
-            }
-        }
-        #expect(
-            meter.outcomes == [
-                .init(method: .recordsFetch, count: 36_000),
-                .init(method: .recordsFetch, code: .zoneNotFound, count: 4_000),
-            ]
-        )
-        #expect(meter.times.map(\.times.sum) == [40_000])
-    }
-
-    @Test func methodsAreToldApart() {
-        let meter = CallMeter()
-        meter.note(.sharingStop, nil, nanoseconds: 5)
-        meter.note(.recordsFetch, nil, nanoseconds: 7)
-        // An unknown method never begins; how long a followed stream goes on says nothing.
-        meter.note(nil, .invalidArguments, nanoseconds: nil)
-        meter.note(.feedsFollow, .operationCancelled, nanoseconds: nil)
-        #expect(
-            meter.outcomes == [
-                .init(method: nil, code: .invalidArguments, count: 1),
-                .init(method: .recordsFetch, count: 1),
-                .init(method: .feedsFollow, code: .operationCancelled, count: 1),
-                .init(method: .sharingStop, count: 1),
-            ]
-        )
-        #expect(meter.times.map(\.method) == [.recordsFetch, .sharingStop])
-    }
-
     // MARK: Text
 
     @Test func theTextIsThatOfPrometheus() {

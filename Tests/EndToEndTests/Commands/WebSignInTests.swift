@@ -29,17 +29,6 @@ import Testing
         ["--http", "127.0.0.1:0", "--web-apps", "\(folder.path)/apps.json"]
     }
 
-    /// Where a process serves HTTP.
-    private func endpoint(of node: NodeProcess) async throws -> String {
-        let start = "cumulusd serves HTTP on "
-        for _ in 0..<2_000 {
-            let line = node.output.split(separator: "\n").first { $0.hasPrefix(start) }
-            if let line { return String(line.dropFirst(start.count)) }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        throw NodeProcess.Failure("no HTTP is served: \(node.errors)")
-    }
-
     /// What is between two texts.
     private func part(of text: String, _ start: String, _ end: String) throws -> String {
         let range = try #require(text.firstRange(of: start), "\(text)")
@@ -59,7 +48,7 @@ import Testing
         _ = try await admin.addUser("ada", in: nil)
         try await admin.setPassword(of: "ada", to: "correct horse")
         await admin.close()
-        let web = try await endpoint(of: node)
+        let web = try await node.httpEndpoint()
 
         let path = "/database/1/\(NodeProcess.container)/development/public/users/caller"
         func caller(_ token: String = "") throws -> String {

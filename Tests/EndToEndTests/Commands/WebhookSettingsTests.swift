@@ -82,7 +82,7 @@ import Testing
         try await database.save(note)
         await container.close()
 
-        let web = try await endpoint(of: node)
+        let web = try await node.httpEndpoint()
         var metrics = ""
         let failed = #"cumulus_webhook_failures_in_a_row{webhook="notes"} 1"#
         for _ in 0..<300 where !metrics.contains(failed) {
@@ -108,16 +108,5 @@ import Testing
         let token = try await admin.addToken(forUser: "hook")
         await admin.close()
         return token
-    }
-
-    /// Where a process serves HTTP.
-    private func endpoint(of node: NodeProcess) async throws -> String {
-        let start = "cumulusd serves HTTP on "
-        for _ in 0..<2_000 {
-            let line = node.output.split(separator: "\n").first { $0.hasPrefix(start) }
-            if let line { return String(line.dropFirst(start.count)) }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        throw NodeProcess.Failure("no HTTP is served: \(node.errors)")
     }
 }

@@ -362,6 +362,26 @@ import Testing
         try await #expect(waitUntilReady(node))
     }
 
+    /// Nothing is scheduled on event loops that have ended.
+    ///
+    /// It depends on the order of threads, so the node stops a few times.
+    @Test func aStopWithAnIdleHTTPConnectionIsQuiet() async throws {
+        for _ in 0..<5 {
+            let node = try await NodeProcess.ready(
+                data: folder.node,
+                arguments: ["--http", "127.0.0.1:0"]
+            )
+            let idle = try RawClient(try await node.httpEndpoint())
+            try idle.send(Bytes("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n".utf8))
+            let answer = String(decoding: try #require(try idle.receive()), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+            #expect(answer.contains("\r\nDate: "), "\(answer)")
+            #expect(try await node.end(SIGTERM) == .exit(0))
+            #expect(!node.errors.contains("ERROR"), "\(node.errors)")
+            idle.close()
+        }
+    }
+
     @Test func aLogInJSONHasAnObjectPerLine() async throws {
         let node = try await NodeProcess.ready(
             data: folder.node,
@@ -373,6 +393,38 @@ import Testing
         #expect(ready?["level"] == .string("info"))
         #expect(ready?["metadata"]?["address"] != nil)
         #expect(lines.contains { $0["message"] == .string("ended") })
+    }
+
+    /// Also where the settings could not be read, and where the file names the format.
+    @Test(
+        arguments: [
+            (["--log-format", "json", "--threads", "0"], 1, "threads: 0 is not between 1 and 256"),
+            (["--log-format=json", "--config", "/nowhere.json"], 1, "/nowhere.json can't be read"),
+            (["--config", "FILE", "--threads", "0"], 1, "threads: 0 is not between 1 and 256"),
+            (["--log-format", "json", "--nothing"], 64, "Unknown option '--nothing'"),
+        ] as [([String], Int32, String)]
+    )
+    func aLogInJSONSaysWhyANodeCannotStart(
+        arguments: [String],
+        code: Int32,
+        why: String
+    ) async throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"logFormat": "json"}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        let words = arguments.map { $0 == "FILE" ? file : $0 }
+        let refused = try NodeProcess(data: folder.node, arguments: words)
+        let ending = try await refused.waitForEnd()
+        #expect(ending == .exit(code), "\(refused.errors)")
+        let lines = refused.errors.split(separator: "\n")
+        #expect(lines.count == 1, "\(lines)")
+        let line = try JSONReader.read(try #require(lines.first).utf8)
+        #expect(line["level"] == .string("critical"))
+        #expect(line["time"] != nil && line["metadata"] == .object([]))
+        guard case .string(let message) = line["message"] else {
+            Issue.record("\(lines)")
+            return
+        }
+        #expect(message.contains(why))
     }
 
     /// Others could not read from it, and it would look well.
