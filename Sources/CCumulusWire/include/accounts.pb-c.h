@@ -360,7 +360,7 @@ struct  Cumulus__V1__ProfileResponse
    */
   ProtobufCBinaryData display_name;
   /*
-   * others find the user by its handles
+   * others find the user by its handles and its record names
    */
   protobuf_c_boolean is_discoverable;
   size_t n_handles;
