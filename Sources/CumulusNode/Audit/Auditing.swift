@@ -122,7 +122,9 @@ extension CallContext {
     func note(_ ended: EndedShares?, _ outcome: ModifyOutcome, of request: ModifyZones) {
         guard var ended, !outcome.isRepeated else { return }
         for (address, item) in zip(request.deletes, outcome.deletes) {
-            if case .success(let zone) = address, case .success = item { ended.zones.append(zone) }
+            guard case .success(let zone) = address, case .success = item else { continue }
+            // The caller is the owner.
+            ended.zones.append(ZoneAddress(name: zone.name))
         }
         if !ended.zones.isEmpty { calls[call.stream]?.endedShares = ended }
     }
