@@ -2564,7 +2564,7 @@ const ProtobufCMessageDescriptor cumulus__v1__set_profile_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__set_profile_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__discover_request__field_descriptors[1] =
+static const ProtobufCFieldDescriptor cumulus__v1__discover_request__field_descriptors[2] =
 {
   {
     "handles",
@@ -2578,14 +2578,27 @@ static const ProtobufCFieldDescriptor cumulus__v1__discover_request__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "users",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__DiscoverRequest, n_users),
+    offsetof(Cumulus__V1__DiscoverRequest, users),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__discover_request__field_indices_by_name[] = {
   0,   /* field[0] = handles */
+  1,   /* field[1] = users */
 };
 static const ProtobufCIntRange cumulus__v1__discover_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor =
 {
@@ -2595,7 +2608,7 @@ const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor =
   "Cumulus__V1__DiscoverRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__DiscoverRequest),
-  1,
+  2,
   cumulus__v1__discover_request__field_descriptors,
   cumulus__v1__discover_request__field_indices_by_name,
   1,  cumulus__v1__discover_request__number_ranges,

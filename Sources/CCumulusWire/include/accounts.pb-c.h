@@ -360,7 +360,7 @@ struct  Cumulus__V1__ProfileResponse
    */
   ProtobufCBinaryData display_name;
   /*
-   * others find the user by its handles
+   * others find the user by its handles and its record names
    */
   protobuf_c_boolean is_discoverable;
   size_t n_handles;
@@ -403,21 +403,26 @@ struct  Cumulus__V1__DiscoverRequest
 {
   ProtobufCMessage base;
   /*
-   * at most 100
+   * at most 100, with the users
    */
   size_t n_handles;
   Cumulus__V1__Handle **handles;
+  /*
+   * user record names in the container of the connection
+   */
+  size_t n_users;
+  ProtobufCBinaryData *users;
 };
 #define CUMULUS__V1__DISCOVER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discover_request__descriptor) \
-    , 0,NULL }
+    , 0,NULL, 0,NULL }
 
 
 struct  Cumulus__V1__DiscoverResponse
 {
   ProtobufCMessage base;
   /*
-   * in the order of the request
+   * in the order of the request: handles, then users
    */
   size_t n_users;
   Cumulus__V1__DiscoveredUser **users;
@@ -428,7 +433,7 @@ struct  Cumulus__V1__DiscoverResponse
 
 
 /*
- * Empty if nobody has the handle, or its user does not want to be found.
+ * Empty if no user has the handle or the record name, or the user does not want to be found.
  */
 struct  Cumulus__V1__DiscoveredUser
 {

@@ -93,6 +93,17 @@ extension Container {
         try await userIdentities(for: [.phoneNumber(number)]).values.first
     }
 
+    /// The user of a record; nil if no user who wants to be found has it.
+    ///
+    /// The record is one of type `Users`, as ``userRecordID()`` tells it to its user, and as
+    /// records say by whom they were made. Users have another record in each container. Of the signed-in user, ``userProfile()`` tells more.
+    ///
+    /// - Throws: `notAuthenticated` without an access token.
+    public func userIdentity(forUserRecordID userRecordID: Record.ID) async throws -> UserIdentity?
+    {
+        try await userIdentities(forUserRecordIDs: [userRecordID]).values.first
+    }
+
     /// The users with these e-mail addresses, without those who don't want to be found.
     ///
     /// - Throws: As ``userIdentity(forEmailAddress:)``, for all of them if one can't be looked up.
@@ -117,17 +128,32 @@ extension Container {
         }
     }
 
+    /// The users of these records, without those who don't want to be found.
+    ///
+    /// - Throws: As ``userIdentity(forUserRecordID:)``.
+    public func userIdentities(
+        forUserRecordIDs userRecordIDs: [Record.ID]
+    ) async throws -> [Record.ID: UserIdentity] {
+        let found = try await userIdentities(for: userRecordIDs.map { .userRecordID($0) })
+        return found.reduce(into: [:]) { found, entry in
+            if case .userRecordID(let id) = entry.key { found[id] = entry.value }
+        }
+    }
+
     private func userIdentities(
         for infos: [UserIdentity.LookupInfo]
     ) async throws -> [UserIdentity.LookupInfo: UserIdentity] {
         var found: [UserIdentity.LookupInfo: UserIdentity] = [:]
-        var rest = infos[...]
-        while !rest.isEmpty {
-            let asked = rest.prefix(Container.handlesAtOnce)
-            rest = rest.dropFirst(asked.count)
-            let request = DiscoverRequest(handles: asked.map(\.wire))
+        for part in infos.parts(of: Container.handlesAtOnce) {
+            // They are answered in this order.
+            let asked = part.filter { $0.handle != nil } + part.filter { $0.handle == nil }
+            let request = DiscoverRequest(
+                handles: asked.compactMap(\.handle),
+                users: asked.compactMap(\.userRecordName)
+            )
             let answer = try await core.read(.accountsDiscover, request.encoded())
             let users = try decoding { try answer.flatMap { try DiscoveredUser.list(wire: $0) } }
+            try Database.check(users.count, of: asked.count)
             for (info, user) in zip(asked, users) {
                 if let identity = UserIdentity(user, by: info) { found[info] = identity }
             }
@@ -135,7 +161,7 @@ extension Container {
         return found
     }
 
-    /// Handles that a node looks up in one call.
+    /// Handles and user records that a node looks up in one call.
     static let handlesAtOnce = 100
 }
 

@@ -14,6 +14,8 @@ public struct UserIdentity: Hashable, Sendable {
         case emailAddress(String)
         /// A telephone number with its country, such as "+49 30 1234567".
         case phoneNumber(String)
+        /// The user's record in the container that asks.
+        case userRecordID(Record.ID)
     }
 
     /// The user's record in the container that asked.
@@ -36,7 +38,7 @@ public struct UserIdentity: Hashable, Sendable {
 public struct UserProfile: Hashable, Sendable {
     /// For people; may be empty.
     public var displayName: String
-    /// Whether others find the user by its handles.
+    /// Whether others find the user by its handles and its record.
     public var isDiscoverable: Bool
 
     /// A profile to be set.
@@ -53,8 +55,9 @@ extension UserProfile {
 }
 
 extension UserIdentity.LookupInfo {
-    /// As it is sent: one spelling for all that readers take for the same.
-    var wire: WireHandle {
+    /// As it is sent: one spelling for all that readers take for the same; nil for a user's record,
+    /// which is no handle.
+    var handle: WireHandle? {
         switch self {
         case .emailAddress(let address):
             let plain = address.precomposedStringWithCompatibilityMapping.lowercased()
@@ -64,7 +67,14 @@ extension UserIdentity.LookupInfo {
         case .phoneNumber(let number):
             let plain = number.filter { !" -()./".contains($0) }
             return WireHandle(kind: 2, value: Bytes(plain.utf8))
+        case .userRecordID: return nil
         }
+    }
+
+    /// The name of a user's record, as it is sent; nil for handles.
+    var userRecordName: Bytes? {
+        guard case .userRecordID(let id) = self else { return nil }
+        return Bytes(id.recordName.utf8)
     }
 
     /// nil for a kind that this release of the library doesn't know.

@@ -42,9 +42,15 @@ extension NodeOperator {
         of user: String,
         isHeld: Bool
     ) async throws -> (existed: Bool, isMoved: Bool) {
+        guard let handle = handle.handle else {
+            throw ServiceError(
+                .invalidArguments,
+                "a user record is no handle; give an e-mail address or a telephone number"
+            )
+        }
         let request = SetHandleRequest(
             user: Bytes(user.utf8),
-            handle: handle.wire,
+            handle: handle,
             isHeld: isHeld
         )
         return try await call(.operatorSetHandle, message: request.encoded()) {

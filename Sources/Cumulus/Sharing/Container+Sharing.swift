@@ -134,7 +134,7 @@ extension Container {
     ) async throws -> [Share.Participant] {
         var found: [Share.Participant] = []
         for part in infos.parts(of: Container.handlesAtOnce) {
-            let request = LookUpParticipantsRequest(handles: part.map(\.wire))
+            let request = LookUpParticipantsRequest(handles: part.compactMap(\.handle))
             let answer = try await core.read(.sharingLookUp, request.encoded())
             let participants = try decoding {
                 try answer.flatMap { try LookUpParticipantsResponse.participants(wire: $0) }

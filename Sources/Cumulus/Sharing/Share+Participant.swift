@@ -22,7 +22,7 @@ extension Share {
             self.details = details
         }
 
-        /// Somebody to be invited by a handle, whether or not a user has it yet.
+        /// Somebody to be invited by a handle, whether or not a user has it yet, or by a user record.
         ///
         /// The user who holds the handle when it accepts is the one who is meant.
         public init(
@@ -30,15 +30,15 @@ extension Share {
             permission: Permission = .readOnly,
             role: Role = .privateUser
         ) {
-            let handle = lookupInfo.wire
-            details = ShareDetails.Participant(
-                handle: ShareDetails.Participant.Handle(
+            details = ShareDetails.Participant(role: role, permission: permission)
+            if let handle = lookupInfo.handle {
+                details.handle = ShareDetails.Participant.Handle(
                     kind: handle.kind,
                     text: String(decoding: handle.value, as: UTF8.self)
-                ),
-                role: role,
-                permission: permission
-            )
+                )
+            } else if case .userRecordID(let id) = lookupInfo {
+                details.user = id.recordName
+            }
         }
 
         /// A user to be invited.

@@ -98,7 +98,7 @@ extension Share.Participant {
     private var handle: String? {
         switch lookupInfo {
         case .emailAddress(let text)?, .phoneNumber(let text)?: text
-        case nil: nil
+        case .userRecordID?, nil: nil
         }
     }
 }

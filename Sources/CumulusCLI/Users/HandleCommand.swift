@@ -124,7 +124,8 @@ struct ProfileCommand: AsyncParsableCommand {
             "cumulus user profile alice",
             "cumulus user profile alice --display-name \"Alice A.\" --discoverable yes",
             note: """
-                Users who are discoverable are found by their handles, with their display name. \
+                Users who are discoverable are found by their handles and their records, with their \
+                display name. \
                 Others can't be told from users who don't exist. What is not named stays.
                 """
         )
@@ -132,7 +133,7 @@ struct ProfileCommand: AsyncParsableCommand {
 
     @Argument(help: "Name of the user.") var user: String
     @Option(help: "What others see; may be empty.") var displayName: String?
-    @Option(help: "Whether others find the user by its handles: yes or no.")
+    @Option(help: "Whether others find the user: yes or no.")
     var discoverable: YesOrNo?
     @OptionGroup var connection: OperatorConnection
     @OptionGroup var output: OutputOptions
@@ -170,12 +171,14 @@ extension UserIdentity.LookupInfo {
         switch self {
         case .emailAddress: "email"
         case .phoneNumber: "phone"
+        case .userRecordID: "user"
         }
     }
 
     fileprivate var text: String {
         switch self {
         case .emailAddress(let text), .phoneNumber(let text): text
+        case .userRecordID(let id): id.recordName
         }
     }
 }

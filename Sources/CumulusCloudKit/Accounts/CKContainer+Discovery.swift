@@ -14,7 +14,7 @@
             /// Permissions from their bits.
             public init(rawValue: UInt) { self.rawValue = rawValue }
 
-            /// Others find the user by its e-mail address and its telephone number.
+            /// Others find the user by its e-mail address, its telephone number and its record.
             public static let userDiscoverability = ApplicationPermissions(rawValue: 1 << 0)
         }
 
@@ -65,8 +65,8 @@
             try await userIdentities(for: [.init(phoneNumber: phoneNumber)]).first
         }
 
-        /// The user of a record; nil unless it is the signed-in user: nodes tell nothing of others
-        /// by their records.
+        /// The user of a record; nil if it is neither the signed-in user nor one who wants to be
+        /// found.
         public func userIdentity(
             forUserRecordID userRecordID: CKRecord.ID
         ) async throws -> CKUserIdentity? {
@@ -90,7 +90,7 @@
                 .reduce(into: [:]) { $0[$1.lookupInfo?.phoneNumber ?? ""] = $1 }
         }
 
-        /// The users of these records: only the signed-in user is found.
+        /// The users of these records: the signed-in user, and those who want to be found.
         public func userIdentities(
             forUserRecordIDs userRecordIDs: [CKRecord.ID]
         ) async throws -> [CKRecord.ID: CKUserIdentity] {
@@ -116,7 +116,11 @@
                 let numbers = try await container.userIdentities(
                     forPhoneNumbers: infos.compactMap(\.phoneNumber)
                 )
-                let own = try await container.ownIdentity(among: infos.compactMap(\.userRecordID))
+                let ids = infos.compactMap(\.userRecordID)
+                let own = try await container.ownIdentity(among: ids)
+                let others = try await container.userIdentities(
+                    forUserRecordIDs: ids.filter { $0 != own?.userRecordID }.map(\.model)
+                )
                 return infos.compactMap { info in
                     if let email = info.emailAddress {
                         return emails[email].map { CKUserIdentity($0, info) }
@@ -124,7 +128,9 @@
                     if let number = info.phoneNumber {
                         return numbers[number].map { CKUserIdentity($0, info) }
                     }
-                    return own?.userRecordID == info.userRecordID ? own : nil
+                    guard let id = info.userRecordID else { return nil }
+                    return own?.userRecordID == id
+                        ? own : others[id.model].map { CKUserIdentity($0, info) }
                 }
             }
         }

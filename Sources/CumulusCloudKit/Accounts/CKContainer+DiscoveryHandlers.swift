@@ -64,7 +64,7 @@
             discover({ try await $0.userIdentity(forPhoneNumber: phoneNumber) }, completionHandler)
         }
 
-        /// Finds the user of a record: only the signed-in user is found.
+        /// Finds the user of a record, who is the signed-in user or wants to be found.
         @preconcurrency
         public func discoverUserIdentity(
             withUserRecordID userRecordID: CKRecord.ID,
@@ -121,7 +121,7 @@
             )
         }
 
-        /// Finds the users of these records: only the signed-in user is found.
+        /// Finds the users of these records: the signed-in user, and those who want to be found.
         @preconcurrency
         public func discoverUserIdentities(
             forUserRecordIDs userRecordIDs: [CKRecord.ID],

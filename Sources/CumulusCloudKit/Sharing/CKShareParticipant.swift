@@ -232,6 +232,7 @@
                 switch participant.lookupInfo {
                 case .emailAddress(let address): LookupInfo(emailAddress: address)
                 case .phoneNumber(let number): LookupInfo(phoneNumber: number)
+                case .userRecordID(let id): LookupInfo(userRecordID: CKRecord.ID(id))
                 case nil: id.map { LookupInfo(userRecordID: $0) }
                 }
             self.init(id, info)

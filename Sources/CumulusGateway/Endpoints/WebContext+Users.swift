@@ -27,7 +27,7 @@ extension WebContext {
         var key: String
         var value: String
 
-        /// nil: by its record name, by which no handle finds it.
+        /// nil: by its record name, which is no handle.
         var handle: WireHandle? {
             switch key {
             case "emailAddress": WireHandle(kind: 1, value: Bytes(value.utf8))
@@ -37,7 +37,7 @@ extension WebContext {
         }
     }
 
-    /// Users who want to be found, by their addresses.
+    /// Users who want to be found, by their addresses and record names; the caller by its own name.
     ///
     /// Contacts are on no server, so none is found by them.
     func discoverUsers() async throws -> [JSON.Member] {
@@ -53,41 +53,53 @@ extension WebContext {
             }
             lookUps.append(LookUp(key: name, value: try item.needed(name)))
         }
-        let found = try await discover(lookUps.compactMap(\.handle))
-        var rest = found[...]
-        let entries = lookUps.map { lookUp -> JSON in
-            let user = lookUp.handle == nil ? nil : rest.popFirst()
-            return entry(lookUp, user)
+        var entries: [JSON] = []
+        var rest = lookUps[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(WebContext.handlesPerCall)
+            rest = rest.dropFirst(part.count)
+            entries += zip(part, try await discover(part)).map { entry($0, $1) }
         }
         return [JSON.Member("users", .array(entries))]
     }
 
-    private func discover(_ handles: [WireHandle]) async throws -> [DiscoveredUser] {
+    /// In the order of the look-ups; nil for those who are not found, and for the caller.
+    private func discover(_ lookUps: ArraySlice<LookUp>) async throws -> [DiscoveredUser?] {
+        let others = lookUps.filter { !isOwn($0) }
+        let names = others.filter { $0.handle == nil }.map { Bytes($0.value.utf8) }
+        let request = DiscoverRequest(handles: others.compactMap(\.handle), users: names)
         var found: [DiscoveredUser] = []
-        var rest = handles[...]
-        while !rest.isEmpty {
-            let part = Array(rest.prefix(WebContext.handlesPerCall))
-            rest = rest.dropFirst(part.count)
-            let message = DiscoverRequest(handles: part).encoded()
-            for answer in try await calls.read(.accountsDiscover, message) {
+        if !others.isEmpty {
+            for answer in try await calls.read(.accountsDiscover, request.encoded()) {
                 found += try DiscoveredUser.list(wire: answer)
             }
         }
-        guard found.count == handles.count else { throw WebContext.resultMissing }
-        return found
+        guard found.count == others.count else { throw WebContext.resultMissing }
+        // The node tells of handles first.
+        var held = found[..<request.handles.count]
+        var named = found[request.handles.count...]
+        return lookUps.map { lookUp in
+            if isOwn(lookUp) { return nil }
+            let user = lookUp.handle == nil ? named.popFirst() : held.popFirst()
+            return user?.user.isEmpty == false ? user : nil
+        }
+    }
+
+    /// Whether it is the caller's record name.
+    private func isOwn(_ lookUp: LookUp) -> Bool {
+        lookUp.key == "userRecordName" && lookUp.value == user
     }
 
     private static let handlesPerCall = 100
 
     private func entry(_ lookUp: LookUp, _ user: DiscoveredUser?) -> JSON {
         let info: JSON = .object([JSON.Member(lookUp.key, .string(lookUp.value))])
-        let isOwn = lookUp.key == "userRecordName" && lookUp.value == self.user
-        guard isOwn || user?.user.isEmpty == false else {
+        guard let name = isOwn(lookUp) ? self.user : user?.user else {
             let error = WebError(.notFound, "no user who wants to be found has that")
             return error.entry(JSON.Member("lookupInfo", info), uuid: uuid)
         }
         var members = [
-            JSON.Member("userRecordName", .string(isOwn ? self.user : user?.user ?? "")),
+            JSON.Member("userRecordName", .string(name)),
             JSON.Member("lookupInfo", info),
         ]
         if let name = user?.displayName, !name.isEmpty {

@@ -1,5 +1,5 @@
 // The calls by which users find each other: a user's profile and handles, and the look-up of
-// handles.
+// handles and user record names.
 //
 // Called through `MethodTable`. What a look-up may tell is decided by `People`.
 
@@ -9,7 +9,7 @@ import CumulusStorage
 import CumulusWire
 
 enum PeopleCalls {
-    /// Handles of one look-up.
+    /// Handles and user record names of one look-up.
     static let mostHandles = 100
 
     static func profile(_ context: CallContext) throws {
@@ -52,16 +52,23 @@ enum PeopleCalls {
     static func discover(_ context: CallContext) throws {
         _ = try context.identity.session()
         let request = try DiscoverRequest(wire: context.message)
-        guard request.handles.count <= mostHandles else {
-            throw ServiceError.tooManyItems(request.handles.count, limit: mostHandles)
+        let count = request.handles.count + request.users.count
+        guard count <= mostHandles else {
+            throw ServiceError.tooManyItems(count, limit: mostHandles)
         }
         let handles = try request.handles.map { try Handle($0) }
+        // No user has a name of another form.
+        let recordNames = request.users.map { String(decoding: $0, as: UTF8.self) }
         let container = try context.scope().container
         try context.readFromDisk(in: .cluster) { context in
-            let users = try handles.map {
+            let names = context.node.userNames
+            let held = try handles.map {
                 try People.discover($0, in: container, context.reader)
             }
-            return Page(message: DiscoveredUser.answer(users.map(DiscoveredUser.init)))
+            let named = try recordNames.map {
+                try People.discover(recordName: $0, in: container, by: names, context.reader)
+            }
+            return Page(message: DiscoveredUser.answer((held + named).map(DiscoveredUser.init)))
         }
     }
 

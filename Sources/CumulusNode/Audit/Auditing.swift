@@ -1,5 +1,6 @@
 // What of the calls on a connection is written to the audit log: refusals, the ends of calls that
-// `MethodTable` marks for it, which are sign-ins and the acts of operators, and changes of shares.
+// `MethodTable` marks for it, which are sign-ins and the acts of operators, changes of shares, and
+// shares that end with their zone.
 //
 // Called by `OpenCalls` where a call ends, and by `CallerConnection` where a caller is refused.
 // hot: a test for each call.
@@ -24,7 +25,8 @@ extension OpenCalls {
         let code = error?.code ?? call.refused?.code
         let isAct =
             call.isAct || MethodTable.entry(method.rawValue)?.needs.contains(.audit) ?? false
-        guard isAct || code.map(\.refusesRights) ?? false else { return }
+        let isLine = isAct || code.map(\.refusesRights) ?? false
+        guard isLine || call.endedShares != nil else { return }
         var line = AuditLine(
             time: node.environment.wallClock(),
             role: identity.role,
@@ -38,7 +40,16 @@ extension OpenCalls {
         line.target = error == nil ? call.refused?.target ?? call.target : call.target
         line.code = code?.rawValue ?? 0
         line.trace = call.trace?.traceID ?? ""
-        log.note(line, of: key(of: line), now: node.environment.now())
+        let key = key(of: line)
+        if isLine { log.note(line, of: key, now: node.environment.now()) }
+        guard let ended = call.endedShares else { return }
+        // They ended, whatever became of the answer.
+        line.code = 0
+        ended.write(node) { [node, line] target in
+            var line = line
+            line.target = target
+            log.note(line, of: key, now: node.environment.now())
+        }
     }
 
     /// By whom lines are counted: a user, or an address.
@@ -95,6 +106,27 @@ extension CallContext {
         guard node.audit != nil, let share else { return }
         calls[call.stream]?.target = share.text(in: database)
         calls[call.stream]?.isAct = true
+    }
+
+    /// What the audit log needs to tell which shares end with the zones that a request deletes, as
+    /// it is before; nil if it tells nothing of them.
+    func sharesEnding(with request: ModifyZones) throws -> EndedShares? {
+        guard node.audit != nil, request.database == .private, !request.deletes.isEmpty else {
+            return nil
+        }
+        let reader = node.gate.latest(reach: .disk)
+        return EndedShares(reader: reader, scope: try scope(), caller: caller)
+    }
+
+    /// Says for the audit log that zones were deleted, with the shares in them; on the loop.
+    func note(_ ended: EndedShares?, _ outcome: ModifyOutcome, of request: ModifyZones) {
+        guard var ended, !outcome.isRepeated else { return }
+        for (address, item) in zip(request.deletes, outcome.deletes) {
+            guard case .success(let zone) = address, case .success = item else { continue }
+            // The caller is the owner.
+            ended.zones.append(ZoneAddress(name: zone.name))
+        }
+        if !ended.zones.isEmpty { calls[call.stream]?.endedShares = ended }
     }
 
     /// Says for the audit log that what the call was to end had ended before, or never was.
@@ -155,7 +187,7 @@ extension RefusedItem {
 
 extension RecordAddress {
     /// Database, owner if it is another user, zone and name.
-    fileprivate func text(in database: DatabaseScope) -> String {
+    func text(in database: DatabaseScope) -> String {
         let owner = zone.owner.isEmpty ? "" : "\(zone.owner)/"
         return "\(database.name)/\(owner)\(zone.name)/\(name)"
     }

@@ -35,10 +35,12 @@ enum ZoneCalls {
             try $0.modifyZones(context.message)
         } then: { request in
             context.concerns(share: request.leftShare, in: request.database)
+            let ending = try context.sharesEnding(with: request)
             try context.write(.modifyZones(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 context.noteRefusal(among: outcome, of: request)
                 context.concerns(share: outcome.share, in: request.database)
+                context.note(ending, outcome, of: request)
                 return [Answers.modified(outcome, request)]
             }
         }

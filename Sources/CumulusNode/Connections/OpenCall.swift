@@ -60,6 +60,8 @@ final class OpenCall {
     var target = ""
     /// It gets a line in the audit log, however it ends.
     var isAct = false
+    /// Shares that ended with zones which it deleted.
+    var endedShares: EndedShares?
     /// An item that the caller had no right to.
     var refused: RefusedItem?
     /// It counts for what its caller may do at once.

@@ -95,6 +95,8 @@ package final class Node: Sendable {
     let mint: TokenMint
     let replicas = ReplicaWatch()
     let budgets: CallerBudgets
+    /// For look-ups of users.
+    let userNames: UserNames
     let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
         size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
@@ -197,6 +199,7 @@ package final class Node: Sendable {
         subjectKey = key
         mint = TokenMint(key: key, run: incarnation, wallClock: environment.wallClock)
         started = environment.wallClock()
+        userNames = UserNames(following: state.changedProfiles)
         gate = try StoreGate(
             engine: engine,
             state: state,
@@ -309,9 +312,6 @@ package final class Node: Sendable {
         get { alone.load(ordering: .relaxed) }
         set { alone.store(newValue, ordering: .relaxed) }
     }
-
-    /// Why a process ends whose own commits come back to it.
-    static let rolledBack = "this run was rolled back while it was running"
 
     /// Nobody keeps a connection to that address any more.
     func forgetPeer(_ endpoint: String) {

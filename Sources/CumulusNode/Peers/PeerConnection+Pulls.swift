@@ -308,3 +308,8 @@ extension PeerConnection {
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
     }
 }
+
+extension Node {
+    /// Why a process ends whose own commits come back to it.
+    static let rolledBack = "this run was rolled back while it was running"
+}

@@ -1,9 +1,9 @@
 // How users find each other: what each says of itself, the handles that are theirs, and the look-up
-// from a handle to a user who wants to be found.
+// from a handle or a record name to a user who wants to be found.
 //
 // Read by `PeopleCalls` of the node, written through `AccountChange`. Somebody who looks for a
-// handle learns nothing of users who don't want that: the same reads, and the same answer as for a
-// handle that nobody has.
+// handle or a record name learns nothing of users who don't want that: the same reads, and the same
+// answer as for one that no user has.
 
 package import CumulusModel
 package import CumulusStorage
@@ -12,7 +12,7 @@ package enum People {
     package struct Profile: Hashable, Sendable {
         /// For people; may be empty.
         package var displayName: String
-        /// Others find the user by its handles.
+        /// Others find the user by its handles and by its record names.
         package var isDiscoverable: Bool
 
         package init(displayName: String = "", isDiscoverable: Bool = false) {
@@ -70,13 +70,38 @@ package enum People {
         _ reader: borrowing Reader
     ) throws(EngineError) -> Person? {
         guard let scope = try reader.scope(.cluster) else { return nil }
-        let holder = try holder(of: handle, scope, in: reader)
-        // The rest is done in any case, so that it takes as long.
-        let id = holder?.userID ?? nobody
+        let userID = try holder(of: handle, scope, in: reader)?.userID
+        return try person(userID, in: container, scope, reader)
+    }
+
+    /// The user of a record name in a container; nil if no user has it there, or its user doesn't
+    /// want to be found or is disabled.
+    package static func discover<Reader: RowReader & ~Copyable>(
+        recordName: String,
+        in container: String,
+        by names: UserNames,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Person? {
+        guard let scope = try reader.scope(.cluster) else { return nil }
+        let userID = try names.userID(of: recordName, in: container, scope, reader)
+        return try person(userID, in: container, scope, reader)
+    }
+
+    /// A user as others find it; nil if it doesn't want to be found or is disabled.
+    ///
+    /// - Parameter userID: nil: no user was found.
+    private static func person<Reader: RowReader & ~Copyable>(
+        _ userID: Bytes?,
+        in container: String,
+        _ scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Person? {
+        // All of it is done in any case, so that it takes as long.
+        let id = userID ?? nobody
         let profile = try stored(id, scope, in: reader)
         let isDisabled = try Users.isDisabled(id, scope, in: reader)
         let name = Users.User(name: "", id: id, created: 0).recordName(in: container)
-        guard holder?.userID != nil, let profile, profile.isDiscoverable, !isDisabled else {
+        guard userID != nil, let profile, profile.isDiscoverable, !isDisabled else {
             return nil
         }
         return Person(user: name, displayName: profile.displayName)
@@ -107,11 +132,7 @@ package enum People {
         guard let value = try reader.register(scope, AccountRegister.profile, [userID])?.value
         else { return nil }
         return try reader.decoding(userID) { () throws(MalformedBytes) in
-            var reader = CanonicalReader(value)
-            return Profile(
-                displayName: try reader.text(),
-                isDiscoverable: try reader.varint() != 0
-            )
+            try Profile(value: value)
         }
     }
 
@@ -174,6 +195,17 @@ extension AccountChange {
             registers.append(AccountRegister.listed(handle, of: former, isHeld: false))
         }
         return .success((registers, .handle(existed: existed, isMoved: former != nil)))
+    }
+}
+
+extension People.Profile {
+    /// A profile as its register holds it.
+    init(value: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(value)
+        self.init(
+            displayName: try reader.text(),
+            isDiscoverable: try reader.varint() != 0
+        )
     }
 }
 

@@ -20,9 +20,14 @@ package enum Users {
 
         /// The user's name in the records of a container: `_` and 32 hexadecimal digits.
         package func recordName(in container: String) -> String {
-            let input = Bytes("cumulus user".utf8) + id + Bytes(container.utf8)
-            return "_" + Bytes(SHA256.hash(data: input).prefix(16)).hex
+            "_" + Users.digest(of: id, in: container).hex
         }
+    }
+
+    /// What a user's record name in a container says of it: 16 bytes.
+    static func digest(of userID: Bytes, in container: String) -> Bytes {
+        let input = Bytes("cumulus user".utf8) + userID + Bytes(container.utf8)
+        return Bytes(SHA256.hash(data: input).prefix(16))
     }
 
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [User] {

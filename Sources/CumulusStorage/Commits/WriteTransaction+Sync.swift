@@ -228,6 +228,9 @@ extension WriteTransaction {
             state.inherited = try inheritance(of: state.node.nodeID)
         }
         if AccountRegister.endsSessions(namespace, isNew: !isKnown) { state.accountsVersion += 1 }
+        if namespace == AccountRegister.profile, let userID = key.first {
+            state.changedProfiles.add(userID)
+        }
         if namespace == Truncation.namespace {
             var known = try loadScope(scope)
             known.truncation = theirs.rank

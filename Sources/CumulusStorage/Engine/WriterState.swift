@@ -95,6 +95,8 @@ package struct WriterState: Sendable {
     /// Rises when a register changes that may end somebody's session: callers who were judged
     /// before are judged again.
     package var accountsVersion: UInt64 = 0
+    /// Shared by all copies of the state, and by those who look users up by their record names.
+    package let changedProfiles = ChangedProfiles()
     /// Rises when the record of a share changes, in any scope.
     package var sharesVersion: UInt64 = 0
     /// Records that a request's commit deletes at most, and what its cascade leaves goes in turns.

@@ -28,7 +28,7 @@ package enum AccountRegister {
     /// (issuer's URL, subject) → its user's id; the first one stays.
     package static let subject = "subject"
 
-    /// (user's id) → display name, and whether others find the user by its handles.
+    /// (user's id) → display name, and whether others find the user.
     package static let profile = "profile"
     /// (kind, handle) → `HandleHolder`: who has it.
     package static let handle = "handle"

@@ -101,26 +101,31 @@ package struct SetProfileRequest: Hashable, Sendable {
 
 package struct DiscoverRequest: Hashable, Sendable {
     package var handles: [WireHandle]
+    /// User record names.
+    package var users: [Bytes]
 
-    package init(handles: [WireHandle]) {
+    package init(handles: [WireHandle] = [], users: [Bytes] = []) {
         self.handles = handles
+        self.users = users
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         for handle in handles { writer.message(1) { handle.encode(to: &$0) } }
+        for user in users { writer.present(2, bytes: user) }
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__discover_request__unpack)
         handles = elements(message.raw.n_handles, message.raw.handles).map { WireHandle($0) }
+        users = elements(message.raw.n_users, message.raw.users).map(\.swiftBytes)
     }
 }
 
-/// Whom a handle leads to.
+/// Whom a handle or a user record name leads to.
 package struct DiscoveredUser: Hashable, Sendable {
-    /// User record name; empty if no discoverable user has the handle.
+    /// User record name; empty if no discoverable user has the handle or the name.
     package var user: String
     package var displayName: String
 

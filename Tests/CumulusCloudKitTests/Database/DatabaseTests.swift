@@ -3,6 +3,7 @@
 import CumulusCloudKit
 import CumulusTesting
 import Foundation
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DatabaseTests {
@@ -286,6 +287,47 @@ import Testing
                 #expect(now == .granted)
                 let own = try await container.userIdentity(forUserRecordID: id)
                 #expect(own?.userRecordID == id)
+            }
+        }
+    }
+
+    @Test func usersAreFoundByTheirRecords() async throws {
+        try await Cloud.run { cloud in
+            var ids: [CKRecord.ID] = []
+            for name in ["ada", "bo"] {
+                try await cloud.asUser(name) { container in
+                    ids.append(try await container.userRecordID())
+                    guard name == "ada" else { return }
+                    _ = try await container.requestApplicationPermission(.userDiscoverability)
+                }
+            }
+            let (ada, bo) = (ids[0], ids[1])
+            try await cloud.asUser("eve") { container in
+                let nobody = CKRecord.ID(recordName: "nobody")
+                #expect(try await container.userIdentity(forUserRecordID: bo) == nil)
+                let own = try await container.userRecordID()
+                let asked = [nobody, bo, ada, own]
+                let all = try await container.userIdentities(forUserRecordIDs: asked)
+                #expect(Set(all.keys) == [ada, own])
+                let found = Mutex<[CKRecord.ID?]>([])
+                let discover = CKDiscoverUserIdentitiesOperation(
+                    userIdentityLookupInfos: CKUserIdentity.LookupInfo.lookupInfos(with: asked)
+                )
+                discover.userIdentityDiscoveredBlock = { identity, info in
+                    let isAsked = info.userRecordID == identity.userRecordID
+                    found.withLock { $0.append(isAsked ? identity.userRecordID : nil) }
+                }
+                await withCheckedContinuation { done in
+                    discover.completionBlock = { done.resume() }
+                    container.add(discover)
+                }
+                #expect(found.withLock { $0 } == [ada, own])
+                let discovered: CKUserIdentity? = await withCheckedContinuation { done in
+                    container.discoverUserIdentity(withUserRecordID: ada) { identity, _ in
+                        done.resume(returning: identity)
+                    }
+                }
+                #expect(discovered?.userRecordID == ada && discovered?.hasiCloudAccount == true)
             }
         }
     }

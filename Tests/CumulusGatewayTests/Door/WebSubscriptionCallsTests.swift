@@ -62,6 +62,9 @@ import Testing
             try await anna.setUserProfile(.init(displayName: "Anna", isDiscoverable: true))
             let name = try await anna.userRecordID().recordName
             await anna.close()
+            let hidden = server.container(token: try await server.makeUser("hidden"))
+            let hiddenName = try await hidden.userRecordID().recordName
+            await hidden.close()
             let own = try await user.get("public/users/caller")
             let record = own.json["userRecordName"]?.string ?? ""
             let found = try await user.post(
@@ -83,6 +86,25 @@ import Testing
                 #"{"users": [{"emailAddress": "anna@example.org"}]}"#
             )
             #expect(older.entries("users").first?["emailAddress"] == "anna@example.org")
+            // By record names, beside an address that the node answers before them.
+            let named = try await user.post(
+                "public/users/discover",
+                """
+                {"lookupInfos": [{"userRecordName": "\(name)"}, {"userRecordName": "\(record)"},
+                 {"userRecordName": "\(hiddenName)"}, {"emailAddress": "anna@example.org"},
+                 {"userRecordName": "nobody"}]}
+                """
+            ).entries("users")
+            #expect(named.map(\.errorCode) == [nil, nil, "NOT_FOUND", nil, "NOT_FOUND"])
+            #expect(named[0]["userRecordName"]?.string == name)
+            #expect(named[0]["lookupInfo"]?["userRecordName"]?.string == name)
+            #expect(named[0]["nameComponents"]?["givenName"] == "Anna")
+            #expect(named[3]["lookupInfo"]?["emailAddress"] == "anna@example.org")
+            let byID = try await user.post(
+                "public/users/lookup/id",
+                #"{"users": [{"userRecordName": "\#(name)"}]}"#
+            )
+            #expect(byID.entries("users").first?["userRecordName"]?.string == name)
         }
     }
 }

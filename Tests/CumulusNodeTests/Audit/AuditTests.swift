@@ -160,6 +160,53 @@ import Testing
         }
     }
 
+    /// Each has a line, which comes after the deletion was answered.
+    @Test func sharesOfRecordsEndWithTheirZone() async throws {
+        try await withServer { server, lines in
+            let ada = server.container(token: try await server.makeUser("ada"))
+            let mine = ada.privateCloudDatabase
+            func share(_ name: String, in zone: RecordZone.ID) async throws -> Record.ID {
+                let id = Record.ID(recordName: name, zoneID: zone)
+                let share = Record.ID(recordName: "share-\(name)", zoneID: zone)
+                let root = try await mine.save(Record(recordType: "Note", recordID: id))
+                return try await mine.save(
+                    Share(rootRecord: root, shareID: share),
+                    rootRecord: root
+                ).share.recordID
+            }
+            let (past, trips) = (RecordZone.ID(zoneName: "Past"), RecordZone.ID(zoneName: "Trips"))
+            for zone in [past, trips] { try await mine.save(RecordZone(zoneID: zone)) }
+            let ended = try await share("rome", in: past)
+            try await mine.deleteRecord(withID: ended)
+            for name in ["oslo", "bern"] { _ = try await share(name, in: trips) }
+            _ = try lines.take()
+            // Nothing is shared there any more.
+            try await mine.deleteRecordZone(withID: past)
+            try await mine.deleteRecordZone(withID: trips)
+            for _ in 0..<1_000 where lines.text.split(separator: "\n").count < 2 {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let found = try lines.take()
+            #expect(
+                found.map(\.short) == [
+                    "user ZONES_MODIFY private/Trips/share-bern 0",
+                    "user ZONES_MODIFY private/Trips/share-oslo 0",
+                ]
+            )
+            #expect(found.allSatisfy { $0.id?.count == 32 && $0.container != nil })
+            await ada.close()
+        }
+    }
+
+    @Test func ofManySharesALineTellsTheNumber() {
+        let zone = ZoneAddress(name: "Trips")
+        let names = (1...EndedShares.mostLines + 1).map { "share-\($0)" }
+        let few = EndedShares.targets(Array(names.dropLast()), in: zone)
+        #expect(few == names.dropLast().map { "private/Trips/\($0)" })
+        #expect(EndedShares.targets(names, in: zone) == ["private/Trips: 9 shares of records"])
+        #expect(EndedShares.targets([], in: zone).isEmpty)
+    }
+
     /// What is only looked at is no line.
     @Test func rolesAreLinesAndListsAreNot() async throws {
         try await withServer { server, lines in

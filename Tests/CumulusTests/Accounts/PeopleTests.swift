@@ -72,6 +72,41 @@ import Testing
         try await server.stop()
     }
 
+    @Test func usersFindEachOtherByTheirRecords() async throws {
+        let server = try await TestServer()
+        let admin = server.nodeOperator()
+        let ada = try await server.container(user: "ada")
+        let bob = try await server.container(user: "bob")
+        let (adas, bobs) = (try await ada.userRecordID(), try await bob.userRecordID())
+        #expect(try await bob.userIdentity(forUserRecordID: adas) == nil)
+        try await ada.setUserProfile(UserProfile(displayName: "Ada L.", isDiscoverable: true))
+        let found = try #require(try await bob.userIdentity(forUserRecordID: adas))
+        #expect(found.userRecordID == adas && found.displayName == "Ada L.")
+        #expect(found.lookupInfo == .userRecordID(adas))
+        // In as many calls as it takes; names of no form and of no user are found as little as
+        // those of users who don't want to be found.
+        let many = (0..<250).map { Record.ID(recordName: "nobody\($0)") } + [bobs, adas]
+        let all = try await bob.userIdentities(forUserRecordIDs: many)
+        #expect(all.mapValues(\.displayName) == [adas: "Ada L."])
+        _ = try await admin.setState(of: "ada", isDisabled: true)
+        #expect(try await bob.userIdentity(forUserRecordID: adas) == nil)
+        let nobody = server.container()
+        #expect(
+            await code { _ = try await nobody.userIdentity(forUserRecordID: adas) }
+                == .notAuthenticated
+        )
+        #expect(
+            await code {
+                _ = try await admin.setHandle(.userRecordID(bobs), of: "bob", isHeld: true)
+            } == .invalidArguments
+        )
+        let invited = Share.Participant(lookupInfo: .userRecordID(bobs))
+        #expect(invited.userRecordID == bobs && invited.lookupInfo == nil)
+        for container in [ada, bob, nobody] { await container.close() }
+        await admin.close()
+        try await server.stop()
+    }
+
     @Test func anAccountIsThereUntilItsTokenEnds() async throws {
         let server = try await TestServer()
         let ada = try await server.container(user: "ada")
