@@ -29,9 +29,13 @@ package struct Console: WebPages {
         self.isTLS = isTLS
     }
 
+    package func isAt(_ path: Substring) -> Bool {
+        path == Console.path || path.hasPrefix(Console.path + "/")
+    }
+
     package func answer(_ request: WebRequest) async -> WebAnswer? {
         let path = String(request.target.prefix { $0 != "?" })
-        guard path == Console.path || path.hasPrefix(Console.path + "/") else { return nil }
+        guard isAt(path[...]) else { return nil }
         var answer: WebAnswer
         if path.hasPrefix(Console.api) {
             answer = await call(request, to: String(path.dropFirst(Console.api.count)))
@@ -85,12 +89,7 @@ package struct Console: WebPages {
         } catch {
             let error = Console.webError(error)
             var answer = Console.json(error.status, error.json(uuid: uuid))
-            if !error.allowed.isEmpty {
-                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
-            }
-            if let seconds = error.retryAfter {
-                answer.headers.append(("Retry-After", String(seconds)))
-            }
+            answer.headers += error.fields
             return answer
         }
     }

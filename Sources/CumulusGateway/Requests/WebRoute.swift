@@ -89,7 +89,7 @@ package struct WebRoute: Hashable, Sendable {
     package init(method: String, target: String) throws(WebError) {
         let path = target.prefix { $0 != "?" }
         guard let own = WebRoute.signedPath(String(path)) else {
-            throw WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+            throw WebRoute.unknown(path)
         }
         var parts = own.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
         guard parts.count >= 4 else { throw WebRoute.unknown(own) }
@@ -118,9 +118,10 @@ package struct WebRoute: Hashable, Sendable {
     private func check(method: String, named: DatabaseScope?) throws(WebError) {
         guard endpoint.methods.contains(method) else {
             let list = endpoint.methods.joined(separator: ", ")
-            var error = WebError.badRequest("\(endpoint.rawValue) takes \(list), not \(method)")
-            error.allowed = endpoint.methods
-            throw error
+            throw .methodNotAllowed(
+                "\(endpoint.rawValue) takes \(list), not \(method)",
+                allowed: endpoint.methods
+            )
         }
         let databases = endpoint.databases
         if databases.isEmpty { return }
@@ -138,7 +139,12 @@ package struct WebRoute: Hashable, Sendable {
         }
     }
 
+    /// What may be the token of a link is not shown.
     private static func unknown(_ path: Substring) -> WebError {
-        WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+        var shown = String(path.prefix(200))
+        for secret in [WebLink.path, CourierToken.path] {
+            if let range = path.firstRange(of: secret) { shown = path[..<range.upperBound] + "..." }
+        }
+        return WebError(.notFound, "could not find handler for endpoint '\(shown)'")
     }
 }

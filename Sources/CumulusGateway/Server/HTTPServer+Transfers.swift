@@ -42,11 +42,9 @@ extension HTTPServer {
             web,
             request.body.map { Bytes($0.readableBytesView) },
             limit: bounds.uploadBytes,
-            onPart: {
-                caller.channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
-            }
+            onPart: caller.expectBody
         )
-        return HTTPServer.response(answer, isHead: false)
+        return HTTPServer.response(answer)
     }
 
     // MARK: Down
@@ -56,17 +54,10 @@ extension HTTPServer {
         guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
         switch await gateway.transfers.download(web) {
         case .answer(let answer):
-            return HTTPServer.response(answer, isHead: web.method == "HEAD")
+            return HTTPServer.response(answer)
         case .bytes(let download, let headers):
-            var fields = HTTPServer.fields(headers)
-            let count = download.range.count
-            let status = HTTPResponse.Status(code: download.status)
-            if web.method == "HEAD" {
-                fields[.contentLength] = String(count)
-                return Response(status: status, headers: fields)
-            }
             // The share is held until the body is written, or given up.
-            let body = ResponseBody(contentLength: count) { writer in
+            let body = ResponseBody(contentLength: download.range.count) { writer in
                 defer { withExtendedLifetime(share) {} }
                 var position = download.range.lowerBound
                 while position < download.range.upperBound {
@@ -79,7 +70,11 @@ extension HTTPServer {
                 }
                 try await writer.finish(nil)
             }
-            return Response(status: status, headers: fields, body: body)
+            return Response(
+                status: HTTPResponse.Status(code: download.status),
+                headers: HTTPServer.fields(headers),
+                body: body
+            )
         }
     }
 }

@@ -68,7 +68,7 @@ import Testing
         #expect(refusal("POST", "/database/2/iCloud.a/production/private/a")?.status == 404)
         let wrong = refusal("GET", "\(base)/private/records/query")
         #expect(wrong?.status == 405)
-        #expect(wrong?.allowed == ["POST"])
+        #expect(wrong?.headers == ["Allow": "POST"])
         let elsewhere = refusal("POST", "\(base)/private/users/discover")
         #expect(elsewhere?.reason.contains("privatedb") == true)
         #expect(refusal("POST", "\(base)/public/records/changes")?.status == 400)

@@ -22,6 +22,7 @@ import Testing
                 user.gateway,
                 OperatorPages(server.node, user.gateway.meter),
                 pages,
+                hosts: WebHosts(["node"]),
                 bounds: bounds,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
@@ -85,8 +86,9 @@ import Testing
 
     /// Shows what was sent.
     private struct Echo: WebPages {
+        func isAt(_ path: Substring) -> Bool { path.hasPrefix("/echo") }
+
         func answer(_ request: WebRequest) async -> WebAnswer? {
-            guard request.target.hasPrefix("/echo") else { return nil }
             let type = request.headers["content-type"] ?? ""
             let line = "\(request.method) \(request.target) \(type) "
             return WebAnswer(status: 203, body: Bytes(line.utf8) + request.body + [0, 0xFF])

@@ -51,7 +51,7 @@ import Testing
     @Test func aUserSignsInAtThePageOfAProcess() async throws {
         let node = try await NodeProcess.ready(
             data: folder.node,
-            arguments: arguments + ["--web-url", Self.site + "/"]
+            arguments: arguments + ["--web-url", Self.site + "/", "--web-host", "node"]
         )
         var configuration = Container.Configuration(endpoints: [try node.endpoint])
         configuration.tls = .never
@@ -92,6 +92,11 @@ import Testing
             let token = try part(of: done, "Location: notes:in?ckWebAuthToken=", "&")
             let answer = try caller("&ckWebAuthToken=\(token)")
             #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("userRecordName"))
+        }
+        for path in ["/sign-in", "/console"] {
+            let request = "GET \(path) HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"
+            let refused = try RawClient.exchange(web, request)
+            #expect(refused.hasPrefix("HTTP/1.1 421") && refused.contains("--web-host"))
         }
     }
 
