@@ -74,6 +74,16 @@ import Testing
         #expect(refusal("POST", "\(base)/public/records/changes")?.status == 400)
     }
 
+    @Test func noTokenIsShown() {
+        for path in ["/device/1/courier/", "/database/1/content/", "/a/device/1/courier/"] {
+            for end in ["", "/", "/x/y/z"] {
+                let refused = refusal("POST", path + "secret" + end)
+                #expect(refused?.status == 404)
+                #expect(refused?.reason.contains("secret") == false)
+            }
+        }
+    }
+
     @Test func everyURLThatIsCutOffIsRefused() {
         let target = "\(base)/private/records/query"
         for length in 0..<target.count {
