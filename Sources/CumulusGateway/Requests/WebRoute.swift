@@ -93,17 +93,14 @@ package struct WebRoute: Hashable, Sendable {
         }
         var parts = own.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
         guard parts.count >= 4 else { throw WebRoute.unknown(own) }
-        let container = WebText.percentDecoded(parts.removeFirst()) ?? ""
+        let container = parts.removeFirst()
         guard let environment = Environment(name: String(parts.removeFirst())) else {
             throw WebError(
                 .notFound,
                 "the URL names no environment; use development or production"
             )
         }
-        guard let name = try? Names.checkIdentifier(Bytes(container.utf8)[...], "container") else {
-            throw WebError(.notFound, "the URL names no container")
-        }
-        scope = ScopeID(container: name, environment: environment)
+        scope = ScopeID(container: try WebRoute.name(container), environment: environment)
         // Push tokens belong to no database, whichever form their URL has.
         let named = parts.first.flatMap { DatabaseScope(name: String($0)) }
         if named != nil { parts.removeFirst() }
@@ -113,6 +110,18 @@ package struct WebRoute: Hashable, Sendable {
         self.endpoint = endpoint
         database = named ?? .public
         try check(method: method, named: named)
+    }
+
+    /// The container of a URL, by the rule of the binary protocol.
+    private static func name(_ part: Substring) throws(WebError) -> String {
+        guard let text = WebText.percentDecoded(part) else {
+            throw .badRequest("the URL's container is not percent-encoded UTF-8")
+        }
+        do {
+            return try Names.checkIdentifier(Bytes(text.utf8)[...], "the URL's container")
+        } catch {
+            throw WebError(error)
+        }
     }
 
     private func check(method: String, named: DatabaseScope?) throws(WebError) {

@@ -64,7 +64,6 @@ import Testing
         #expect(
             refusal("POST", "/database/1/iCloud.a/testing/private/records/query")?.status == 404
         )
-        #expect(refusal("POST", "/database/1/%FF/production/private/records/query")?.status == 404)
         #expect(refusal("POST", "/database/2/iCloud.a/production/private/a")?.status == 404)
         let wrong = refusal("GET", "\(base)/private/records/query")
         #expect(wrong?.status == 405)
@@ -72,6 +71,25 @@ import Testing
         let elsewhere = refusal("POST", "\(base)/private/users/discover")
         #expect(elsewhere?.reason.contains("privatedb") == true)
         #expect(refusal("POST", "\(base)/public/records/changes")?.status == 400)
+    }
+
+    /// The rule of the binary protocol.
+    @Test(
+        arguments: [
+            ("", "must not be empty"), ("_a", "underscore"), ("%5Fa", "underscore"),
+            ("a%00", "NUL"), ("a%0A", "printable ASCII"), ("%C3%A4", "printable ASCII"),
+            ("%FF", "UTF-8"), ("a%2", "UTF-8"), (String(repeating: "a", count: 256), "255"),
+        ]
+    )
+    func aContainerHasAName(_ name: String, _ rule: String) {
+        let refused = refusal("POST", "/database/1/\(name)/production/private/records/query")
+        #expect(refused?.code == .badRequest && refused?.status == 400)
+        #expect(refused?.reason.contains(rule) == true, "\(refused?.reason ?? "")")
+    }
+
+    @Test func aContainerMayHaveASlash() throws {
+        let found = try route("POST", "/database/1/a%2Fb/production/private/records/query")
+        #expect(found.scope.container == "a/b")
     }
 
     @Test func noTokenIsShown() {
