@@ -40,7 +40,7 @@ extension WebContext {
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let entries = zip(wishes, results).map { wish, result in
             do throws(WebError) {
-                return links.json(try asset(in: result, wish.field), for: user)
+                return try value(of: result, wish.field)
             } catch {
                 let subject = JSON.Member("recordName", .string(wish.id.recordName))
                 return error.entry(subject, uuid: uuid)
@@ -49,14 +49,21 @@ extension WebContext {
         return [JSON.Member("assets", .array(entries))]
     }
 
-    private func asset(in result: RecordResult, _ field: String) throws(WebError) -> Asset {
+    /// What another field takes: of a list of assets a list.
+    private func value(of result: RecordResult, _ field: String) throws(WebError) -> JSON {
+        let record: Record
         switch result {
-        case .success(let record):
-            guard case .asset(let asset)? = record[field] else {
-                throw .badRequest("field '\(field)' of the record holds no asset")
-            }
-            return asset
+        case .success(let found): record = found
         case .failure(let error): throw WebError(error)
         }
+        switch record[field] {
+        case .asset(let asset): return links.json(asset, for: user)
+        case .list(let values):
+            let assets = values.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
+            guard assets.count == values.count else { break }
+            return .array(assets.map { links.json($0, for: user) })
+        default: break
+        }
+        throw .badRequest("field '\(field)' of the record holds no asset")
     }
 }
