@@ -25,12 +25,13 @@ package struct WebTransfers: Sendable {
     /// - Parameters:
     ///   - body: The body, in pieces.
     ///   - limit: Bytes of the file.
-    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    ///   - onWait: Told when the body's first bytes are waited for, and again when a part of it is on
+    ///     the node's disk, and more is to come.
     package func upload<Body: AsyncSequence>(
         _ request: WebRequest,
         _ body: Body,
         limit: Int = WebTransfers.uploadBytes,
-        onPart: () -> Void = {}
+        onWait: () -> Void = {}
     ) async -> WebAnswer where Body.Element == Bytes {
         await answering(request) { link, uuid in
             guard case .upload(let zone) = link.purpose, request.method == "POST" else {
@@ -45,9 +46,10 @@ package struct WebTransfers: Sendable {
                 limit: limit,
                 contentType: request.headers["content-type"] ?? ""
             )
+            onWait()
             for try await bytes in body {
                 let isPartSent = try await upload.take(bytes)
-                if isPartSent { onPart() }
+                if isPartSent { onWait() }
             }
             let asset = try await upload.end()
             let links = WebLinks(door: door, access: link.access, base: "")

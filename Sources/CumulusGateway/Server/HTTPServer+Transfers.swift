@@ -42,7 +42,7 @@ extension HTTPServer {
             web,
             request.body.map { Bytes($0.readableBytesView) },
             limit: bounds.uploadBytes,
-            onPart: caller.expectBody
+            onWait: caller.expectBody
         )
         return HTTPServer.response(answer)
     }

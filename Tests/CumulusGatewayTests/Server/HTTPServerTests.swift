@@ -180,6 +180,20 @@ import Testing
             let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736"
             let traced = try status("traceparent: \(trace)-00f067aa0ba902b7-01")
             #expect(traced.contains("traceresponse: \(trace)-"))
+            // The caller sends its file when it is told to.
+            let waiting = try RawClient(endpoint)
+            let expecting = post(link, "hi").replacing(
+                "Content-Type",
+                with: "Expect: 100-continue\r\nContent-Type"
+            )
+            try waiting.send(Bytes(expecting.utf8.dropLast(2)))
+            let interim = try #require(try waiting.receive())
+            #expect(String(decoding: interim, as: UTF8.self) == "HTTP/1.1 100 Continue\r\n\r\n")
+            try waiting.send(Bytes("hi".utf8))
+            #expect(
+                String(decoding: try waiting.receiveAll(), as: UTF8.self).hasPrefix("HTTP/1.1 200")
+            )
+            waiting.close()
             let large = String(repeating: "x", count: 100_001)
             #expect(try exchange(endpoint, post(link, large)).hasPrefix("HTTP/1.1 400"))
             let preflight = "OPTIONS \(link) HTTP/1.1\r\nHost: node\r\nOrigin: https://a\r\n\r\n"

@@ -191,6 +191,7 @@ import Testing
         #expect(
             try bed.refusal { _ = try bed.metadata(of: id, by: .anonymous) } == .notAuthenticated
         )
+        try bed.accept("share-r", by: bob)
         try bed.set([bed.member(bob, .readOnly)], .readOnly, of: "share-r")
         let open = try bed.metadata(of: id, wantsRoot: true, by: .anonymous)
         #expect(open.role == .publicUser && open.permission == .readOnly)
