@@ -32,7 +32,8 @@ package struct HTTPServer: Sendable {
         package var transferBytes = 128 << 20
         /// How long a connection may be silent between requests, in milliseconds.
         package var idleMilliseconds: Int64 = 60_000
-        /// From a request's first byte to the first one of its answer; of an upload, for each part.
+        /// From a request's first byte to the reading of its body, and from there to the first byte
+        /// of its answer; of an upload, for each part.
         package var requestMilliseconds: Int64 = 90_000
 
         package init() {}

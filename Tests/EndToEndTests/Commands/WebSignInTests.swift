@@ -112,6 +112,7 @@ import Testing
         for (more, why) in [
             (["--web-url", "node.example.com"], "web-url: 'node.example.com' is no URL"),
             (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
+            (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
             let node = try NodeProcess(data: folder.node, arguments: arguments + more)
