@@ -17,7 +17,7 @@ extension Container {
     ///   the caller is not invited; `participantMayNeedVerification` if the caller may be meant by
     ///   an e-mail address or telephone number that is not verified as the caller's;
     ///   `invalidArguments` for a text that is no URL of a share; `notAuthenticated` without an
-    ///   access token.
+    ///   access token, unless the share is open to all, whose root then does not come along.
     public func shareMetadata(
         for url: URL,
         fetchingRootRecord: Bool = false,

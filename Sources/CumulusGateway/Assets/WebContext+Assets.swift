@@ -40,8 +40,7 @@ extension WebContext {
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let entries = zip(wishes, results).map { wish, result in
             do throws(WebError) {
-                let asset = try asset(in: result, wish.field, checksum: wish.checksum)
-                return links.json(asset, for: user)
+                return try value(of: result, wish.field, checksum: wish.checksum)
             } catch {
                 let subject = JSON.Member("recordName", .string(wish.id.recordName))
                 return error.entry(subject, uuid: uuid)
@@ -50,31 +49,37 @@ extension WebContext {
         return [JSON.Member("assets", .array(entries))]
     }
 
-    /// - Parameter checksum: Names an asset of a list; the field's only one needs no name.
-    private func asset(
-        in result: RecordResult,
+    /// What another field takes: of a list of assets a list.
+    ///
+    /// - Parameter checksum: Names an asset of a list; nil means all of the field.
+    private func value(
+        of result: RecordResult,
         _ field: String,
         checksum: String?
-    ) throws(WebError) -> Asset {
+    ) throws(WebError) -> JSON {
         let record: Record
         switch result {
         case .success(let found): record = found
         case .failure(let error): throw WebError(error)
         }
-        var assets: [Asset] = []
         switch record[field] {
-        case .asset(let asset)?: assets = [asset]
-        case .list(let elements)?:
-            guard checksum != nil else {
-                throw .badRequest("field '\(field)' is a list; name its asset by 'fileChecksum'")
+        case .asset(let asset) where checksum ?? asset.checksum == asset.checksum:
+            return links.json(asset, for: user)
+        case .list(let values):
+            let assets = values.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
+            guard assets.count == values.count else { break }
+            guard let checksum else {
+                return .array(assets.map { links.json($0, for: user) })
             }
-            for case .asset(let asset) in elements { assets.append(asset) }
+            guard let asset = assets.first(where: { $0.checksum == checksum }) else { break }
+            return links.json(asset, for: user)
         default: break
         }
-        let found = assets.first { checksum == nil || checksum == Base64.encode($0.digest) }
-        guard let found else {
-            throw .badRequest("field '\(field)' of the record doesn't hold the asset")
-        }
-        return found
+        throw .badRequest("field '\(field)' of the record doesn't hold the asset")
     }
+}
+
+extension Asset {
+    /// As `fileChecksum` has it.
+    fileprivate var checksum: String { Base64.encode(digest) }
 }

@@ -24,15 +24,12 @@ package final class WebDownload: Sendable {
     /// What a download holds in memory at most, about.
     package static let memoryBytes = 4 << 20
 
-    /// - Parameters:
-    ///   - isHead: The answer has no body.
-    ///   - wanted: The request's `Range` header.
+    /// - Parameter web: Its method and headers say which part is sent.
     static func open(
         _ asset: Asset,
         _ request: DownloadAssetRequest,
         _ calls: any WebCalls,
-        wanted: String?,
-        isHead: Bool
+        for web: WebRequest
     ) async throws -> WebDownload {
         var only = request
         only.onlyList = true
@@ -41,9 +38,21 @@ package final class WebDownload: Sendable {
         guard let list = try? ChunkList(checking: bytes), list.digest == asset.digest else {
             throw WebContext.resultMissing
         }
-        let part = wanted.flatMap { ByteRange.range($0, of: list.size) }
-        let range = part ?? 0..<list.size
-        var headers = [
+        let tag = "\"\(list.digest.hex)\""
+        var (status, range) = (200, 0..<list.size)
+        var partHeaders: [(name: String, value: String)] = []
+        switch FilePart(web, of: tag, size: list.size) {
+        case .whole: break
+        case .bytes(let part):
+            (status, range) = (206, part)
+            let text = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(list.size)"
+            partHeaders = [("Content-Range", text)]
+        case .known: (status, range) = (304, 0..<0)
+        case .beyondTheEnd: throw beyondTheEnd(list.size)
+        case .another: throw another
+        }
+        let headers = [
+            (name: "ETag", value: tag),
             (name: "Content-Type", value: "application/octet-stream"),
             (name: "Content-Disposition", value: "attachment"),
             // What users upload must not run as a page of this host.
@@ -52,18 +61,14 @@ package final class WebDownload: Sendable {
             (name: "Cache-Control", value: "private, no-store"),
             (name: "Accept-Ranges", value: "bytes"),
         ]
-        if part != nil {
-            let text = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(list.size)"
-            headers.append((name: "Content-Range", value: text))
-        }
         var first: Bytes = []
-        if !isHead, !range.isEmpty {
+        if web.method != "HEAD", !range.isEmpty {
             let end = WebDownload.end(of: range.lowerBound, in: range, of: list)
             first = try await read(range.lowerBound..<end, request, list, calls)
         }
         return WebDownload(
-            status: part == nil ? 200 : 206,
-            headers: headers,
+            status: status,
+            headers: headers + partHeaders,
             range: range,
             calls: calls,
             request: request,
@@ -71,6 +76,19 @@ package final class WebDownload: Sendable {
             first: first
         )
     }
+
+    private static func beyondTheEnd(_ size: UInt64) -> WebError {
+        var error = WebError.badRequest("the range begins behind the file's \(size) bytes")
+        error.status = 416
+        error.headers["Content-Range"] = "bytes */\(size)"
+        return error
+    }
+
+    private static let another: WebError = {
+        var error = WebError.badRequest("If-Match names another file; read the record again")
+        error.status = 412
+        return error
+    }()
 
     private init(
         status: Int,

@@ -25,15 +25,18 @@ package struct WebTransfers: Sendable {
     /// - Parameters:
     ///   - body: The body, in pieces.
     ///   - limit: Bytes of the file.
-    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    ///   - onWait: Told when the body's first bytes are waited for, and again when a part of it is on
+    ///     the node's disk, and more is to come.
     package func upload<Body: AsyncSequence>(
         _ request: WebRequest,
         _ body: Body,
         limit: Int = WebTransfers.uploadBytes,
-        onPart: () -> Void = {}
+        onWait: () -> Void = {}
     ) async -> WebAnswer where Body.Element == Bytes {
         await answering(request) { link, uuid in
-            guard case .upload(let zone) = link.purpose else { throw WebTransfers.wrongMethod }
+            guard case .upload(let zone) = link.purpose, request.method == "POST" else {
+                throw wrongMethod(link)
+            }
             let calls = try await enter(link, request)
             defer { calls.close() }
             var upload = try WebUpload(
@@ -43,7 +46,7 @@ package struct WebTransfers: Sendable {
                 limit: limit,
                 contentType: request.headers["content-type"] ?? ""
             )
-            let asset = try await upload.take(body, of: request, onPart: onPart)
+            let asset = try await upload.take(body, of: request, onWait: onWait)
             let links = WebLinks(door: door, access: link.access, base: "")
             let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
             return WebAnswer(
@@ -73,7 +76,7 @@ package struct WebTransfers: Sendable {
         var opened: WebDownload?
         let answer = await answering(request) { link, uuid in
             guard case .download(let asset, let record, let field) = link.purpose else {
-                throw WebTransfers.wrongMethod
+                throw wrongMethod(link)
             }
             let calls = try await enter(link, request)
             var message = DownloadAssetRequest(database: link.access.database, asset: asset.digest)
@@ -84,8 +87,7 @@ package struct WebTransfers: Sendable {
                     asset,
                     message,
                     calls,
-                    wanted: request.headers["range"],
-                    isHead: request.method == "HEAD"
+                    for: request
                 )
                 opened = download
                 return WebAnswer(
@@ -121,12 +123,7 @@ package struct WebTransfers: Sendable {
             }
             answer = try await body(link, uuid)
         } catch {
-            let error = WebTransfers.error(error)
-            answer = WebAnswer(
-                status: error.status,
-                headers: WebGateway.common(uuid),
-                body: Bytes(error.json(uuid: uuid).text.utf8)
-            )
+            answer = WebTransfers.error(error).answer(uuid: uuid)
         }
         if isAdmitted { answer.headers += WebGateway.sharing(with: origin, isPreflight: false) }
         let microseconds = (door.nanoseconds() - start) / 1_000
@@ -166,11 +163,12 @@ package struct WebTransfers: Sendable {
             + "again"
     )
 
-    private static let wrongMethod: WebError = {
-        var error = WebError.badRequest("a link to upload takes POST, one to download takes GET")
-        error.allowed = ["GET", "HEAD", "POST"]
-        return error
-    }()
+    private func wrongMethod(_ link: WebLink) -> WebError {
+        switch link.purpose {
+        case .upload: .methodNotAllowed("a link to upload takes POST", allowed: ["POST"])
+        case .download: .methodNotAllowed("a link to a file takes GET", allowed: ["GET", "HEAD"])
+        }
+    }
 
     private static func error(_ error: any Error) -> WebError {
         switch error {

@@ -38,18 +38,20 @@ struct WebUpload {
     ///
     /// - Parameters:
     ///   - body: The body, in pieces.
-    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it is on
+    ///     the node's disk, and more is to come.
     mutating func take<Body: AsyncSequence>(
         _ body: Body,
         of request: WebRequest,
-        onPart: () -> Void
+        onWait: () -> Void
     ) async throws -> Asset where Body.Element == Bytes {
+        onWait()
         var pieces = body.makeAsyncIterator()
         var byteCount = 0
         while let bytes = try await WebUpload.next(of: &pieces) {
             byteCount += bytes.count
             let isPartSent = try await take(bytes)
-            if isPartSent { onPart() }
+            if isPartSent { onWait() }
         }
         let length = request.contentLength ?? byteCount
         guard byteCount == length else {

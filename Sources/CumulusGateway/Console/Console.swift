@@ -29,9 +29,13 @@ package struct Console: FilePages {
         self.isTLS = isTLS
     }
 
+    package func isAt(_ path: Substring) -> Bool {
+        path == Console.path || path.hasPrefix(Console.path + "/")
+    }
+
     package func answer(_ request: WebRequest) async -> WebAnswer? {
         let path = String(request.target.prefix { $0 != "?" })
-        guard path == Console.path || path.hasPrefix(Console.path + "/") else { return nil }
+        guard isAt(path[...]) else { return nil }
         var answer: WebAnswer
         if path.hasPrefix(Console.api) {
             answer = await call { uuid in
@@ -53,13 +57,13 @@ package struct Console: FilePages {
         _ request: WebRequest,
         _ body: Body,
         limit: Int = WebTransfers.uploadBytes,
-        onPart: () -> Void = {}
+        onWait: () -> Void = {}
     ) async -> WebAnswer where Body.Element == Bytes {
         var answer = await call { uuid in
             let (_, session) = try admit(request, to: ConsoleRoute.upload)
             let names = try ConsoleCall.values(ofQuery: request.target)
             let call = ConsoleCall(request, names, session, door, sources, uuid: uuid)
-            return try await call.upload(body, limit: limit, onPart: onPart)
+            return try await call.upload(body, limit: limit, onWait: onWait)
         }
         answer.headers += Console.headers
         return answer
@@ -111,12 +115,7 @@ package struct Console: FilePages {
         } catch {
             let error = Console.webError(error)
             var answer = Console.json(error.status, error.json(uuid: uuid))
-            if !error.allowed.isEmpty {
-                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
-            }
-            if let seconds = error.retryAfter {
-                answer.headers.append(("Retry-After", String(seconds)))
-            }
+            answer.headers += error.fields
             return answer
         }
     }

@@ -44,7 +44,7 @@ extension ConsoleCall {
     func upload<Body: AsyncSequence>(
         _ body: Body,
         limit: Int,
-        onPart: () -> Void
+        onWait: () -> Void
     ) async throws -> ConsoleReply where Body.Element == Bytes {
         let (scope, database) = (try scope(), try database())
         let calls = try await user(in: scope)
@@ -65,7 +65,7 @@ extension ConsoleCall {
             limit: limit,
             contentType: ""
         )
-        let asset = try await upload.take(body, of: request, onPart: onPart)
+        let asset = try await upload.take(body, of: request, onWait: onWait)
         let value = links(scope, database).json(asset, for: calls.user)
         return .json([.init("singleFile", value)])
     }

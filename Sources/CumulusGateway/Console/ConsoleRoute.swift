@@ -80,9 +80,10 @@ struct ConsoleRoute: Sendable {
         }
         let wanted = route.changes ? "POST" : "GET"
         guard method == wanted else {
-            var error = WebError.badRequest("\(name.prefix(200)) takes \(wanted), not \(method)")
-            error.allowed = [wanted]
-            throw error
+            throw .methodNotAllowed(
+                "\(name.prefix(200)) takes \(wanted), not \(method)",
+                allowed: [wanted]
+            )
         }
         return route
     }

@@ -98,31 +98,23 @@ package struct WebGateway: Sendable {
     package func answer(_ request: WebRequest) async -> WebAnswer {
         let start = door.nanoseconds()
         var endpoint: WebEndpoint?
-        let trace = trace(of: request)
-        var answer = await TraceContext.$current.withValue(trace) {
-            await self.answer(request, &endpoint)
-        }
-        if let trace { answer.headers.append(("traceresponse", trace.traceparent)) }
+        let answer = await answer(request, &endpoint)
         let microseconds = (door.nanoseconds() - start) / 1_000
         meter.note(endpoint, status: answer.status, microseconds: microseconds)
         return answer
     }
 
-    /// The step of a trace that a request begins; nil if the request names no trace.
-    private func trace(of request: WebRequest) -> TraceContext? {
-        request.headers["traceparent"].flatMap { TraceContext(traceparent: $0) }?
-            .step(door.random())
-    }
-
     private func answer(_ request: WebRequest, _ endpoint: inout WebEndpoint?) async -> WebAnswer {
         let uuid = WebText.uuid(door.random(), door.random())
-        var answer = WebAnswer(status: 200)
         let origin = request.headers["origin"]
         if request.method == "OPTIONS" {
-            answer.status = 204
-            answer.headers = WebGateway.sharing(with: origin, isPreflight: true)
-            return answer
+            return WebAnswer(
+                status: 204,
+                headers: WebGateway.sharing(with: origin, isPreflight: true)
+            )
         }
+        var answer = WebAnswer(status: 200, headers: WebGateway.common(uuid))
+        var renewal: [(name: String, value: String)] = []
         var isAdmitted = true
         do throws(WebError) {
             let route = try WebRoute(method: request.method, target: request.target)
@@ -132,28 +124,19 @@ package struct WebGateway: Sendable {
                 isAdmitted = false
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
-            if route.endpoint != .usersSignOut { answer.headers += renewed(caller.token) }
+            if route.endpoint != .usersSignOut { renewal = renewed(caller.token) }
             answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
         } catch {
-            answer.status = error.status
-            answer.body = Bytes(error.json(uuid: uuid).text.utf8)
-            if !error.allowed.isEmpty {
-                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
-            }
+            answer = error.answer(uuid: uuid)
         }
-        answer.headers += WebGateway.common(uuid)
+        answer.headers += renewal
         if isAdmitted { answer.headers += WebGateway.sharing(with: origin, isPreflight: false) }
         return answer
     }
 
     /// The answer to a request that is refused before it is read.
     package func refusal(_ error: WebError) -> WebAnswer {
-        let uuid = WebText.uuid(door.random(), door.random())
-        return WebAnswer(
-            status: error.status,
-            headers: WebGateway.common(uuid),
-            body: Bytes(error.json(uuid: uuid).text.utf8)
-        )
+        error.answer(uuid: WebText.uuid(door.random(), door.random()))
     }
 
     static func common(_ uuid: String) -> [(name: String, value: String)] {
@@ -301,7 +284,8 @@ package struct WebGateway: Sendable {
             ("Vary", "Origin"),
             (
                 "Access-Control-Expose-Headers",
-                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID, traceresponse"
+                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID, traceresponse, ETag, "
+                    + "Content-Range, Retry-After"
             ),
         ]
         if isPreflight {
@@ -309,7 +293,8 @@ package struct WebGateway: Sendable {
                 ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
                 (
                     "Access-Control-Allow-Headers",
-                    "content-type, traceparent, X-Apple-CloudKit-Request-KeyID, "
+                    "content-type, traceparent, range, if-range, if-match, if-none-match, "
+                        + "X-Apple-CloudKit-Request-KeyID, "
                         + "X-Apple-CloudKit-Request-ISO8601Date, "
                         + "X-Apple-CloudKit-Request-SignatureV1"
                 ), ("Access-Control-Max-Age", "600"),

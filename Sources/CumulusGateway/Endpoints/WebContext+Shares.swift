@@ -4,9 +4,10 @@ import CumulusModel
 import CumulusWire
 
 extension WebContext {
-    /// - Parameter accepts: The caller joins; else it only looks.
+    /// - Parameter accepts: The caller joins; else it only looks, and needs no user if the share is
+    ///   open to all.
     func resolveShares(accepts: Bool) async throws -> [JSON.Member] {
-        guard !user.isEmpty else { throw WebContext.userNeeded }
+        if accepts, user.isEmpty { throw WebContext.userNeeded }
         let options = try WebRecordOptions(request)
         var results: [JSON] = []
         for item in try request.items("shortGUIDs") {
@@ -15,7 +16,10 @@ extension WebContext {
                 let found = try await metadata(item, value, accepts: accepts)
                 results.append(json(found, value, options))
             } catch let error as ServiceError {
-                results.append(shareEntry(WebError(error), value))
+                let isUserNeeded = user.isEmpty && error.code == .notAuthenticated
+                results.append(
+                    shareEntry(isUserNeeded ? WebContext.userNeeded : WebError(error), value)
+                )
             }
         }
         return [JSON.Member("results", .array(results))]

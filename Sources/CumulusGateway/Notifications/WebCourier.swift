@@ -46,6 +46,7 @@ package struct WebCourier: Sendable {
         )
         var isAdmitted = true
         do {
+            guard request.method == "GET" else { throw WebCourier.wrongMethod }
             let token = try token(of: request)
             isAdmitted = try await admits(origin, token)
             guard isAdmitted else {
@@ -64,8 +65,7 @@ package struct WebCourier: Sendable {
             }
         } catch {
             let error = (error as? WebError) ?? WebError(.internalError, "\(error)")
-            delivery.answer.status = error.status
-            delivery.answer.body = Bytes(error.json(uuid: uuid).text.utf8)
+            delivery.answer = error.answer(uuid: uuid)
         }
         if isAdmitted {
             delivery.answer.headers += WebGateway.sharing(with: origin, isPreflight: false)
@@ -90,6 +90,11 @@ package struct WebCourier: Sendable {
     private static let expired = WebError(
         .notFound,
         "the URL is not valid, or not any more; ask tokens/create for one"
+    )
+
+    private static let wrongMethod = WebError.methodNotAllowed(
+        "a URL to poll takes GET only",
+        allowed: ["GET"]
     )
 
     private func admits(_ origin: String?, _ token: CourierToken) async throws(WebError) -> Bool {

@@ -89,21 +89,18 @@ package struct WebRoute: Hashable, Sendable {
     package init(method: String, target: String) throws(WebError) {
         let path = target.prefix { $0 != "?" }
         guard let own = WebRoute.signedPath(String(path)) else {
-            throw WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+            throw WebRoute.unknown(path)
         }
         var parts = own.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
         guard parts.count >= 4 else { throw WebRoute.unknown(own) }
-        let container = WebText.percentDecoded(parts.removeFirst()) ?? ""
+        let container = parts.removeFirst()
         guard let environment = Environment(name: String(parts.removeFirst())) else {
             throw WebError(
                 .notFound,
                 "the URL names no environment; use development or production"
             )
         }
-        guard let name = try? Names.checkIdentifier(Bytes(container.utf8)[...], "container") else {
-            throw WebError(.notFound, "the URL names no container")
-        }
-        scope = ScopeID(container: name, environment: environment)
+        scope = ScopeID(container: try WebRoute.name(container), environment: environment)
         // Push tokens belong to no database, whichever form their URL has.
         let named = parts.first.flatMap { DatabaseScope(name: String($0)) }
         if named != nil { parts.removeFirst() }
@@ -115,12 +112,25 @@ package struct WebRoute: Hashable, Sendable {
         try check(method: method, named: named)
     }
 
+    /// The container of a URL, by the rule of the binary protocol.
+    private static func name(_ part: Substring) throws(WebError) -> String {
+        guard let text = WebText.percentDecoded(part) else {
+            throw .badRequest("the URL's container is not percent-encoded UTF-8")
+        }
+        do {
+            return try Names.checkIdentifier(Bytes(text.utf8)[...], "the URL's container")
+        } catch {
+            throw WebError(error)
+        }
+    }
+
     private func check(method: String, named: DatabaseScope?) throws(WebError) {
         guard endpoint.methods.contains(method) else {
             let list = endpoint.methods.joined(separator: ", ")
-            var error = WebError.badRequest("\(endpoint.rawValue) takes \(list), not \(method)")
-            error.allowed = endpoint.methods
-            throw error
+            throw .methodNotAllowed(
+                "\(endpoint.rawValue) takes \(list), not \(method)",
+                allowed: endpoint.methods
+            )
         }
         let databases = endpoint.databases
         if databases.isEmpty { return }
@@ -138,7 +148,12 @@ package struct WebRoute: Hashable, Sendable {
         }
     }
 
+    /// What may be the token of a link is not shown.
     private static func unknown(_ path: Substring) -> WebError {
-        WebError(.notFound, "could not find handler for endpoint '\(path.prefix(200))'")
+        var shown = String(path.prefix(200))
+        for secret in [WebLink.path, CourierToken.path] {
+            if let range = path.firstRange(of: secret) { shown = path[..<range.upperBound] + "..." }
+        }
+        return WebError(.notFound, "could not find handler for endpoint '\(shown)'")
     }
 }

@@ -1,11 +1,12 @@
 // What stands before HTTP on each connection: TLS by the certificate of the moment, a time that
-// each request has, and a time in which a caller takes what it was sent.
+// each request has, a time in which a caller takes what it was sent, and a guard of heads.
 //
 // Built into the server by `HTTPServer`. A renewed certificate counts from the next connection on.
 
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOSSL
 
 struct GuardedChannel: ServerChildChannel {
@@ -23,6 +24,11 @@ struct GuardedChannel: ServerChildChannel {
             try pipeline.addHandler(StalledAnswer())
         }.flatMap {
             base.setup(channel: channel, logger: logger)
+        }.flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(HeadGuard(), position: .after(decoder))
+            return value
         }
     }
 
@@ -35,7 +41,7 @@ struct GuardedChannel: ServerChildChannel {
     }
 }
 
-/// Told to a connection: its request came on, and has its time once more.
+/// Told to a connection: its body is read, or came on, and has its time once more.
 struct RequestCameOn: Sendable {}
 
 /// Closes a connection whose request is not answered in time, however slowly it still comes.
@@ -73,10 +79,8 @@ final class RequestDeadline: ChannelDuplexHandler {
         guard event is RequestCameOn else {
             return context.triggerUserOutboundEvent(event, promise: promise)
         }
-        if let timer {
-            timer.cancel()
-            start(context)
-        }
+        timer?.cancel()
+        start(context)
         promise?.succeed()
     }
 

@@ -10,7 +10,7 @@ import NIOCore
 extension HTTPServer {
     /// Answers a poll; nil if the request is for something else.
     func poll(_ request: Request, _ web: WebRequest) async -> Response? {
-        guard CourierToken.token(of: web.target) != nil, web.method == "GET" else { return nil }
+        guard CourierToken.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let courier = gateway.courier
         let delivery = try? await request.body.consumeWithCancellationOnInboundClose { _ in
             await courier.poll(web)

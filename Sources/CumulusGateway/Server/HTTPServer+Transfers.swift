@@ -15,17 +15,24 @@ extension HTTPServer {
     private static let sliceBytes = 64 << 10
 
     /// Answers a request whose body, or whose answer, is a file; nil if neither is one.
-    func transfer(_ request: Request, _ web: WebRequest, _ caller: Caller) async -> Response? {
-        for case let pages as any FilePages in webPages where pages.takesFile(web) {
-            return await upload(request, web, caller) { body, onPart in
-                await pages.upload(web, body, limit: bounds.uploadBytes, onPart: onPart)
+    ///
+    /// - Parameter pages: Those that the request is for.
+    func transfer(
+        _ request: Request,
+        _ web: WebRequest,
+        _ pages: (any WebPages)?,
+        _ caller: Caller
+    ) async -> Response? {
+        if let pages = pages as? any FilePages, pages.takesFile(web) {
+            return await upload(request, web, caller) { body, onWait in
+                await pages.upload(web, body, limit: bounds.uploadBytes, onWait: onWait)
             }
         }
         guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let isDownload = web.method == "GET" || web.method == "HEAD"
         if isDownload { return await download(web) }
-        return await upload(request, web, caller) { body, onPart in
-            await gateway.transfers.upload(web, body, limit: bounds.uploadBytes, onPart: onPart)
+        return await upload(request, web, caller) { body, onWait in
+            await gateway.transfers.upload(web, body, limit: bounds.uploadBytes, onWait: onWait)
         }
     }
 
@@ -38,7 +45,7 @@ extension HTTPServer {
         _ request: Request,
         _ web: WebRequest,
         _ caller: Caller,
-        _ take: (_ body: FileBody, _ onPart: () -> Void) async -> WebAnswer
+        _ take: (_ body: FileBody, _ onWait: () -> Void) async -> WebAnswer
     ) async -> Response {
         let length = web.contentLength
         // A form has some bytes around its file.
@@ -50,10 +57,8 @@ extension HTTPServer {
         let held = min(2 * (length ?? UploadCutter.memoryBytes), UploadCutter.memoryBytes)
         guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
         defer { withExtendedLifetime(share) {} }
-        let answer = await take(request.body.map { Bytes($0.readableBytesView) }) {
-            caller.channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
-        }
-        return HTTPServer.response(answer, isHead: false)
+        let body = request.body.map { Bytes($0.readableBytesView) }
+        return HTTPServer.response(await take(body, caller.expectBody))
     }
 
     // MARK: Down
@@ -63,17 +68,10 @@ extension HTTPServer {
         guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
         switch await gateway.transfers.download(web) {
         case .answer(let answer):
-            return HTTPServer.response(answer, isHead: web.method == "HEAD")
+            return HTTPServer.response(answer)
         case .bytes(let download, let headers):
-            var fields = HTTPServer.fields(headers)
-            let count = download.range.count
-            let status = HTTPResponse.Status(code: download.status)
-            if web.method == "HEAD" {
-                fields[.contentLength] = String(count)
-                return Response(status: status, headers: fields)
-            }
             // The share is held until the body is written, or given up.
-            let body = ResponseBody(contentLength: count) { writer in
+            let body = ResponseBody(contentLength: download.range.count) { writer in
                 defer { withExtendedLifetime(share) {} }
                 var position = download.range.lowerBound
                 while position < download.range.upperBound {
@@ -86,7 +84,11 @@ extension HTTPServer {
                 }
                 try await writer.finish(nil)
             }
-            return Response(status: status, headers: fields, body: body)
+            return Response(
+                status: HTTPResponse.Status(code: download.status),
+                headers: HTTPServer.fields(headers),
+                body: body
+            )
         }
     }
 }

@@ -32,7 +32,8 @@ package struct HTTPServer: Sendable {
         package var transferBytes = 128 << 20
         /// How long a connection may be silent between requests, in milliseconds.
         package var idleMilliseconds: Int64 = 60_000
-        /// From a request's first byte to the first one of its answer; of an upload, for each part.
+        /// From a request's first byte to the reading of its body, and from there to the first byte
+        /// of its answer; of an upload, for each part.
         package var requestMilliseconds: Int64 = 90_000
 
         package init() {}
@@ -43,18 +44,22 @@ package struct HTTPServer: Sendable {
 
     let gateway: WebGateway
     private let pages: OperatorPages
-    let webPages: [any WebPages]
+    private let webPages: [any WebPages]
+    private let hosts: WebHosts
     let bounds: Bounds
     private let secure: Secure?
     private let logger: Logger
     private let bodies: BodyRoom
     let transfers: BodyRoom
 
-    /// - Parameter webPages: Asked in this order, before the gateway.
+    /// - Parameters:
+    ///   - webPages: Asked in this order, before the gateway.
+    ///   - hosts: Those under which they are found.
     package init(
         _ gateway: WebGateway,
         _ pages: OperatorPages,
         _ webPages: [any WebPages] = [],
+        hosts: WebHosts = WebHosts(),
         secure: Secure? = nil,
         bounds: Bounds = Bounds(),
         logger: Logger
@@ -62,6 +67,7 @@ package struct HTTPServer: Sendable {
         self.gateway = gateway
         self.pages = pages
         self.webPages = webPages
+        self.hosts = hosts
         self.secure = secure
         self.bounds = bounds
         self.logger = logger
@@ -79,7 +85,8 @@ package struct HTTPServer: Sendable {
         onRunning: @escaping @Sendable (Int) -> Void
     ) async throws {
         let responder = CallbackResponder<Caller> { [self] request, caller in
-            await respond(to: request, caller)
+            let response = await traced(request, caller)
+            return request.method == .head ? response.createHeadResponse() : response
         }
         var configuration = HTTP1Channel.Configuration(
             idleTimeout: .milliseconds(bounds.idleMilliseconds)
@@ -129,34 +136,60 @@ package struct HTTPServer: Sendable {
             isLoopback = remote?.isLoopback ?? false
             channel = source.channel
         }
+
+        /// The body is read from now on: the request has its time once more, and a caller that
+        /// waits with its body is told to send it.
+        func expectBody() {
+            channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
+        }
     }
 
     // MARK: Requests
+
+    /// The answer to a request that names a trace names the node's step of it.
+    private func traced(_ request: Request, _ caller: Caller) async -> Response {
+        // A request that names two traces belongs to none.
+        let named = request.headers[values: .traceparent]
+        guard named.count == 1, let trace = TraceContext(traceparent: named[0])?.step(door.random())
+        else { return await respond(to: request, caller) }
+        var response = await TraceContext.$current.withValue(trace) {
+            await respond(to: request, caller)
+        }
+        response.headers.append(
+            contentsOf: HTTPServer.fields([("traceresponse", trace.traceparent)])
+        )
+        return response
+    }
+
+    private var door: any WebDoor { gateway.door }
 
     private func respond(to request: Request, _ caller: Caller) async -> Response {
         let target = request.head.path ?? "/"
         let method = request.method.rawValue
         if let answer = await pages.answer(method, target, isLoopback: caller.isLoopback) {
-            return HTTPServer.response(answer, isHead: method == "HEAD")
+            return HTTPServer.response(answer)
         }
         var headers: [String: String] = [:]
         for field in request.headers where headers[field.name.canonicalName] == nil {
             headers[field.name.canonicalName] = field.value
         }
         if let host = request.head.authority { headers["host"] = host }
-        // A request that names two traces belongs to none.
-        if request.headers[values: .traceparent].count > 1 { headers["traceparent"] = nil }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
         web.isEncrypted = secure != nil
         web.isSecret = web.isEncrypted || caller.isLoopback
-        if let response = await transfer(request, web, caller) { return response }
+        let path = target.prefix { $0 != "?" }
+        let pages = webPages.first { $0.isAt(path) }
+        let host = headers["host"] ?? ""
+        if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
+        if let response = await transfer(request, web, pages, caller) { return response }
         if let response = await poll(request, web) { return response }
         let length = web.contentLength
         let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
         if reserved > bounds.bodyBytes { return refusal(tooLarge) }
         guard bodies.take(reserved) else { return refusal(HTTPServer.full) }
         defer { bodies.give(reserved) }
+        caller.expectBody()
         do {
             let buffer = try await request.body.collect(upTo: bounds.bodyBytes)
             web.body = Bytes(buffer.readableBytesView)
@@ -165,11 +198,8 @@ package struct HTTPServer: Sendable {
         } catch {
             return refusal(.badRequest("the body ended early"))
         }
-        for pages in webPages {
-            guard let answer = await pages.answer(web) else { continue }
-            return HTTPServer.response(answer, isHead: method == "HEAD")
-        }
-        return HTTPServer.response(await gateway.answer(web), isHead: false)
+        if let answer = await pages?.answer(web) { return HTTPServer.response(answer) }
+        return HTTPServer.response(await gateway.answer(web))
     }
 
     private var tooLarge: WebError {
@@ -183,7 +213,7 @@ package struct HTTPServer: Sendable {
     }()
 
     func refusal(_ error: WebError) -> Response {
-        HTTPServer.response(gateway.refusal(error), isHead: false)
+        HTTPServer.response(gateway.refusal(error))
     }
 
     static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {
@@ -195,10 +225,10 @@ package struct HTTPServer: Sendable {
         return fields
     }
 
-    static func response(_ answer: WebAnswer, isHead: Bool) -> Response {
+    static func response(_ answer: WebAnswer) -> Response {
         let fields = fields(answer.headers)
         let status = HTTPResponse.Status(code: answer.status)
-        if isHead || answer.body.isEmpty { return Response(status: status, headers: fields) }
+        if answer.body.isEmpty { return Response(status: status, headers: fields) }
         let body = ByteBuffer(bytes: answer.body)
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
     }

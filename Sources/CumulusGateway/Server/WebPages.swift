@@ -1,11 +1,13 @@
 // Pages that a node serves beside web services.
 //
-// Asked by `HTTPServer` in a fixed order, before the gateway. The first answer counts. Requests are
-// read as a whole, but for files, which pass through.
+// Asked by `HTTPServer` in a fixed order, before the gateway, and for the hosts of the node only, see
+// `WebHosts`. Requests are read as a whole, but for files, which pass through.
 
 package import CumulusModel
 
 package protocol WebPages: Sendable {
+    /// Whether a path is one of its pages, or is kept for them.
+    func isAt(_ path: Substring) -> Bool
     /// nil if the request is for none of its pages.
     func answer(_ request: WebRequest) async -> WebAnswer?
 }
@@ -20,11 +22,12 @@ package protocol FilePages: WebPages {
     ///   - request: Has no body.
     ///   - body: The file, in pieces.
     ///   - limit: Bytes of the file.
-    ///   - onPart: Told when a part of it is on the node's disk, and more is to come.
+    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it is on
+    ///     the node's disk, and more is to come.
     func upload<Body: AsyncSequence>(
         _ request: WebRequest,
         _ body: Body,
         limit: Int,
-        onPart: () -> Void
+        onWait: () -> Void
     ) async -> WebAnswer where Body.Element == Bytes
 }

@@ -51,11 +51,20 @@ package struct SignInPages: WebPages {
 
     private var back: String { site.text + "/sign-in/callback" }
 
+    private static let paths: Set<Substring> = [
+        "/sign-in", "/sign-in/callback", "/sign-in/page.css", "/sign-in/page.js",
+    ]
+
+    package func isAt(_ path: Substring) -> Bool { SignInPages.paths.contains(ownPath(path)) }
+
+    /// Without what a proxy may put in front of it.
+    private func ownPath(_ path: Substring) -> Substring {
+        guard !site.path.isEmpty, path.hasPrefix(site.path + "/") else { return path }
+        return path.dropFirst(site.path.count)
+    }
+
     package func answer(_ request: WebRequest) async -> WebAnswer? {
-        var path = request.target.prefix { $0 != "?" }
-        if !site.path.isEmpty, path.hasPrefix(site.path + "/") {
-            path = path.dropFirst(site.path.count)
-        }
+        let path = ownPath(request.target.prefix { $0 != "?" })
         let isGet = request.method == "GET" || request.method == "HEAD"
         switch path {
         case "/sign-in" where isGet: return await show(request)
@@ -63,7 +72,7 @@ package struct SignInPages: WebPages {
         case "/sign-in/callback" where isGet: return await comeBack(request)
         case "/sign-in/page.css" where isGet: return file(SignInHTML.style, "text/css")
         case "/sign-in/page.js" where isGet: return file(SignInHTML.script, "text/javascript")
-        case "/sign-in", "/sign-in/callback", "/sign-in/page.css", "/sign-in/page.js":
+        case _ where SignInPages.paths.contains(path):
             var answer = notice(405, "This page does not take \(request.method).")
             answer.headers.append(("Allow", path == "/sign-in" ? "GET, HEAD, POST" : "GET, HEAD"))
             return answer

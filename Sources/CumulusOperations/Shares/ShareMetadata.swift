@@ -40,15 +40,20 @@ package struct FetchShareMetadata: Sendable {
         in reader: ReadTransaction
     ) throws(ReadFailure) -> ShareMetadata {
         do {
-            let user = try Authorisation.database(.shared, for: caller).owner
+            // Strangers are told of shares that are open to all, and nothing of what is shared.
+            let isStranger = caller.role == .anonymous
+            if !isStranger { _ = try Authorisation.database(.shared, for: caller) }
             guard var found = try reader.findShare(share, in: number) else {
                 throw FoundShare.notFound
             }
-            let standing = try reader.standing(of: user, to: found, in: scope.container)
+            let standing =
+                isStranger
+                ? found.standingOfStrangers
+                : try reader.standing(of: caller.user, to: found, in: scope.container)
             if case .outside(let error) = standing { throw error }
             let lens = try RecordLens(of: number, in: reader)
             var metadata = try reader.metadata(of: found, for: caller, standing, lens)
-            if wantsRoot, let root = metadata.root,
+            if wantsRoot, !isStranger, let root = metadata.root,
                 let row = try reader.get(.record(found.number, root))
             {
                 found.zone.lens = lens

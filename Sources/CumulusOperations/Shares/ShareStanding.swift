@@ -16,6 +16,11 @@ struct FoundShare {
         .unknownItem,
         "Share not found: its URL is wrong, or its owner stopped sharing; ask for a new one"
     )
+
+    /// How callers stand to it who are no users.
+    var standingOfStrangers: ShareStanding {
+        share.entries.publicPermission == .none ? .outside(ShareStanding.closed) : .open
+    }
 }
 
 enum ShareStanding {
@@ -115,6 +120,11 @@ extension ShareStanding {
     fileprivate static let uninvited = ServiceError(
         .permissionFailure,
         "you are not invited to this share; ask its owner to invite you"
+    )
+
+    fileprivate static let closed = ServiceError(
+        .notAuthenticated,
+        "this share is not open to all; connect with the token of a user who is invited"
     )
 
     fileprivate static let unverified = ServiceError(

@@ -75,6 +75,14 @@ struct Configuration {
         ),
         Setting(name: "web-url", standard: "", help: "where browsers reach --http; empty: there"),
         Setting(
+            name: "web-host",
+            standard: "",
+            help: """
+                hosts under which browsers find /console and /sign-in, separated by commas, beside \
+                IP addresses, localhost and the hosts of http and web-url
+                """
+        ),
+        Setting(
             name: "container",
             standard: "iCloud.dev.cumulus",
             help: "container that is made if it doesn't exist; empty: none"

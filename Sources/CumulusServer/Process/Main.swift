@@ -82,6 +82,8 @@ struct Flags: ParsableArguments {
     var webApps: String?
     @Option(help: "URL at which browsers reach --http, behind a proxy (default: its address).")
     var webURL: String?
+    @Option(help: "Host under which browsers find /console and /sign-in; may be repeated.")
+    var webHost: [String] = []
     @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
     var container: String?
     @Option(help: "Addresses of other nodes of the cluster, separated by commas.")
@@ -157,6 +159,7 @@ struct Flags: ParsableArguments {
         flags["http"] = http
         flags["web-apps"] = webApps
         flags["web-url"] = webURL
+        flags["web-host"] = webHost.isEmpty ? nil : webHost.joined(separator: ",")
         flags["container"] = container
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey

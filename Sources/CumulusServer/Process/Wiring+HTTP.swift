@@ -15,7 +15,7 @@ extension Wiring {
         let findApp = try webApps()
         if !text.isEmpty {
             let address = try address(text, of: "http")
-            _ = try site(at: address)
+            _ = try hosts(try site(at: address), address.host)
             return address
         }
         guard findApp == nil else {
@@ -45,6 +45,20 @@ extension Wiring {
             )
         }
         return site
+    }
+
+    /// The hosts under which browsers find the node's pages.
+    private func hosts(_ site: WebAddress?, _ listener: String) throws -> WebHosts {
+        let named = configuration["web-host"].split(separator: ",").map { String($0) }
+        for name in named where !WebHosts.isHost(name) {
+            throw Configuration.Problem(
+                message: """
+                    web-host: '\(name)' is no host; write a name without a port, such as \
+                    node.example.com
+                    """
+            )
+        }
+        return WebHosts(named + [listener] + (site.map { [$0.host] } ?? []))
     }
 
     /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
@@ -132,6 +146,7 @@ extension Wiring {
                 libraries: libraries
             ),
             [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
+            hosts: try hosts(site, address.host),
             secure: secure,
             logger: logger
         )

@@ -230,6 +230,45 @@ extension WebUser {
         }
     }
 
+    @Test func aListOfAssetsIsRereferenced() async throws {
+        try await withWebUser { user, _ in
+            let first = try await user.value(Bytes("one".utf8), "private")
+            let second = try await user.value(Bytes("two".utf8), "private")
+            let album = #""album": {"type": "ASSETID_LIST", "value": [\#(first), \#(second)]}"#
+            let tags = #""tags": {"value": ["x"]}"#
+            _ = try await user.modify(
+                "private",
+                operation(.create, "a", type: "Note", album + ", " + tags)
+            )
+            let answer = try await user.post(
+                "private/assets/rereference",
+                """
+                {"assets": [{"recordName": "a", "fieldName": "album"},
+                 {"recordName": "a", "fieldName": "tags"}]}
+                """
+            )
+            let entries = answer.entries("assets")
+            #expect(entries.last?.errorCode == "BAD_REQUEST")
+            let again = try #require(entries.first).text
+            let copy = #""album": {"type": "ASSETID_LIST", "value": \#(again)}"#
+            let saved = try await user.modify(
+                "private",
+                operation(.create, "b", type: "Note", copy)
+            )
+            guard case .array(let values)? = saved.first?.field("album") else {
+                Issue.record("no list: \(saved)")
+                return
+            }
+            var texts: [String] = []
+            for value in values {
+                let url = try #require(value["downloadURL"]?.string)
+                let content = try await user.download(url).content
+                texts.append(String(decoding: content, as: UTF8.self))
+            }
+            #expect(texts == ["one", "two"])
+        }
+    }
+
     /// A link gives what its caller may read at the moment.
     @Test func linksEndWithTheRightsBehindThem() async throws {
         try await withWebUser { user, server in

@@ -82,17 +82,53 @@ import Testing
     }
 }
 
-@Suite struct ByteRangeTests {
+@Suite struct FilePartTests {
+    private static let tag = #""0a1b""#
+
+    private func part(_ headers: [String: String], method: String = "GET", size: UInt64 = 10)
+        -> FilePart
+    {
+        FilePart(WebRequest(method, "/", headers: headers), of: Self.tag, size: size)
+    }
+
     @Test(
         arguments: [
-            ("bytes=0-0", 0..<1), ("bytes=2-5", 2..<6), ("bytes=5-", 5..<10), ("bytes=-3", 7..<10),
-            ("bytes=-99", 0..<10), ("bytes=8-99", 8..<10), ("bytes=10-", nil), ("bytes=5-2", nil),
-            ("bytes=-0", nil), ("bytes=-", nil), ("bytes=0-1,3-4", nil), ("items=0-1", nil),
-            ("bytes=+1-2", nil), ("bytes=99999999999999999999-", nil),
-        ] as [(String, Range<UInt64>?)]
+            ("bytes=0-0", .bytes(0..<1)), ("bytes=2-5", .bytes(2..<6)),
+            ("bytes=5-", .bytes(5..<10)), ("bytes=-3", .bytes(7..<10)),
+            ("bytes=-99", .bytes(0..<10)), ("Bytes=8-99", .bytes(8..<10)),
+            ("bytes=9-18446744073709551615", .bytes(9..<10)), ("bytes=10-", .beyondTheEnd),
+            ("bytes=10-12", .beyondTheEnd), ("bytes=99999999999999999999-", .beyondTheEnd),
+            ("bytes=-0", .beyondTheEnd), ("bytes=5-2", .whole), ("bytes=-", .whole),
+            ("bytes=", .whole), ("bytes=0-1,3-4", .whole), ("bytes=1-2-3", .whole),
+            ("items=0-1", .whole), ("bytes=+1-2", .whole), ("bytes=a-", .whole), ("", .whole),
+        ] as [(String, FilePart)]
     )
-    func aPartIsNamed(_ header: String, _ range: Range<UInt64>?) {
-        #expect(ByteRange.range(header, of: 10) == range)
-        #expect(ByteRange.range(header, of: 0) == nil)
+    func aRangeNamesAPart(_ header: String, _ expected: FilePart) {
+        #expect(part(["range": header]) == expected)
+        #expect(part(["range": header], method: "HEAD") == .whole)
+    }
+
+    @Test func anEmptyFileHasNoParts() {
+        #expect(part(["range": "bytes=0-"], size: 0) == .beyondTheEnd)
+        #expect(part(["range": "bytes=-5"], size: 0) == .whole)
+    }
+
+    @Test(
+        arguments: [
+            ("if-range", #""0a1b""#, .bytes(1..<3)), ("if-range", #"W/"0a1b""#, .whole),
+            ("if-range", #""other""#, .whole),
+            ("if-range", "Sat, 28 Nov 2026 17:19:31 GMT", .whole),
+            ("if-none-match", #""0a1b""#, .known), ("if-none-match", #"W/"0a1b""#, .known),
+            ("if-none-match", #""x", "0a1b""#, .known), ("if-none-match", "*", .known),
+            ("if-none-match", #""x",W/"y""#, .bytes(1..<3)),
+            ("if-match", #""x" , "0a1b""#, .bytes(1..<3)), ("if-match", "*", .bytes(1..<3)),
+            ("if-match", #"W/"0a1b""#, .another), ("if-match", #""x""#, .another),
+            ("if-match", "", .another),
+        ] as [(String, String, FilePart)]
+    )
+    func conditionsGoBeforeTheRange(_ name: String, _ value: String, _ expected: FilePart) {
+        #expect(part([name: value, "range": "bytes=1-2"]) == expected)
+        guard expected == .known || expected == .another else { return }
+        #expect(part([name: value], method: "HEAD") == expected)
     }
 }

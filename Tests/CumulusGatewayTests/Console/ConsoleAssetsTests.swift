@@ -18,13 +18,13 @@ extension ConsoleUser {
         method: String = "POST",
         limit: Int = WebTransfers.uploadBytes,
         length: Int? = nil,
-        onPart: () -> Void = {}
+        onWait: () -> Void = {}
     ) async throws -> Answer where Body.Element == Bytes {
         var request = request(method, "/console/api/asset/upload?\(query)")
         request.headers["content-length"] = length.map { "\($0)" }
         #expect(console.takesFile(request))
         return try ConsoleUser.read(
-            await console.upload(request, body, limit: limit, onPart: onPart)
+            await console.upload(request, body, limit: limit, onWait: onWait)
         )
     }
 

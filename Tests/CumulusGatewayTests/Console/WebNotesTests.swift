@@ -23,8 +23,9 @@ import Testing
     private struct App: WebPages {
         let content: Bytes
 
+        func isAt(_ path: Substring) -> Bool { path == "/index.html" }
+
         func answer(_ request: WebRequest) async -> WebAnswer? {
-            guard request.target.hasPrefix("/index.html") else { return nil }
             let type = (name: "Content-Type", value: "text/html; charset=utf-8")
             return WebAnswer(status: 200, headers: [type], body: content)
         }

@@ -34,23 +34,6 @@ import Testing
         }
     }
 
-    @Test func anAnswerNamesTheStepOfItsTrace() async throws {
-        try await withWebUser { user, _ in
-            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736"
-            var request = WebRequest("POST", user.target("public/records/query"))
-            request.body = Bytes(query.utf8)
-            #expect(try await user.send(request).headers["traceresponse"] == nil)
-            request.headers["traceparent"] = "\(trace)-00f067aa0ba902b7-01"
-            let answer = try await user.send(request)
-            #expect(answer.status == 200)
-            let step = try #require(answer.headers["traceresponse"])
-            #expect(step.hasPrefix(trace + "-") && step.hasSuffix("-01"))
-            #expect(step != request.headers["traceparent"])
-            request.headers["traceparent"] = "\(trace)-0-01"
-            #expect(try await user.send(request).headers["traceresponse"] == nil)
-        }
-    }
-
     @Test func whoShowsNothingGoodIsRefused() async throws {
         try await withWebUser { user, _ in
             let path = WebUser.base + "/public/records/query"

@@ -95,6 +95,25 @@ extension WebUser {
             #expect(result["share"]?["recordType"] == "cloudkit.share")
             #expect(result["share"]?["publicPermission"] == "READ_ONLY")
             #expect(result["share"]?["shortGUID"]?.string == value)
+            let stranger = WebUser(gateway: user.gateway, door: user.door, token: nil)
+            let shown = try await stranger.post(
+                "public/records/resolve",
+                """
+                {"shortGUIDs": [{"value": "\(value)", "shouldFetchRootRecord": true},
+                 {"value": "\(String(repeating: "A", count: 22))"}]}
+                """
+            )
+            let open = try #require(shown.entries("results").first)
+            #expect(open["databaseScope"] == "SHARED", "\(shown.json.text)")
+            #expect(open["participantType"] == "PUBLIC_USER")
+            #expect(open["zoneID"]?["ownerRecordName"]?.string == name)
+            #expect(open["rootRecord"] == nil)
+            #expect(shown.entries("results").last?.errorCode == "NOT_FOUND")
+            let refusal = try await stranger.post(
+                "public/records/accept",
+                #"{"shortGUIDs": [{"value": "\#(value)"}]}"#
+            )
+            #expect(refusal.code == "AUTHENTICATION_REQUIRED")
             for _ in 0..<2 {
                 let joined = try await send("accept", value).entries("results").first
                 #expect(joined?["participantStatus"] == "ACCEPTED")

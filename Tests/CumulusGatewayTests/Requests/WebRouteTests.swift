@@ -64,14 +64,42 @@ import Testing
         #expect(
             refusal("POST", "/database/1/iCloud.a/testing/private/records/query")?.status == 404
         )
-        #expect(refusal("POST", "/database/1/%FF/production/private/records/query")?.status == 404)
         #expect(refusal("POST", "/database/2/iCloud.a/production/private/a")?.status == 404)
         let wrong = refusal("GET", "\(base)/private/records/query")
         #expect(wrong?.status == 405)
-        #expect(wrong?.allowed == ["POST"])
+        #expect(wrong?.headers == ["Allow": "POST"])
         let elsewhere = refusal("POST", "\(base)/private/users/discover")
         #expect(elsewhere?.reason.contains("privatedb") == true)
         #expect(refusal("POST", "\(base)/public/records/changes")?.status == 400)
+    }
+
+    /// The rule of the binary protocol.
+    @Test(
+        arguments: [
+            ("", "must not be empty"), ("_a", "underscore"), ("%5Fa", "underscore"),
+            ("a%00", "NUL"), ("a%0A", "printable ASCII"), ("%C3%A4", "printable ASCII"),
+            ("%FF", "UTF-8"), ("a%2", "UTF-8"), (String(repeating: "a", count: 256), "255"),
+        ]
+    )
+    func aContainerHasAName(_ name: String, _ rule: String) {
+        let refused = refusal("POST", "/database/1/\(name)/production/private/records/query")
+        #expect(refused?.code == .badRequest && refused?.status == 400)
+        #expect(refused?.reason.contains(rule) == true, "\(refused?.reason ?? "")")
+    }
+
+    @Test func aContainerMayHaveASlash() throws {
+        let found = try route("POST", "/database/1/a%2Fb/production/private/records/query")
+        #expect(found.scope.container == "a/b")
+    }
+
+    @Test func noTokenIsShown() {
+        for path in ["/device/1/courier/", "/database/1/content/", "/a/device/1/courier/"] {
+            for end in ["", "/", "/x/y/z"] {
+                let refused = refusal("POST", path + "secret" + end)
+                #expect(refused?.status == 404)
+                #expect(refused?.reason.contains("secret") == false)
+            }
+        }
     }
 
     @Test func everyURLThatIsCutOffIsRefused() {

@@ -7,42 +7,22 @@ import CumulusNode
 import CumulusTesting
 import CumulusTransport
 import Foundation
-import Logging
 import Testing
 
 @Suite struct HTTPServerTests {
-    /// Runs a test against an HTTP server that ends with it.
-    private func withHTTP(
-        _ bounds: HTTPServer.Bounds = .init(),
-        pages: [any WebPages] = [],
-        _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
-    ) async throws {
-        try await withWebUser { user, server in
-            let http = HTTPServer(
-                user.gateway,
-                OperatorPages(server.node, user.gateway.meter),
-                pages,
-                bounds: bounds,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
-            try await withRunning(http) { port in
-                try await body("127.0.0.1:\(port)", user, server)
-            }
-        }
-    }
-
     private func exchange(_ endpoint: String, _ text: String) throws -> String {
         try RawClient.exchange(endpoint, text)
     }
 
     private func get(_ path: String, method: String = "GET") -> String {
-        "\(method) \(path) HTTP/1.1\r\nHost: node\r\n\r\n"
+        "\(method) \(path) HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n"
     }
 
     private func post(_ target: String, _ body: String) -> String {
         """
         POST \(target) HTTP/1.1\r
         Host: node\r
+        Connection: close\r
         Content-Type: text/plain\r
         Content-Length: \(body.utf8.count)\r
         \r
@@ -85,8 +65,9 @@ import Testing
 
     /// Shows what was sent.
     private struct Echo: WebPages {
+        func isAt(_ path: Substring) -> Bool { path.hasPrefix("/echo") }
+
         func answer(_ request: WebRequest) async -> WebAnswer? {
-            guard request.target.hasPrefix("/echo") else { return nil }
             let type = request.headers["content-type"] ?? ""
             let line = "\(request.method) \(request.target) \(type) "
             return WebAnswer(status: 203, body: Bytes(line.utf8) + request.body + [0, 0xFF])
@@ -181,6 +162,38 @@ import Testing
             let head = try exchange(endpoint, get(shown, method: "HEAD"))
             #expect(head.contains("Content-Length: 80000\r\n"), "\(head)")
             #expect(head.hasSuffix("\r\n\r\n"))
+            let tag = try #require(head.firstMatch(of: /ETag: (\S+)/)).output.1
+            func status(_ fields: String) throws -> Substring {
+                let request = get(shown).replacing("\r\n\r\n", with: "\r\n\(fields)\r\n\r\n")
+                return try exchange(endpoint, request).dropFirst("HTTP/1.1 ".count)
+            }
+            #expect(try status("If-None-Match: \(tag)").hasPrefix("304"))
+            #expect(try status("If-None-Match: \(tag)").hasSuffix("\r\n\r\n"))
+            let part = try status("If-Range: \(tag)\r\nRange: bytes=8-14")
+            #expect(part.hasPrefix("206") && part.hasSuffix("\r\n\r\ncontent"))
+            let beyond = try status("Range: bytes=80000-")
+            #expect(beyond.hasPrefix("416") && beyond.contains("Content-Range: bytes */80000\r\n"))
+            let deleted = try exchange(endpoint, get(shown, method: "DELETE"))
+            #expect(deleted.hasPrefix("HTTP/1.1 405") && deleted.contains("Allow: GET, HEAD\r\n"))
+            let put = try exchange(endpoint, get(link, method: "PUT"))
+            #expect(put.hasPrefix("HTTP/1.1 405") && put.contains("Allow: POST\r\n"))
+            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736"
+            let traced = try status("traceparent: \(trace)-00f067aa0ba902b7-01")
+            #expect(traced.contains("traceresponse: \(trace)-"))
+            // The caller sends its file when it is told to.
+            let waiting = try RawClient(endpoint)
+            let expecting = post(link, "hi").replacing(
+                "Content-Type",
+                with: "Expect: 100-continue\r\nContent-Type"
+            )
+            try waiting.send(Bytes(expecting.utf8.dropLast(2)))
+            let interim = try #require(try waiting.receive())
+            #expect(String(decoding: interim, as: UTF8.self) == "HTTP/1.1 100 Continue\r\n\r\n")
+            try waiting.send(Bytes("hi".utf8))
+            #expect(
+                String(decoding: try waiting.receiveAll(), as: UTF8.self).hasPrefix("HTTP/1.1 200")
+            )
+            waiting.close()
             let large = String(repeating: "x", count: 100_001)
             #expect(try exchange(endpoint, post(link, large)).hasPrefix("HTTP/1.1 400"))
             let preflight = "OPTIONS \(link) HTTP/1.1\r\nHost: node\r\nOrigin: https://a\r\n\r\n"
@@ -220,6 +233,12 @@ import Testing
             let told = try exchange(endpoint, get(path))
             #expect(told.hasPrefix("HTTP/1.1 200"))
             #expect(told.contains(#""rid": "a""#), "\(told)")
+            for method in ["POST", "HEAD", "PUT"] {
+                let refused = try exchange(endpoint, get(path, method: method))
+                #expect(refused.hasPrefix("HTTP/1.1 405"))
+                #expect(refused.contains("Allow: GET\r\n"))
+                #expect(!refused.contains(path.suffix(20)))
+            }
         }
     }
 
@@ -235,7 +254,8 @@ import Testing
             #expect(refused.contains("larger than 1000 bytes"))
             let head =
                 "GET /livez HTTP/1.1\r\nHost: \(String(repeating: "x", count: 3_000))\r\n\r\n"
-            #expect(try !exchange(endpoint, head).hasPrefix("HTTP/1.1 2"))
+            let long = try exchange(endpoint, head)
+            #expect(long.hasPrefix("HTTP/1.1 431") && long.contains("too large"), "\(long)")
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
         }
     }

@@ -1,8 +1,10 @@
 // An HTTP server for the length of a test, and a thread for those who block while it answers.
 
 import CumulusGateway
+import CumulusTesting
 import CumulusTransport
 import Foundation
+import Logging
 import Testing
 
 /// Serves on a port of loopback until the body ends; 0: on a free one.
@@ -30,6 +32,27 @@ func withRunning(
     task.cancel()
     await task.value
     try await loops.stop()
+}
+
+/// Runs a test against an HTTP server that ends with it; its pages are those of the host "node".
+func withHTTP(
+    _ bounds: HTTPServer.Bounds = .init(),
+    pages: [any WebPages] = [],
+    _ body: @Sendable (_ endpoint: String, WebUser, TestServer) async throws -> Void
+) async throws {
+    try await withWebUser { user, server in
+        let http = HTTPServer(
+            user.gateway,
+            OperatorPages(server.node, user.gateway.meter),
+            pages,
+            hosts: WebHosts(["node"]),
+            bounds: bounds,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        try await withRunning(http) { port in
+            try await body("127.0.0.1:\(port)", user, server)
+        }
+    }
 }
 
 /// Runs a body that blocks on a thread of its own: what it waits for is done by the pool's.

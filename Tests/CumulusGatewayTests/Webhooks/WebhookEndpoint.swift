@@ -44,6 +44,8 @@ final class WebhookEndpoint: WebPages {
     /// Refuses the next requests.
     func fail(_ count: Int) { state.withLock { $0.failures = count } }
 
+    func isAt(_ path: Substring) -> Bool { path == "/hook" }
+
     func answer(_ request: WebRequest) async -> WebAnswer? {
         guard request.method == "POST", request.target == "/hook?a=b" else { return nil }
         let isTaken = state.withLock { state in

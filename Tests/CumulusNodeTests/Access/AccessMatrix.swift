@@ -193,7 +193,7 @@ struct AccessMatrix {
         .init(.accountsProfile, .own, "9 · · · · 10"),
         .init(.accountsSetProfile, .own, "9 · · · · 10"),
         .init(.accountsDiscover, .own, "9 · · · - 10"),
-        .init(.sharingMetadata, .own, "9 · · · 9 10"),
+        .init(.sharingMetadata, .own, "· · · · 9 10"),
         .init(.sharingAccept, .own, "9 · · · 9 10"),
         .init(.sharingLookUp, .own, "9 · · · 9 10"),
     ]

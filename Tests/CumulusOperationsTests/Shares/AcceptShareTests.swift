@@ -185,6 +185,22 @@ import Testing
         #expect(open.share.sharing?.details.participants == [])
     }
 
+    @Test func strangersAreToldOfOpenSharesOnly() throws {
+        try bed.share("r", with: [bed.member(bob, .readOnly)])
+        let id = try bed.shareID("share-r")
+        #expect(
+            try bed.refusal { _ = try bed.metadata(of: id, by: .anonymous) } == .notAuthenticated
+        )
+        try bed.accept("share-r", by: bob)
+        try bed.set([bed.member(bob, .readOnly)], .readOnly, of: "share-r")
+        let open = try bed.metadata(of: id, wantsRoot: true, by: .anonymous)
+        #expect(open.role == .publicUser && open.permission == .readOnly)
+        #expect(open.status == .unknown && open.root == "r" && open.rootRecord == nil)
+        #expect(open.share.sharing?.details.participants == [])
+        let server = Caller(role: .server("_key"))
+        #expect(try bed.refusal { _ = try bed.metadata(of: id, by: server) } == .permissionFailure)
+    }
+
     @Test func aLookUpAnswersAlikeForUsersAndOthers() throws {
         try give("bob@example.org", to: "bob")
         func look(_ text: String) throws -> ShareDetails.Participant {

@@ -40,7 +40,7 @@ import Testing
     @Test func aUserSignsInAtThePageOfAProcess() async throws {
         let node = try await NodeProcess.ready(
             data: folder.node,
-            arguments: arguments + ["--web-url", Self.site + "/"]
+            arguments: arguments + ["--web-url", Self.site + "/", "--web-host", "node"]
         )
         var configuration = Container.Configuration(endpoints: [try node.endpoint])
         configuration.tls = .never
@@ -82,6 +82,11 @@ import Testing
             let answer = try caller("&ckWebAuthToken=\(token)")
             #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("userRecordName"))
         }
+        for path in ["/sign-in", "/console"] {
+            let request = "GET \(path) HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"
+            let refused = try RawClient.exchange(web, request)
+            #expect(refused.hasPrefix("HTTP/1.1 421") && refused.contains("--web-host"))
+        }
     }
 
     @Test func aMistakeIsToldAtTheStart() async throws {
@@ -96,6 +101,7 @@ import Testing
         for (more, why) in [
             (["--web-url", "node.example.com"], "web-url: 'node.example.com' is no URL"),
             (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
+            (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
             let node = try NodeProcess(data: folder.node, arguments: arguments + more)

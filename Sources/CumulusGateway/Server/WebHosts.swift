@@ -1,0 +1,55 @@
+// The hosts under whose names browsers find the pages that hold cookies: the console and the page
+// to sign in at.
+//
+// Made by `cumulusd` of what the operator configured, asked by `HTTPServer`. A page elsewhere can
+// let its own name lead to the node (DNS rebinding). Then the browser takes the node's answers for
+// that page's, but it still says in `Host` what the page is called.
+
+import CumulusModel
+import NIOCore
+
+package struct WebHosts: Sendable {
+    private let names: Set<String>
+
+    /// - Parameter names: Without ports; beside localhost and all IP addresses.
+    package init(_ names: [String] = []) {
+        self.names = Set(names.map { $0.lowercased() }).union(["localhost"])
+    }
+
+    /// - Parameter authority: The request's `Host`.
+    package func admits(_ authority: String) -> Bool {
+        guard let host = WebHosts.host(of: authority) else { return false }
+        // No page can let an address lead elsewhere than to the machine that has it.
+        return names.contains(host) || (try? SocketAddress(ipAddress: host, port: 0)) != nil
+    }
+
+    /// The answer for a host that is not admitted.
+    static func refusal(of authority: String) -> WebError {
+        let host = host(of: authority)?.prefix(200) ?? "NAME"
+        var error = WebError(
+            .accessDenied,
+            "this node has no pages for the host '\(authority.prefix(200))'; if browsers reach the "
+                + "node by it, start cumulusd with --web-host \(host)"
+        )
+        error.status = 421
+        return error
+    }
+
+    /// In lower case and without a port; nil for what names no host.
+    private static func host(of authority: String) -> String? {
+        guard let address = WebAddress("http://" + authority), address.target == "/" else {
+            return nil
+        }
+        return address.host
+    }
+
+    /// Whether a text is a host without a port.
+    package static func isHost(_ text: String) -> Bool { host(of: text) == text.lowercased() }
+
+    /// Whether a text has the form of a host and a port; an empty one has.
+    static func isAuthority(_ text: String) -> Bool {
+        text.utf8.allSatisfy {
+            $0.isASCIILetter || $0.isASCIIDigit || "-._~!$&'()*+,;=%:[]".utf8.contains($0)
+        }
+    }
+}
