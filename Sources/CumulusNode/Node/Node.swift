@@ -95,7 +95,6 @@ package final class Node: Sendable {
     let mint: TokenMint
     let replicas = ReplicaWatch()
     let budgets: CallerBudgets
-    /// For look-ups of users.
     let userNames: UserNames
     let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
         size: { _, page in page.message.count },

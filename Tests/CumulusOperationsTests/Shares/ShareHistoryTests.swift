@@ -56,8 +56,8 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
-    /// Devices were told of records as deleted that they never held: two nodes had ended a life, and
-    /// the token knew only of the end that another node heard of second.
+    /// Devices were told of records as deleted that they never held: two nodes had ended a life,
+    /// and the token knew only of the end that another node heard of second.
     @Test(arguments: [1752, 3161]) func eachEndOfALifeIsKept(seed: UInt64) throws {
         let verdict = try ShareSimulation.run(seed: seed)
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
