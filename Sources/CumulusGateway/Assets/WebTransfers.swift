@@ -25,8 +25,8 @@ package struct WebTransfers: Sendable {
     /// - Parameters:
     ///   - body: The body, in pieces.
     ///   - limit: Bytes of the file.
-    ///   - onWait: Told when the body's first bytes are waited for, and again when a part of it is on
-    ///     the node's disk, and more is to come.
+    ///   - onWait: Told when the body's first bytes are waited for, and again when a part of it
+    ///     is on the node's disk, and more is to come.
     package func upload<Body: AsyncSequence>(
         _ request: WebRequest,
         _ body: Body,

@@ -38,8 +38,8 @@ struct WebUpload {
     ///
     /// - Parameters:
     ///   - body: The body, in pieces.
-    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it is on
-    ///     the node's disk, and more is to come.
+    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it
+    ///     is on the node's disk, and more is to come.
     mutating func take<Body: AsyncSequence>(
         _ body: Body,
         of request: WebRequest,

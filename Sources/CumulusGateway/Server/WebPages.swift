@@ -1,7 +1,7 @@
 // Pages that a node serves beside web services.
 //
-// Asked by `HTTPServer` in a fixed order, before the gateway, and for the hosts of the node only, see
-// `WebHosts`. Requests are read as a whole, but for files, which pass through.
+// Asked by `HTTPServer` in a fixed order, before the gateway, and for the hosts of the node only,
+// see `WebHosts`. Requests are read as a whole, but for files, which pass through.
 
 package import CumulusModel
 
@@ -22,8 +22,8 @@ package protocol FilePages: WebPages {
     ///   - request: Has no body.
     ///   - body: The file, in pieces.
     ///   - limit: Bytes of the file.
-    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it is on
-    ///     the node's disk, and more is to come.
+    ///   - onWait: Told when the file's first bytes are waited for, and again when a part of it
+    ///     is on the node's disk, and more is to come.
     func upload<Body: AsyncSequence>(
         _ request: WebRequest,
         _ body: Body,
