@@ -61,7 +61,7 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusGateway": [
-            "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode",
+            "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode",
             "CumulusTransport", "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore",
             "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
         ],

@@ -96,7 +96,8 @@ extension Container {
     /// The user of a record; nil if no user who wants to be found has it.
     ///
     /// The record is one of type `Users`, as ``userRecordID()`` tells it to its user, and as
-    /// records say by whom they were made. Users have another record in each container. Of the signed-in user, ``userProfile()`` tells more.
+    /// records say by whom they were made. Users have another record in each container. Of the
+    /// signed-in user, ``userProfile()`` tells more.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func userIdentity(forUserRecordID userRecordID: Record.ID) async throws -> UserIdentity?

@@ -124,9 +124,9 @@ struct ProfileCommand: AsyncParsableCommand {
             "cumulus user profile alice",
             "cumulus user profile alice --display-name \"Alice A.\" --discoverable yes",
             note: """
-                Users who are discoverable are found by their handles and their records, with their \
-                display name. \
-                Others can't be told from users who don't exist. What is not named stays.
+                Users who are discoverable are found by their handles and their records, with \
+                their display name. Others can't be told from users who don't exist. What is not \
+                named stays.
                 """
         )
     )

@@ -5,6 +5,7 @@
 // counts, and shows no lag.
 
 import CoreMetrics
+import CumulusModel
 package import CumulusNode
 import Synchronization
 
@@ -12,11 +13,8 @@ package final class WebhookMeter: Sendable {
     private struct Entry {
         let taken: Counter
         let failed: Counter
-        /// Attempts that failed since the last one that succeeded.
-        var failures = 0
-        /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means
-        /// that nothing waits.
-        var since: Int64?
+        /// Those that are told from here.
+        var couriers: [WebhookSubscriber: Courier] = [:]
 
         init(_ name: String, _ registry: PrometheusRegistry) {
             let dimensions = [("webhook", name)]
@@ -33,48 +31,55 @@ package final class WebhookMeter: Sendable {
         }
     }
 
+    private struct Courier {
+        /// Attempts that failed since the last one that succeeded.
+        var failures = 0
+        /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means
+        /// that nothing waits.
+        var since: Int64?
+    }
+
     private let registry = PrometheusRegistry([.webhookTaken, .webhookFailed])
     private let entries = Mutex<[String: Entry]>([:])
 
     package init() {}
 
-    /// A webhook is delivered from here, from now on.
-    func begin(_ name: String) { change(name) { $0.since = nil } }
+    /// A webhook is told from here, from now on.
+    func begin(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = Courier() }
+    }
 
     /// It is not any more.
-    func end(_ name: String) {
-        change(name) { entry in
-            entry.since = nil
-            entry.failures = 0
-        }
+    func end(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = nil }
     }
 
     /// A notification is about to be sent.
-    func send(_ name: String, since: Int64) { change(name) { $0.since = since } }
+    func send(_ subscriber: WebhookSubscriber, since: Int64) {
+        change(subscriber) { $0.couriers[subscriber]?.since = since }
+    }
 
-    func take(_ name: String) {
-        change(name) { entry in
+    func take(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { entry in
             entry.taken.increment()
-            entry.failures = 0
+            entry.couriers[subscriber]?.failures = 0
         }
     }
 
-    func fail(_ name: String) {
-        change(name) { entry in
+    func fail(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { entry in
             entry.failed.increment()
-            entry.failures += 1
+            entry.couriers[subscriber]?.failures += 1
         }
     }
 
     /// Nothing waits.
-    func rest(_ name: String) {
-        change(name) { entry in
-            entry.since = nil
-            entry.failures = 0
-        }
+    func rest(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = Courier() }
     }
 
-    private func change(_ name: String, _ body: (inout Entry) -> Void) {
+    private func change(_ subscriber: WebhookSubscriber, _ body: (inout Entry) -> Void) {
+        let name = subscriber.webhook
         entries.withLock { body(&$0[name, default: Entry(name, registry)]) }
     }
 
@@ -84,17 +89,18 @@ package final class WebhookMeter: Sendable {
         var failures = MetricFamily(
             "cumulus_webhook_failures_in_a_row",
             .gauge,
-            "Attempts that failed since the last one that succeeded."
+            "Attempts that failed since the last one that succeeded; of the user with the most."
         )
         var lag = MetricFamily(
             "cumulus_webhook_lag_seconds",
             .gauge,
-            "Time since the change that the endpoint is told now; 0 if nothing waits."
+            "Time since the oldest change that the endpoint is told now; 0 if nothing waits."
         )
         for (name, entry) in entries {
-            failures.add(Double(entry.failures), ("webhook", name))
-            let waited = entry.since.map { max(0, now - $0) } ?? 0
-            lag.add(Double(waited) / 1e3, ("webhook", name))
+            let most = entry.couriers.values.map(\.failures).max() ?? 0
+            failures.add(Double(most), ("webhook", name))
+            let oldest = entry.couriers.values.compactMap(\.since).min()
+            lag.add(Double(oldest.map { max(0, now - $0) } ?? 0) / 1e3, ("webhook", name))
         }
         return registry.families + [failures, lag]
     }
