@@ -38,7 +38,8 @@ package struct AcceptShare: Sendable {
         case .outside(let error): return (.failure(error), false)
         case .member: break
         case .invited(let participants):
-            guard entries.publicPermission == .none else {
+            guard entries.publicPermission == .none || entries.broken.contains(.waitingInvitations)
+            else {
                 return (.failure(AcceptShare.invitedAlready), false)
             }
             for participant in participants {

@@ -77,19 +77,21 @@ package struct ShareParts: Hashable, Sendable {
             }
             if let member = wanted.removeValue(forKey: known.id) {
                 // Opening a share drops invitations that were not accepted.
-                if isOpen, !wasOpen, !known.hasAccepted {
+                if isOpen, !wasOpen, !known.hasAccepted,
+                    !current.broken.contains(.droppedInvitations)
+                {
                     change.add(change.next.removing(known))
                 } else {
                     try change.set(member, of: known)
                 }
             } else {
-                try checkRemoval(of: known, wasOpen: wasOpen)
+                try checkRemoval(of: known, wasOpen: wasOpen, current.broken)
                 change.add(change.next.removing(known))
             }
         }
         for member in members {
             guard wanted.removeValue(forKey: member.id) != nil else { continue }
-            try check(new: member)
+            try check(new: member, current.broken)
             change.add(
                 change.next.inviting(
                     member.id,
@@ -154,16 +156,21 @@ package struct ShareParts: Hashable, Sendable {
 
     private func checkRemoval(
         of known: AccessEntries.Participant,
-        wasOpen: Bool
+        wasOpen: Bool,
+        _ broken: BrokenRules
     ) throws(ServiceError) {
-        guard publicPermission != .none, known.role != .publicUser else { return }
+        guard publicPermission != .none, known.role != .publicUser,
+            !broken.contains(.openLists)
+        else { return }
         // The same save opens the share, which drops invitations that were not accepted.
         if !wasOpen, !known.hasAccepted { return }
         throw ShareParts.mixed
     }
 
-    private func check(new member: Member) throws(ServiceError) {
-        guard publicPermission == .none else { throw ShareParts.mixed }
+    private func check(new member: Member, _ broken: BrokenRules) throws(ServiceError) {
+        guard publicPermission == .none || broken.contains(.openLists) else {
+            throw ShareParts.mixed
+        }
         guard member.role == .privateUser || member.role == .administrator else {
             throw ShareParts.invalid(
                 "'\(member.name)' can be invited as privateUser or as administrator only"

@@ -19,7 +19,7 @@ extension ShareView {
             participant.hasAccepted ? participant.user == user : participant.id == own
         }
         let seesAll =
-            zone.database.owner == user
+            zone.database.owner == user || entries.broken.contains(.hiddenParticipants)
             || participants.contains { isCaller($0) && $0.role > .publicUser }
         let root = share.root ?? .zone
         var rootName = ""

@@ -92,4 +92,28 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let lostRoots = BrokenRules(rawValue: 1 << 39)
     /// The token of the shared database does not say which zones were told.
     package static let toldZones = BrokenRules(rawValue: 1 << 40)
+    /// A user who joined by the URL keeps the permission of that time.
+    package static let publicPermissions = BrokenRules(rawValue: 1 << 41)
+    /// A user who joined by the URL is in whenever the share is open.
+    package static let publicEras = BrokenRules(rawValue: 1 << 42)
+    /// To close a share is a change of its public permission like others.
+    package static let closedEras = BrokenRules(rawValue: 1 << 43)
+    /// A removed user can join again by the URL.
+    package static let removedEras = BrokenRules(rawValue: 1 << 44)
+    /// A participant who may read may also write.
+    package static let readers = BrokenRules(rawValue: 1 << 45)
+    /// Opening a share keeps pending invitations.
+    package static let droppedInvitations = BrokenRules(rawValue: 1 << 46)
+    /// Invited participants are added and removed while the share is open.
+    package static let openLists = BrokenRules(rawValue: 1 << 47)
+    /// A pending invitation is accepted while the share is open.
+    package static let waitingInvitations = BrokenRules(rawValue: 1 << 48)
+    /// Any user accepts an invitation of a handle.
+    package static let heldHandles = BrokenRules(rawValue: 1 << 49)
+    /// The present holder of a handle accepts what another user accepted before.
+    package static let claimedInvitations = BrokenRules(rawValue: 1 << 50)
+    /// A user who joined by the URL is shown all participants.
+    package static let hiddenParticipants = BrokenRules(rawValue: 1 << 51)
+    /// A look-up by handle names users who are not discoverable.
+    package static let discoverable = BrokenRules(rawValue: 1 << 52)
 }
