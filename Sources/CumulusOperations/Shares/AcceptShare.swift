@@ -46,7 +46,7 @@ package struct AcceptShare: Sendable {
                 accepted.join(entries.accepting(participant, by: user))
             }
         case .open:
-            let count = entries.participants.count(where: \.isInvited)
+            let count = entries.participants.count(where: entries.isListed)
             guard count < limits.participantsPerShare else { return (.failure(full), false) }
             accepted.join(entries.joining(user, now: transaction.now))
         }

@@ -69,9 +69,11 @@ package struct ShareParts: Hashable, Sendable {
             }
         }
         for known in current.participants where known.isInvited {
-            if known.role == .publicUser, !wasOpen {
-                // The share was closed to those who joined by its URL. To list one as a public user
-                // changes nothing; with another role it is a new invitation.
+            let isFormer = !current.isListed(known)
+            if isFormer, !wasOpen || !current.broken.contains(.formerUsers) {
+                // The share was closed to those who joined by its URL, also if it is open again.
+                // They are in no list, so to leave one out takes nothing away. To list one as a
+                // public user changes nothing; with another role it is a new invitation.
                 if wanted[known.id]?.role == .publicUser { wanted[known.id] = nil }
                 continue
             }
@@ -103,7 +105,7 @@ package struct ShareParts: Hashable, Sendable {
             )
         }
         change.add(change.next.settingPublic(publicPermission))
-        let count = change.next.participants.count(where: \.isInvited)
+        let count = change.next.participants.count(where: change.next.isListed)
         guard count <= limits.participantsPerShare else {
             throw ServiceError(
                 .tooManyParticipants,

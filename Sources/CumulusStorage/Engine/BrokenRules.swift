@@ -104,6 +104,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let readers = BrokenRules(rawValue: 1 << 45)
     /// Opening a share keeps pending invitations.
     package static let droppedInvitations = BrokenRules(rawValue: 1 << 46)
+    /// Users of a former public era count as participants while the share is open.
+    package static let formerUsers = BrokenRules(rawValue: 1 << 53)
     /// Invited participants are added and removed while the share is open.
     package static let openLists = BrokenRules(rawValue: 1 << 47)
     /// A pending invitation is accepted while the share is open.

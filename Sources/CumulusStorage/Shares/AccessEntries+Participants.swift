@@ -90,6 +90,13 @@ extension AccessEntries {
             && (participant.removedEra != grant.era || broken.contains(.removedEras))
     }
 
+    /// Whether a participant is shown and counted: it is invited, or joined in the present era.
+    ///
+    /// Users who joined in a former era stay in the entries, and no list names them.
+    package func isListed(_ participant: Participant) -> Bool {
+        participant.role == .publicUser ? isIn(participant) : participant.isInvited
+    }
+
     /// What a participant who is in may do.
     package func permission(of participant: Participant) -> ShareParticipant.Permission {
         guard participant.role == .publicUser, !broken.contains(.publicPermissions) else {

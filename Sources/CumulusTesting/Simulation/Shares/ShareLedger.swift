@@ -64,6 +64,8 @@ struct ShareLedger {
         fileprivate var removedEra = 0
 
         fileprivate var isInvited: Bool { invitation > gone }
+        /// Unless it joined by the URL.
+        var isIn: Bool { isInvited && accepted[invitation] != nil }
     }
 
     /// What everybody may do who has the URL.

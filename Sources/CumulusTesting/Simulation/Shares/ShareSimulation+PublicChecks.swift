@@ -3,7 +3,7 @@
 // Called by `ShareSimulation` for each request, and for each share that somebody is shown. S15: a
 // participant changes only records that it may write. S16: while a share is open no user is invited
 // to it and no invited one is removed, no pending invitation is accepted, and opening a share drops
-// those. S17: of a share only those are told whom it lets in, and a user who joined by the URL is
+// those; a save removes only users whom its author is shown. S17: of a share only those are told whom it lets in, and a user who joined by the URL is
 // told of no other participant; a look-up by handle names only users who are discoverable.
 
 import CumulusModel
@@ -88,8 +88,8 @@ extension ShareSimulation {
             case .delete(let deleted, _): name = deleted
             default: continue
             }
-            // Administrators change shares.
-            if writable.contains(name) || picture.shares[name] != nil { continue }
+            // Administrators change shares; in a shared zone a record may hang below nothing.
+            if name.isEmpty || writable.contains(name) || picture.shares[name] != nil { continue }
             violate("S15", "\(asked.text): \(name) is nothing that it may write", at: one)
         }
     }
@@ -101,6 +101,13 @@ extension ShareSimulation {
             else { continue }
             let (wasOpen, isOpen) = (old.open > .none, share.open > .none)
             if wasOpen != isOpen { count(isOpen ? "openings" : "closings", share.name, at: one) }
+            for (who, member) in share.members {
+                guard let known = old.members[who], member.removed > known.removed,
+                    !old.isListed(known)
+                else { continue }
+                let text = "\(member.name) is removed, and was in no list"
+                violate("S16", "\(text): \(after?.text ?? "")", at: one)
+            }
             guard isOpen else { continue }
             for (who, member) in share.members where !member.isPublic {
                 let known = old.members[who] ?? ZonePicture.Member()
@@ -170,9 +177,7 @@ extension ShareSimulation {
 extension ZonePicture.Share {
     /// The participants of whom a user is told: all, or only itself if it joined by the URL.
     fileprivate func participants(toldTo caller: Caller) -> Set<Bytes> {
-        let present = members.filter {
-            $0.value.isInvited && (!$0.value.isPublic || isIn($0.value))
-        }
+        let present = members.filter { isListed($0.value) }
         let own = present.filter { who, member in
             member.hasAccepted
                 ? member.user == caller.user : who == caller.participant.wholeBytes

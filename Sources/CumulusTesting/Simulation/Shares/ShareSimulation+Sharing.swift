@@ -133,7 +133,8 @@ extension ShareSimulation {
         let accept = asking(.acceptShare(AcceptShare(share: id)), text, caller)
         let member = share.members[caller.participant.wholeBytes]
         let isOpen = member.map { $0.isInvited && !$0.hasAccepted } ?? false
-        guard try !ask(accept, at: one), isOpen, picture.isInForce(share), share.open == .none
+        guard try !ask(accept, at: one), isOpen, picture.isInForce(share), share.open == .none,
+            share.permission(of: caller.user) == 0
         else { return }
         violate("S6", "\(text), and is refused; \(picture.text)", at: one)
     }
@@ -308,9 +309,9 @@ extension ZonePicture.Share {
         ShareParticipant.Permission(rawValue: openPermission) ?? .none
     }
 
-    /// Its list of participants, by names.
+    /// Its list of participants as its owner is shown it, by names.
     var listed: [ShareParts.Member] {
-        members.filter(\.value.isInvited).compactMap { who, member in
+        members.filter { isListed($0.value) }.compactMap { who, member in
             guard let id = ParticipantID(wholeBytes: who),
                 let role = ShareParticipant.Role(rawValue: member.role),
                 let permission = ShareParticipant.Permission(rawValue: member.permission)

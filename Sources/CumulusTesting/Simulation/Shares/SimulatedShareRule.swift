@@ -58,6 +58,8 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
     case readers
     /// Opening a share drops pending invitations.
     case dropped
+    /// A user of a former public era is in no list, and is not removed by being missing there.
+    case former
     /// While a share is open no user is invited, and no invited one is removed.
     case lists
     /// While a share is open no pending invitation is accepted.
@@ -75,7 +77,8 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
     /// Only histories of public shares can show it.
     var isOfPublicShares: Bool {
         switch self {
-        case .permission, .eras, .closed, .removed, .readers, .dropped, .lists, .waiting, .holders,
+        case .permission, .eras, .closed, .removed, .readers, .dropped, .former, .lists, .waiting,
+            .holders,
             .claimed, .hidden, .discoverable:
             true
         default: false
@@ -96,6 +99,7 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
         case .removed: .removedEras
         case .readers: .readers
         case .dropped: .droppedInvitations
+        case .former: .formerUsers
         case .lists: .openLists
         case .waiting: .waitingInvitations
         case .holders: .heldHandles

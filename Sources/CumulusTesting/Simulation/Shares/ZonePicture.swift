@@ -55,6 +55,11 @@ struct ZonePicture {
             return openPermission > 0 && member.era == publicEra && member.removedEra != publicEra
         }
 
+        /// Whether a member is shown: users of former public eras are not.
+        func isListed(_ member: Member) -> Bool {
+            member.isPublic ? isIn(member) : member.isInvited
+        }
+
         /// What a user may do; 0: the user is not in.
         func permission(of user: String) -> UInt8 {
             members.values.filter { $0.user == user && isIn($0) }.map { member in
