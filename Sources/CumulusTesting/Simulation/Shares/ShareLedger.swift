@@ -87,52 +87,27 @@ struct ShareLedger {
         in share: ZonePicture.Share,
         _ heard: VersionVector
     ) -> Standing {
-        var standing = Standing()
-        for entry in known(of: share, heard) where entry.who == who {
-            standing.take(entry.event, entry.numbers)
-        }
-        return standing
-    }
-
-    private func publicStanding(
-        in share: ZonePicture.Share,
-        _ heard: VersionVector
-    ) -> PublicStanding {
-        var standing = PublicStanding()
-        for entry in known(of: share, heard) { standing.take(entry.event, entry.numbers) }
-        return standing
-    }
-
-    private func known(of share: ZonePicture.Share, _ heard: VersionVector) -> [Entry] {
-        entries.filter { entry in
-            entry.share == share.name && heard.covers(entry.dot)
-                && !entry.lives.isDisjoint(with: share.lives)
-        }
+        standings(in: share, heard).participants[who] ?? Standing()
     }
 
     /// Whether a user can be in a share, by what a node has heard.
     func isIn(_ share: ZonePicture.Share, _ user: String, _ heard: VersionVector) -> Bool {
-        let open = publicStanding(in: share, heard)
-        return participants(of: share).contains { who in
-            standing(of: who, in: share, heard).canBeIn(user, open.era, isOpen: open.open > 0)
-        }
+        let (open, participants) = standings(in: share, heard)
+        return participants.values.contains { $0.canBeIn(user, open) }
     }
 
     /// The most that a user can be allowed in a share by what a node has heard, and whether it has
     /// to be in.
     ///
-    /// A user who joined in two eras on two nodes that did not hear of each other has joined in one
-    /// of them.
+    /// Of a user who joined in two eras, on two nodes that did not hear of each other, one counts.
     func permission(
         of user: String,
         in share: ZonePicture.Share,
         _ heard: VersionVector
     ) -> (most: UInt8, isCertain: Bool) {
-        let open = publicStanding(in: share, heard)
+        let (open, participants) = standings(in: share, heard)
         var (most, isCertain): (UInt8, Bool) = (0, false)
-        for who in participants(of: share) {
-            let standing = standing(of: who, in: share, heard)
-            guard standing.canBeIn(user, open.era, isOpen: open.open > 0) else { continue }
+        for standing in participants.values where standing.canBeIn(user, open) {
             let permission = standing.eras.isEmpty ? standing.permission : open.open
             most = max(most, permission)
             if permission > 0, standing.isUndisputed { isCertain = true }
@@ -140,8 +115,21 @@ struct ShareLedger {
         return (most, isCertain)
     }
 
-    private func participants(of share: ZonePicture.Share) -> Set<Bytes> {
-        Set(entries.filter { $0.share == share.name && !$0.who.isEmpty }.map(\.who))
+    private func standings(
+        in share: ZonePicture.Share,
+        _ heard: VersionVector
+    ) -> (open: PublicStanding, participants: [Bytes: Standing]) {
+        var open = PublicStanding()
+        var participants: [Bytes: Standing] = [:]
+        for entry in entries where entry.share == share.name && heard.covers(entry.dot) {
+            if entry.lives.isDisjoint(with: share.lives) { continue }
+            if entry.who.isEmpty {
+                open.take(entry.event, entry.numbers)
+            } else {
+                participants[entry.who, default: Standing()].take(entry.event, entry.numbers)
+            }
+        }
+        return (open, participants)
     }
 
     /// Notes what a commit did.
@@ -159,8 +147,9 @@ struct ShareLedger {
         _ heard: VersionVector,
         by dot: Dot
     ) {
-        let known = before.map { standing(of: who, in: $0, heard) } ?? Standing()
-        let open = before.map { publicStanding(in: $0, heard) } ?? PublicStanding()
+        let (open, participants) =
+            before.map { standings(in: $0, heard) } ?? (PublicStanding(), [:])
+        let known = participants[who] ?? Standing()
         var numbers = Numbers(
             invitation: known.invitation,
             version: known.version,
@@ -193,13 +182,10 @@ struct ShareLedger {
 
 extension ShareLedger.Standing {
     /// Whether the user can be the one who is in.
-    ///
-    /// - Parameters:
-    ///   - era: The last public era.
-    ///   - isOpen: Whether it was not closed.
-    fileprivate func canBeIn(_ user: String, _ era: Int, isOpen: Bool) -> Bool {
+    fileprivate func canBeIn(_ user: String, _ open: ShareLedger.PublicStanding) -> Bool {
         guard isInvited, accepted[invitation]?.contains(user) == true else { return false }
-        return eras.isEmpty || isOpen && eras.contains(era) && removedEra != era
+        return eras.isEmpty
+            || open.open > 0 && eras.contains(open.era) && removedEra != open.era
     }
 
     /// Whether nothing was done beside each other that leaves open who is in.
