@@ -1,8 +1,9 @@
 // What was done about who is in a share, in the order in which it was done, and what has to come of
 // that on a node that has heard of some of it.
 //
-// Kept by `ShareSimulation` beside the nodes. It counts invitations, versions and public eras of its
-// own from what each node had heard, so that what stands in the nodes' rows can be held against it.
+// Kept by `ShareSimulation` beside the nodes. It counts its own invitations, versions and public
+// eras from what each node had heard, so that what stands in the nodes' rows can be held against
+// it.
 
 import CumulusModel
 

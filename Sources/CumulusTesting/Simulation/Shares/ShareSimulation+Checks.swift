@@ -7,8 +7,8 @@
 // least counts. S8: a visible root is the very life that was shared. S10: one share of a root
 // counts. S13: a participant commits nothing at a node that has heard of the removal, and nothing
 // that it may not see. S14: no node shares a zone that has a shared record there, or a record of a
-// zone that is shared there; a zone without a shared record is not refused. S15 to S17 are of public
-// shares, see `ShareSimulation+PublicChecks`.
+// zone that is shared there; a zone without a shared record is not refused. S15 to S17 are of
+// public shares, see `ShareSimulation+PublicChecks`.
 
 import CumulusModel
 import CumulusOperations

@@ -1,10 +1,11 @@
 // What must hold in histories of public shares, besides what holds in all.
 //
-// Called by `ShareSimulation` for each request, and for each share that somebody is shown. S15: a
+// Called by `ShareSimulation` for each request, and for each share that a user is shown. S15: a
 // participant changes only records that it may write. S16: while a share is open no user is invited
-// to it and no invited one is removed, no pending invitation is accepted, and opening a share drops
-// those; a save removes only users whom its author is shown. S17: of a share only those are told whom it lets in, and a user who joined by the URL is
-// told of no other participant; a look-up by handle names only users who are discoverable.
+// to it, no invited user is removed, and no pending invitation is accepted; opening a share drops
+// pending invitations; a save removes only users whom its author is shown. S17: the metadata of a
+// share goes to users whom it lets in; a user who joined by the URL is told of no other
+// participant; a look-up by handle names only users who are discoverable.
 
 import CumulusModel
 import CumulusOperations
