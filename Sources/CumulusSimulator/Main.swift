@@ -26,6 +26,7 @@ struct Simulator: ParsableCommand {
               cumulus-sim --accounts --seeds 1..1000
               cumulus-sim --shares --seeds 1..1000
               cumulus-sim --shares --seed 7 --trace
+              cumulus-sim --shares --public --seeds 1..1000
               cumulus-sim --shares --seeds 1..300 --break subtree
               cumulus-sim --whole --assets --seeds 1..100
               cumulus-sim --whole --seeds 1..100 --break marks
@@ -39,7 +40,9 @@ struct Simulator: ParsableCommand {
             callers of whole nodes put files on their records. With --accounts, users, thieves \
             and operators change passwords, sessions and roles on nodes that lose each other. \
             With --shares, an owner shares trees of records on nodes that hear of each other late, \
-            and participants join, write and leave, and fetch what they may see.
+            and participants join, write and leave, and fetch what they may see. With --public the \
+            owner also opens shares to everybody who has the URL, and invites users by their \
+            handles.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage, 74 the \
             output can't be written.
@@ -74,6 +77,11 @@ struct Simulator: ParsableCommand {
     var accounts = false
     @Flag(help: "Play histories of shared zones and trees, and of what participants are told.")
     var shares = false
+    @Flag(
+        name: .customLong("public"),
+        help: "With --shares: open shares to the public, and invite users by their handles."
+    )
+    var isPublic = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -123,6 +131,7 @@ struct Simulator: ParsableCommand {
         guard !shares || !whole && !assets && !queries && !accounts else {
             throw ValidationError("--shares: only with seeds, --trace and --break")
         }
+        guard !isPublic || shares else { throw ValidationError("--public: only with --shares") }
         guard !digests || whole else { throw ValidationError("--digests: only with --whole") }
         _ = try seedList()
         if whole {
@@ -183,8 +192,13 @@ struct Simulator: ParsableCommand {
 
     private func shareHistories() throws -> Simulate {
         let rule = try brokenRule(SimulatedShareRule.self)
-        return { [trace] seed in
-            try ShareSimulation.run(seed: seed, breaking: rule, isTold: trace)
+        return { [trace, isPublic] seed in
+            try ShareSimulation.run(
+                seed: seed,
+                breaking: rule,
+                isPublic: isPublic,
+                isTold: trace
+            )
         }
     }
 

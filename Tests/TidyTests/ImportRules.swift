@@ -61,9 +61,10 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusGateway": [
-            "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode",
-            "CumulusTransport", "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore",
-            "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
+            "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
+            "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes", "Hummingbird",
+            "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
+            "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [

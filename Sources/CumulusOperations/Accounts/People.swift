@@ -101,9 +101,9 @@ package enum People {
         let profile = try stored(id, scope, in: reader)
         let isDisabled = try Users.isDisabled(id, scope, in: reader)
         let name = Users.User(name: "", id: id, created: 0).recordName(in: container)
-        guard userID != nil, let profile, profile.isDiscoverable, !isDisabled else {
-            return nil
-        }
+        guard userID != nil, let profile, !isDisabled,
+            profile.isDiscoverable || reader.broken.contains(.discoverable)
+        else { return nil }
         return Person(user: name, displayName: profile.displayName)
     }
 

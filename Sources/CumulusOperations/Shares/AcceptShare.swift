@@ -38,14 +38,15 @@ package struct AcceptShare: Sendable {
         case .outside(let error): return (.failure(error), false)
         case .member: break
         case .invited(let participants):
-            guard entries.publicPermission == .none else {
+            guard entries.publicPermission == .none || entries.broken.contains(.waitingInvitations)
+            else {
                 return (.failure(AcceptShare.invitedAlready), false)
             }
             for participant in participants {
                 accepted.join(entries.accepting(participant, by: user))
             }
         case .open:
-            let count = entries.participants.count(where: \.isInvited)
+            let count = entries.participants.count(where: entries.isListed)
             guard count < limits.participantsPerShare else { return (.failure(full), false) }
             accepted.join(entries.joining(user, now: transaction.now))
         }

@@ -69,27 +69,31 @@ package struct ShareParts: Hashable, Sendable {
             }
         }
         for known in current.participants where known.isInvited {
-            if known.role == .publicUser, !wasOpen {
-                // The share was closed to those who joined by its URL. To list one as a public user
-                // changes nothing; with another role it is a new invitation.
+            let isFormer = !current.isListed(known)
+            if isFormer, !wasOpen || !current.broken.contains(.formerUsers) {
+                // The share was closed to those who joined by its URL, also if it is open again.
+                // They are in no list, so to leave one out takes nothing away. To list one as a
+                // public user changes nothing; with another role it is a new invitation.
                 if wanted[known.id]?.role == .publicUser { wanted[known.id] = nil }
                 continue
             }
             if let member = wanted.removeValue(forKey: known.id) {
                 // Opening a share drops invitations that were not accepted.
-                if isOpen, !wasOpen, !known.hasAccepted {
+                if isOpen, !wasOpen, !known.hasAccepted,
+                    !current.broken.contains(.droppedInvitations)
+                {
                     change.add(change.next.removing(known))
                 } else {
                     try change.set(member, of: known)
                 }
             } else {
-                try checkRemoval(of: known, wasOpen: wasOpen)
+                try checkRemoval(of: known, wasOpen: wasOpen, current.broken)
                 change.add(change.next.removing(known))
             }
         }
         for member in members {
             guard wanted.removeValue(forKey: member.id) != nil else { continue }
-            try check(new: member)
+            try check(new: member, current.broken)
             change.add(
                 change.next.inviting(
                     member.id,
@@ -101,7 +105,7 @@ package struct ShareParts: Hashable, Sendable {
             )
         }
         change.add(change.next.settingPublic(publicPermission))
-        let count = change.next.participants.count(where: \.isInvited)
+        let count = change.next.participants.count(where: change.next.isListed)
         guard count <= limits.participantsPerShare else {
             throw ServiceError(
                 .tooManyParticipants,
@@ -154,16 +158,21 @@ package struct ShareParts: Hashable, Sendable {
 
     private func checkRemoval(
         of known: AccessEntries.Participant,
-        wasOpen: Bool
+        wasOpen: Bool,
+        _ broken: BrokenRules
     ) throws(ServiceError) {
-        guard publicPermission != .none, known.role != .publicUser else { return }
+        guard publicPermission != .none, known.role != .publicUser,
+            !broken.contains(.openLists)
+        else { return }
         // The same save opens the share, which drops invitations that were not accepted.
         if !wasOpen, !known.hasAccepted { return }
         throw ShareParts.mixed
     }
 
-    private func check(new member: Member) throws(ServiceError) {
-        guard publicPermission == .none else { throw ShareParts.mixed }
+    private func check(new member: Member, _ broken: BrokenRules) throws(ServiceError) {
+        guard publicPermission == .none || broken.contains(.openLists) else {
+            throw ShareParts.mixed
+        }
         guard member.role == .privateUser || member.role == .administrator else {
             throw ShareParts.invalid(
                 "'\(member.name)' can be invited as privateUser or as administrator only"

@@ -75,10 +75,15 @@ extension RowReader where Self: ~Copyable {
         let entries = found.share.entries
         if found.zone.zone.database.owner == user { return .owner }
         if entries.permission(of: user) != nil { return .member }
-        let pending = entries.participants.filter { $0.isInvited && !$0.hasAccepted }
+        let pending = entries.participants.filter { participant in
+            let isOpen = broken.contains(.claimedInvitations) && participant.id.kind != .user
+            return participant.isInvited && (!participant.hasAccepted || isOpen)
+        }
         var (own, isUnverified): ([AccessEntries.Participant], Bool) = ([], false)
         for participant in pending {
+            let isHandle = participant.id.kind != .user
             switch try holder(of: participant, in: container) {
+            case _ where isHandle && broken.contains(.heldHandles): own.append(participant)
             case user: own.append(participant)
             case nil: isUnverified = true
             default: break

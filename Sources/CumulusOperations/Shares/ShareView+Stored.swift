@@ -9,17 +9,13 @@ package import CumulusStorage
 extension ShareView {
     init(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         let entries = share.entries
-        let participants = entries.participants.filter { participant in
-            // Who joined by the URL is out once the share is closed.
-            participant.isInvited
-                && (participant.role != .publicUser || entries.isIn(participant))
-        }
+        let participants = entries.participants.filter(entries.isListed)
         let own = ParticipantID(user: user)
         func isCaller(_ participant: AccessEntries.Participant) -> Bool {
             participant.hasAccepted ? participant.user == user : participant.id == own
         }
         let seesAll =
-            zone.database.owner == user
+            zone.database.owner == user || entries.broken.contains(.hiddenParticipants)
             || participants.contains { isCaller($0) && $0.role > .publicUser }
         let root = share.root ?? .zone
         var rootName = ""

@@ -44,8 +44,9 @@ extension RowReader where Self: ~Copyable {
         var shares: [LivingShare] = []
         for name in row.shares {
             guard let share = try share(name, in: number), let root = share.root,
-                let permission = share.entries.permission(of: user), permission > .none
+                var permission = share.entries.permission(of: user), permission > .none
             else { continue }
+            if broken.contains(.readers) { permission = .readWrite }
             shares.append(
                 LivingShare(
                     name: name,

@@ -96,4 +96,30 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let lateMoves = BrokenRules(rawValue: 1 << 41)
     /// Of several commits that end a life only the first is kept.
     package static let laterEnds = BrokenRules(rawValue: 1 << 42)
+    /// A user who joined by the URL keeps the permission of that time.
+    package static let publicPermissions = BrokenRules(rawValue: 1 << 43)
+    /// A user who joined by the URL is in whenever the share is open.
+    package static let publicEras = BrokenRules(rawValue: 1 << 44)
+    /// To close a share is a change of its public permission like others.
+    package static let closedEras = BrokenRules(rawValue: 1 << 45)
+    /// A removed user can join again by the URL.
+    package static let removedEras = BrokenRules(rawValue: 1 << 46)
+    /// A participant who may read may also write.
+    package static let readers = BrokenRules(rawValue: 1 << 47)
+    /// Opening a share keeps pending invitations.
+    package static let droppedInvitations = BrokenRules(rawValue: 1 << 48)
+    /// Users of a former public era count as participants while the share is open.
+    package static let formerUsers = BrokenRules(rawValue: 1 << 49)
+    /// Invited participants are added and removed while the share is open.
+    package static let openLists = BrokenRules(rawValue: 1 << 50)
+    /// A pending invitation is accepted while the share is open.
+    package static let waitingInvitations = BrokenRules(rawValue: 1 << 51)
+    /// Any user accepts an invitation of a handle.
+    package static let heldHandles = BrokenRules(rawValue: 1 << 52)
+    /// The present holder of a handle accepts what another user accepted before.
+    package static let claimedInvitations = BrokenRules(rawValue: 1 << 53)
+    /// A user who joined by the URL is shown all participants.
+    package static let hiddenParticipants = BrokenRules(rawValue: 1 << 54)
+    /// A look-up by handle names users who are not discoverable.
+    package static let discoverable = BrokenRules(rawValue: 1 << 55)
 }

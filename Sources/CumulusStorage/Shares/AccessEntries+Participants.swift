@@ -73,7 +73,8 @@ extension AccessEntries {
     /// What everybody may do who has the URL.
     package var publicPermission: ShareParticipant.Permission {
         let grant = publicGrant
-        return grant.era > closedEra ? grant.permission : .none
+        let isOpen = grant.era > closedEra || broken.contains(.closedEras)
+        return isOpen ? grant.permission : .none
     }
 
     // MARK: Who is in
@@ -84,13 +85,24 @@ extension AccessEntries {
         guard participant.role == .publicUser else { return true }
         // Removed in this era, a public user does not come back by an invitation of its own.
         let grant = publicGrant
-        return publicPermission != .none && participant.era == grant.era
-            && participant.removedEra != grant.era
+        return publicPermission != .none
+            && (participant.era == grant.era || broken.contains(.publicEras))
+            && (participant.removedEra != grant.era || broken.contains(.removedEras))
+    }
+
+    /// Whether a participant is shown and counted: it is invited, or joined in the present era.
+    ///
+    /// Users who joined in a former era stay in the entries, and no list names them.
+    package func isListed(_ participant: Participant) -> Bool {
+        participant.role == .publicUser ? isIn(participant) : participant.isInvited
     }
 
     /// What a participant who is in may do.
     package func permission(of participant: Participant) -> ShareParticipant.Permission {
-        participant.role == .publicUser ? publicPermission : participant.permission
+        guard participant.role == .publicUser, !broken.contains(.publicPermissions) else {
+            return participant.permission
+        }
+        return publicPermission
     }
 
     /// What a user may do by this share; nil: the user is not in.

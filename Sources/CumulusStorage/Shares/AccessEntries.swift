@@ -82,6 +82,8 @@ package struct AccessEntries: Hashable, Sendable {
 
     /// Ascending by key, each once.
     package private(set) var entries: [Entry] = []
+    /// Of the reader that found them; a simulation breaks rules to see that it is noticed.
+    package var broken: BrokenRules = []
 
     package init() {}
 

@@ -234,6 +234,7 @@ extension RowReader where Self: ~Copyable {
             }
         }
         if entries.isEmpty { return nil }
+        entries.broken = broken
         roots.sort { $1.value.lexicographicallyPrecedes($0.value) }
         // The life of a root that is shown counts.
         if roots.count > 1 {

@@ -306,6 +306,35 @@ import Testing
         #expect(try bed.code("a", by: bob) == nil)
     }
 
+    /// The owner is not shown who joined in a former era: a list without that user removes it from
+    /// nothing.
+    @Test func aUserOfAFormerEraJoinsAgain() throws {
+        try bed.shareZone(with: [], .readOnly)
+        try bed.save("a", by: owner)
+        try bed.accept(by: bob)
+        try bed.set([bed.member(bob, .readOnly, as: .publicUser)], .none)
+        try bed.set([], .readOnly)
+        #expect(try members(by: owner).isEmpty)
+        #expect(try bed.set([], .readWrite) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound)
+        #expect(try bed.accept(by: bob) == nil)
+        #expect(try bed.code("a", by: bob) == nil)
+    }
+
+    @Test func usersOfAFormerEraTakeNoRoom() throws {
+        try bed.shareZone(with: [], .readOnly)
+        try bed.accept(by: bob)
+        try bed.set([bed.member(bob, .readOnly, as: .publicUser)], .none)
+        try bed.set([], .readOnly)
+        var limits = Limits()
+        limits.participantsPerShare = 1
+        let accept = AcceptShare(share: try bed.shareID(), limits: limits)
+        for (caller, code) in [(carol, nil), (dave, ServiceError.Code.tooManyParticipants)] {
+            let request = WriteRequest(.acceptShare(accept), scope: store.scope, caller: caller)
+            #expect(try bed.refusal { _ = try store.run(request).get() } == code)
+        }
+    }
+
     /// The type of shares belongs to no app, and so to no file.
     @Test func anImportedSchemaEndsNoShare() throws {
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)

@@ -24,6 +24,23 @@ import Testing
         for what in needed { #expect(counts[what, default: 0] > 10, "\(what): \(counts)") }
     }
 
+    /// Shares are opened to everybody who has the URL, and users are invited by their handles.
+    @Test func aPublicShareLetsInTheUsersWhoJoined() throws {
+        var counts: [String: Int] = [:]
+        for seed in 1...100 as ClosedRange<UInt64> {
+            let verdict = try ShareSimulation.run(seed: seed, isPublic: true)
+            #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations)")
+            counts.merge(verdict.counts, uniquingKeysWith: +)
+        }
+        let needed = [
+            "openings", "closings", "joined", "writes by participants", "writes by readers",
+            "addresses given", "look-ups", "look-ups without a user", "metadata",
+            "metadata refused", "participants told", "URLs: open, done", "URLs: closed, refused",
+            "URLs: invited, done", "URLs: inside, done",
+        ]
+        for what in needed { #expect(counts[what, default: 0] > 10, "\(what): \(counts)") }
+    }
+
     /// Seeds from which those rules are searched that few histories show; others from the first.
     private static let late: [SimulatedShareRule: UInt64] = [
         .late: 1805, .again: 1752, .horizon: 572, .always: 430, .numbers: 131, .removal: 95,

@@ -1,29 +1,46 @@
 // What was done about who is in a share, in the order in which it was done, and what has to come of
 // that on a node that has heard of some of it.
 //
-// Kept by `ShareSimulation` beside the nodes. It counts invitations and versions of its own from
-// what each node had heard, so that what stands in the nodes' rows can be held against it.
+// Kept by `ShareSimulation` beside the nodes. It counts its own invitations, versions and public
+// eras from what each node had heard, so that what stands in the nodes' rows can be held against
+// it.
 
 import CumulusModel
 
 struct ShareLedger {
     enum Event {
         case invited(permission: UInt8)
+        /// By the URL, which accepts at once.
+        case joined(permission: UInt8, by: String)
         case set(permission: UInt8)
-        case accepted
+        /// Another role was given.
+        case appointed
+        case accepted(by: String)
         case removed
         case left
+        // Of the share, for everybody who has its URL.
+        case opened(permission: UInt8)
+        case setPublic(permission: UInt8)
+        case closed
+    }
+
+    /// What an event is numbered with.
+    fileprivate struct Numbers {
+        var invitation = 0
+        var version = 0
+        var roleVersion = 0
+        var era = 0
+        var publicVersion = 0
     }
 
     private struct Entry {
         let share: String
         /// Of the share's record, as its node saw them.
         let lives: Set<Dot>
-        /// A participant, by 17 bytes.
+        /// A participant, by 17 bytes; empty: the public.
         let who: Bytes
         let event: Event
-        let invitation: Int
-        let version: Int
+        let numbers: Numbers
         /// The commit.
         let dot: Dot
     }
@@ -34,13 +51,33 @@ struct ShareLedger {
         fileprivate(set) var invitation = 0
         /// The last one that was taken away or given back.
         fileprivate(set) var gone = 0
-        fileprivate(set) var accepted: Set<Int> = []
+        /// By whom, by invitation.
+        fileprivate(set) var accepted: [Int: Set<String>] = [:]
         /// Of the last invitation.
         fileprivate(set) var version = 0
         /// The least of that version.
         fileprivate(set) var permission: UInt8 = .max
+        fileprivate var roleVersion = 0
+        /// The public eras in which the last invitation was made by joining; empty: it was made by
+        /// others.
+        fileprivate var eras: Set<Int> = []
+        /// The last public era in which something was taken away.
+        fileprivate var removedEra = 0
 
-        var isIn: Bool { invitation > gone && accepted.contains(invitation) }
+        fileprivate var isInvited: Bool { invitation > gone }
+        /// Unless it joined by the URL.
+        var isIn: Bool { isInvited && accepted[invitation] != nil }
+    }
+
+    /// What everybody may do who has the URL.
+    fileprivate struct PublicStanding {
+        var era = 0
+        var version = 0
+        /// The least of that version.
+        var permission: UInt8 = .max
+        var closed = 0
+
+        var open: UInt8 { era > closed ? permission : 0 }
     }
 
     private var entries: [Entry] = []
@@ -51,24 +88,55 @@ struct ShareLedger {
         in share: ZonePicture.Share,
         _ heard: VersionVector
     ) -> Standing {
-        var standing = Standing()
-        for entry in entries where entry.share == share.name && entry.who == who {
-            guard heard.covers(entry.dot), !entry.lives.isDisjoint(with: share.lives) else {
-                continue
-            }
-            standing.take(entry.event, entry.invitation, entry.version)
-        }
-        return standing
+        standings(in: share, heard).participants[who] ?? Standing()
     }
 
-    /// Whether a user is in a share, by what a node has heard.
-    func isIn(_ share: ZonePicture.Share, _ user: Bytes, _ heard: VersionVector) -> Bool {
-        standing(of: user, in: share, heard).isIn
+    /// Whether a user can be in a share, by what a node has heard.
+    func isIn(_ share: ZonePicture.Share, _ user: String, _ heard: VersionVector) -> Bool {
+        let (open, participants) = standings(in: share, heard)
+        return participants.values.contains { $0.canBeIn(user, open) }
+    }
+
+    /// The most that a user can be allowed in a share by what a node has heard, and whether it has
+    /// to be in.
+    ///
+    /// Of a user who joined in two eras, on two nodes that did not hear of each other, one counts.
+    func permission(
+        of user: String,
+        in share: ZonePicture.Share,
+        _ heard: VersionVector
+    ) -> (most: UInt8, isCertain: Bool) {
+        let (open, participants) = standings(in: share, heard)
+        var (most, isCertain): (UInt8, Bool) = (0, false)
+        for standing in participants.values where standing.canBeIn(user, open) {
+            let permission = standing.eras.isEmpty ? standing.permission : open.open
+            most = max(most, permission)
+            if permission > 0, standing.isUndisputed { isCertain = true }
+        }
+        return (most, isCertain)
+    }
+
+    private func standings(
+        in share: ZonePicture.Share,
+        _ heard: VersionVector
+    ) -> (open: PublicStanding, participants: [Bytes: Standing]) {
+        var open = PublicStanding()
+        var participants: [Bytes: Standing] = [:]
+        for entry in entries where entry.share == share.name && heard.covers(entry.dot) {
+            if entry.lives.isDisjoint(with: share.lives) { continue }
+            if entry.who.isEmpty {
+                open.take(entry.event, entry.numbers)
+            } else {
+                participants[entry.who, default: Standing()].take(entry.event, entry.numbers)
+            }
+        }
+        return (open, participants)
     }
 
     /// Notes what a commit did.
     ///
     /// - Parameters:
+    ///   - who: A participant; empty: the public.
     ///   - before: The share as it stood before, with its lives; nil: there was none.
     ///   - share: The share as it stands now.
     ///   - heard: What the node had heard before.
@@ -80,12 +148,25 @@ struct ShareLedger {
         _ heard: VersionVector,
         by dot: Dot
     ) {
-        let known = before.map { standing(of: who, in: $0, heard) } ?? Standing()
-        var (invitation, version) = (known.invitation, known.version)
+        let (open, participants) =
+            before.map { standings(in: $0, heard) } ?? (PublicStanding(), [:])
+        let known = participants[who] ?? Standing()
+        var numbers = Numbers(
+            invitation: known.invitation,
+            version: known.version,
+            roleVersion: known.roleVersion,
+            era: open.era,
+            publicVersion: open.version
+        )
         switch event {
-        case .invited: (invitation, version) = (max(invitation, known.gone) + 1, 1)
-        case .set: version += 1
-        case .accepted, .removed, .left: break
+        case .invited, .joined:
+            numbers.invitation = max(known.invitation, known.gone) + 1
+            (numbers.version, numbers.roleVersion) = (1, 1)
+        case .set: numbers.version += 1
+        case .appointed: numbers.roleVersion += 1
+        case .opened: (numbers.era, numbers.publicVersion) = (max(open.era, open.closed) + 1, 1)
+        case .setPublic: numbers.publicVersion += 1
+        case .accepted, .removed, .left, .closed: break
         }
         entries.append(
             Entry(
@@ -93,8 +174,7 @@ struct ShareLedger {
                 lives: share.lives,
                 who: who,
                 event: event,
-                invitation: invitation,
-                version: version,
+                numbers: numbers,
                 dot: dot
             )
         )
@@ -102,22 +182,70 @@ struct ShareLedger {
 }
 
 extension ShareLedger.Standing {
-    fileprivate mutating func take(
-        _ event: ShareLedger.Event,
-        _ number: Int,
-        _ newVersion: Int
-    ) {
+    /// Whether the user can be the one who is in.
+    fileprivate func canBeIn(_ user: String, _ open: ShareLedger.PublicStanding) -> Bool {
+        guard isInvited, accepted[invitation]?.contains(user) == true else { return false }
+        return eras.isEmpty
+            || open.open > 0 && eras.contains(open.era) && removedEra != open.era
+    }
+
+    /// Whether nothing was done beside each other that leaves open who is in.
+    fileprivate var isUndisputed: Bool {
+        eras.count < 2 && accepted[invitation]?.count == 1 && accepted.keys.max() == invitation
+    }
+
+    fileprivate mutating func take(_ event: ShareLedger.Event, _ numbers: ShareLedger.Numbers) {
         switch event {
-        case .accepted: accepted.insert(number)
-        case .removed, .left: gone = max(gone, number)
-        case .invited(let permission), .set(let permission):
-            if (number, newVersion) > (invitation, version) {
-                self.permission = .max
-                (invitation, version) = (number, newVersion)
+        case .accepted(let user): accepted[numbers.invitation, default: []].insert(user)
+        case .removed:
+            gone = max(gone, numbers.invitation)
+            removedEra = max(removedEra, numbers.era)
+        case .left: gone = max(gone, numbers.invitation)
+        case .invited(let permission), .joined(let permission, _), .set(let permission):
+            if case .joined(_, let user) = event {
+                accepted[numbers.invitation, default: []].insert(user)
             }
-            if (number, newVersion) == (invitation, version) {
-                self.permission = min(self.permission, permission)
+            begin(numbers.invitation)
+            guard numbers.invitation == invitation else { return }
+            if numbers.version > version { (version, self.permission) = (numbers.version, .max) }
+            if numbers.version == version { self.permission = min(self.permission, permission) }
+            if case .set = event { return }
+            takeRole(event, numbers)
+        case .appointed:
+            begin(numbers.invitation)
+            guard numbers.invitation == invitation else { return }
+            takeRole(event, numbers)
+        case .opened, .setPublic, .closed: break
+        }
+    }
+
+    /// A later invitation takes the place of the others.
+    private mutating func begin(_ number: Int) {
+        guard number > invitation else { return }
+        (invitation, version, permission) = (number, 0, .max)
+        (roleVersion, eras) = (0, [])
+    }
+
+    /// Of two roles that were given beside each other a public user's stands.
+    private mutating func takeRole(_ event: ShareLedger.Event, _ numbers: ShareLedger.Numbers) {
+        if numbers.roleVersion > roleVersion { (roleVersion, eras) = (numbers.roleVersion, []) }
+        guard numbers.roleVersion == roleVersion, case .joined = event else { return }
+        eras.insert(numbers.era)
+    }
+}
+
+extension ShareLedger.PublicStanding {
+    fileprivate mutating func take(_ event: ShareLedger.Event, _ numbers: ShareLedger.Numbers) {
+        switch event {
+        case .closed: closed = max(closed, numbers.era)
+        case .opened(let new), .setPublic(let new):
+            if (numbers.era, numbers.publicVersion) > (era, version) {
+                (era, version, permission) = (numbers.era, numbers.publicVersion, .max)
             }
+            if (numbers.era, numbers.publicVersion) == (era, version) {
+                permission = min(permission, new)
+            }
+        default: break
         }
     }
 }

@@ -17,6 +17,7 @@ extension ShareSimulation {
     /// Somebody does something at a node.
     mutating func act(at one: Int) throws {
         guard let picture = try picture(at: one) else { return try makeZone(at: one) }
+        if isPublic, chance(50) { return try actPublicly(in: picture, at: one) }
         switch Int.random(in: 0..<100, using: &dice) {
         case ..<24: try create(in: picture, at: one)
         case ..<38: try move(in: picture, at: one)

@@ -7,7 +7,8 @@
 // least counts. S8: a visible root is the very life that was shared. S10: one share of a root
 // counts. S13: a participant commits nothing at a node that has heard of the removal, and nothing
 // that it may not see. S14: no node shares a zone that has a shared record there, or a record of a
-// zone that is shared there; a zone without a shared record is not refused.
+// zone that is shared there; a zone without a shared record is not refused. S15 to S17 are of
+// public shares, see `ShareSimulation+PublicChecks`.
 
 import CumulusModel
 import CumulusOperations
@@ -148,6 +149,10 @@ extension ShareSimulation {
             counting[root, default: []].append(share.name)
             for caller in devices.map(\.caller) {
                 let permission = stored.entries.permission(of: caller.user) ?? .none
+                if isPublic {
+                    check(caller, permission, in: share, heard, picture)
+                    continue
+                }
                 let standing = ledger.standing(of: caller.participant.wholeBytes, in: share, heard)
                 check(caller, permission, standing, in: share, picture)
             }
@@ -173,7 +178,7 @@ extension ShareSimulation {
         if standing.invitation <= standing.gone {
             violate("S4", "removed or left, and is in: \(text)", at: 0)
         }
-        if !standing.accepted.contains(standing.invitation) {
+        if standing.accepted[standing.invitation] == nil {
             violate("S5", "never accepted, and is in: \(text)", at: 0)
         }
         if permission.rawValue > standing.permission {

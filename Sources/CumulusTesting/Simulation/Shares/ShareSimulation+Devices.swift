@@ -61,11 +61,11 @@ extension ShareSimulation {
         guard let picture = try picture(at: one) else {
             return Truth(picture: nil, may: [], mayByLedger: [], text: "there is no zone")
         }
-        let (heard, who) = (try stores[one].vector(), caller.participant.wholeBytes)
+        let heard = try stores[one].vector()
         return Truth(
             picture: picture,
             may: picture.readable(by: caller.user),
-            mayByLedger: picture.readable { ledger.isIn($0, who, heard) },
+            mayByLedger: picture.readable { ledger.isIn($0, caller.user, heard) },
             text: picture.text
         )
     }
@@ -140,6 +140,7 @@ extension ShareSimulation {
         verdict.counts["told", default: 0] += told.count
         verdict.counts["told as deleted", default: 0] += gone.count
         for record in page.records {
+            checkTold(record, to: devices[index].caller, truth.picture, at: one)
             if !truth.may.contains(record.name) {
                 violate("S2", "\(letter) is told \(record.name); \(truth.text)", at: one)
             }
@@ -226,7 +227,9 @@ extension ShareSimulation {
             in: store.reader,
             zones: directory(at: one)
         )
-        let found = zip(names, results).filter { (try? $0.1.get()) != nil }.map(\.0)
+        let records = results.compactMap { try? $0.get() }
+        for record in records { checkTold(record, to: caller, picture, at: one) }
+        let found = records.map(\.name)
         var below = picture.below(try roots(of: caller, at: one))
         // A share is seen with its root.
         below.formUnion(picture.shares.keys)

@@ -11,6 +11,10 @@ extension ShareSimulation {
     /// Hands on what the other one lacks.
     mutating func exchange(from: Int, to: Int, most: Int) throws {
         let (source, target) = (stores[from], stores[to])
+        // Who has which handle is news of their own.
+        if isPublic, most == .max || chance(60) {
+            try target.takeCommits(of: .cluster, from: source, most: most, using: &dice)
+        }
         let state = StateSource(source.reader, scope: try source.scopeNumber())
         let reaches = try state.logReaches(target.vector())
         if reaches, !chance(7) {

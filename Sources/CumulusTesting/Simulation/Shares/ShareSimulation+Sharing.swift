@@ -9,7 +9,12 @@ import CumulusOperations
 import CumulusStorage
 
 extension ShareSimulation {
-    mutating func share(in picture: ZonePicture, at one: Int) throws {
+    /// - Parameter open: What everybody may do who has the URL; none: some are invited.
+    mutating func share(
+        in picture: ZonePicture,
+        open: ShareParticipant.Permission = .none,
+        at one: Int
+    ) throws {
         let isZone = chance(12)
         var root: String?
         if !isZone {
@@ -21,12 +26,14 @@ extension ShareSimulation {
         let name = root.map { "\($0).\(ending)" } ?? Names.zoneShare
         if picture.shares[name] != nil { return }
         var members: [ShareParts.Member] = []
-        for device in devices where members.isEmpty || chance(60) {
+        for device in devices where open == .none && (members.isEmpty || chance(60)) {
             members.append(member(device.caller))
         }
-        var items = [shareItem(name, ShareParts(root: root, members: members))]
+        let parts = ShareParts(root: root, publicPermission: open, members: members)
+        var items = [shareItem(name, parts)]
         if let root { items.insert(item(root, below: nil), at: 0) }
-        let people = members.map(\.name).joined(separator: ", ")
+        var people = members.map(\.name).joined(separator: ", ")
+        if open > .none { people = "the public, \(open)" }
         var asked = save(items)
         asked = Asked(
             request: asked.request,
@@ -49,8 +56,7 @@ extension ShareSimulation {
         let who = user.caller
         var actor = Self.owner
         if chance(25), let other = devices.randomElement(using: &dice) { actor = other.caller }
-        var members = share.members.values.filter(\.isInvited).compactMap(\.listed)
-        members.sort { $0.name < $1.name }
+        var members = share.listed
         let known = share.members[who.participant.wholeBytes]
         let index = members.firstIndex { $0.name == who.user }
         let what: String
@@ -90,9 +96,11 @@ extension ShareSimulation {
         }
     }
 
-    private func list(
+    /// - Parameter open: The public permission; nil: as it is.
+    func list(
         _ members: [ShareParts.Member],
         of share: ZonePicture.Share,
+        open: ShareParticipant.Permission? = nil,
         by actor: Caller,
         _ what: String
     ) -> Asked {
@@ -101,7 +109,7 @@ extension ShareSimulation {
         let isOwner = actor == Self.owner
         let item = shareItem(
             share.name,
-            ShareParts(root: root, members: members),
+            ShareParts(root: root, publicPermission: open ?? share.open, members: members),
             in: isOwner ? address : sharedAddress,
             tag: share.tag
         )
@@ -114,23 +122,20 @@ extension ShareSimulation {
         for share in picture.shares.values.sorted(by: { $0.name < $1.name }) {
             for device in devices {
                 let member = share.members[device.caller.participant.wholeBytes]
-                let isOpen = member.map { $0.isInvited && !$0.isIn } ?? false
+                let isOpen = member.map { $0.isInvited && !$0.hasAccepted } ?? false
                 if isOpen || chance(10) { offers.append((share, device.caller)) }
             }
         }
-        guard let (share, caller) = offers.randomElement(using: &dice), let root = share.root
+        guard let (share, caller) = offers.randomElement(using: &dice),
+            let id = picture.id(of: share)
         else { return }
-        let id: ShareID
-        switch root {
-        case .zone: id = ShareID(.zone, in: picture.zone)
-        case .record(let name, let birth):
-            id = ShareID(.record(name: name, birth: birth), in: picture.zone)
-        }
         let text = "\(caller.letter) accepts \(share.name)"
         let accept = asking(.acceptShare(AcceptShare(share: id)), text, caller)
         let member = share.members[caller.participant.wholeBytes]
-        let isOpen = member.map { $0.isInvited && !$0.isIn } ?? false
-        guard try !ask(accept, at: one), isOpen, picture.isInForce(share) else { return }
+        let isOpen = member.map { $0.isInvited && !$0.hasAccepted } ?? false
+        guard try !ask(accept, at: one), isOpen, picture.isInForce(share), share.open == .none,
+            share.permission(of: caller.user) == 0
+        else { return }
         violate("S6", "\(text), and is refused; \(picture.text)", at: one)
     }
 
@@ -138,7 +143,7 @@ extension ShareSimulation {
         guard let caller = devices.randomElement(using: &dice)?.caller else { return }
         let shares = picture.shares.values.sorted { $0.name < $1.name }.filter { share in
             picture.isInForce(share)
-                && share.members[caller.participant.wholeBytes]?.isIn == true
+                && share.members.values.contains { $0.user == caller.user && $0.hasAccepted }
         }
         guard let share = shares.randomElement(using: &dice) else { return }
         if broken == .left { return try answerAnew(caller, share, picture, at: one) }
@@ -282,22 +287,41 @@ extension ShareSimulation {
         )
     }
 
-    private mutating func anyShare(in picture: ZonePicture) -> ZonePicture.Share? {
+    mutating func anyShare(in picture: ZonePicture) -> ZonePicture.Share? {
         picture.shares.values.sorted { $0.name < $1.name }.randomElement(using: &dice)
     }
 }
 
-extension ZonePicture.Member {
-    /// As it stands in a list of participants.
-    fileprivate var listed: ShareParts.Member? {
-        guard let role = ShareParticipant.Role(rawValue: role),
-            let permission = ShareParticipant.Permission(rawValue: permission)
-        else { return nil }
-        return ShareParts.Member(
-            id: ParticipantID(user: name),
-            name: name,
-            role: role,
-            permission: permission
-        )
+extension ZonePicture {
+    /// What the URL of a share says.
+    func id(of share: Share) -> ShareID? {
+        switch share.root {
+        case nil: nil
+        case .zone: ShareID(.zone, in: zone)
+        case .record(let name, let birth): ShareID(.record(name: name, birth: birth), in: zone)
+        }
+    }
+}
+
+extension ZonePicture.Share {
+    /// What everybody may do who has the URL.
+    var open: ShareParticipant.Permission {
+        ShareParticipant.Permission(rawValue: openPermission) ?? .none
+    }
+
+    /// Its list of participants as its owner is shown it, by names.
+    var listed: [ShareParts.Member] {
+        members.filter { isListed($0.value) }.compactMap { who, member in
+            guard let id = ParticipantID(wholeBytes: who),
+                let role = ShareParticipant.Role(rawValue: member.role),
+                let permission = ShareParticipant.Permission(rawValue: member.permission)
+            else { return nil }
+            return ShareParts.Member(
+                id: id,
+                name: member.name,
+                role: role,
+                permission: permission
+            )
+        }.sorted { $0.name < $1.name }
     }
 }

@@ -6,7 +6,8 @@
 // it allows. Requests are sent again to other nodes, processes end, tombstones, logs and the past
 // of trees are forgotten, and nodes go back to backups. What must hold is in
 // `ShareSimulation+Devices` for each answer, and in `ShareSimulation+Checks`. A history takes some
-// milliseconds.
+// milliseconds. In histories of public shares the owner also opens shares to everybody who has the
+// URL and invites people by their handles: see `ShareSimulation+Public`.
 //
 // Folder: histories of who sees what of a shared zone. Read `ShareSimulation`, then `ZonePicture`
 // and `ShareLedger`, which say what must come of it, and the simulation's extensions.
@@ -24,10 +25,14 @@ package struct ShareSimulation {
     }
 
     let broken: SimulatedShareRule?
+    /// Shares are opened, and people are invited by handles.
+    let isPublic: Bool
     private let isTold: Bool
     var dice: SeededGenerator
     let stores: [TestStore]
     var devices: [SharedDevice]
+    /// Those who can have handles; empty unless `isPublic`.
+    let people: [Users.User]
     var ledger = ShareLedger()
     /// The lives that requests shared.
     private(set) var sharedRoots: Set<ZonePicture.Root> = []
@@ -49,14 +54,18 @@ package struct ShareSimulation {
 
     /// - Parameters:
     ///   - broken: A rule that is taken away.
+    ///   - isPublic: Shares are opened, and people are invited by handles; always so if the broken
+    ///     rule is about that.
     ///   - isTold: Keep the story.
     package static func run(
         seed: UInt64,
         steps: Int = 120,
         breaking broken: SimulatedShareRule? = nil,
+        isPublic: Bool = false,
         isTold: Bool = false
     ) throws -> Simulation.Verdict {
-        var simulation = try ShareSimulation(seed: seed, broken, isTold)
+        let isPublic = isPublic || broken?.isOfPublicShares == true
+        var simulation = try ShareSimulation(seed: seed, broken, isPublic: isPublic, isTold)
         for _ in 0..<steps {
             simulation.steps += 1
             let changed = try simulation.step()
@@ -69,12 +78,23 @@ package struct ShareSimulation {
         return simulation.verdict
     }
 
-    private init(seed: UInt64, _ broken: SimulatedShareRule?, _ isTold: Bool) throws {
+    private init(
+        seed: UInt64,
+        _ broken: SimulatedShareRule?,
+        isPublic: Bool,
+        _ isTold: Bool
+    ) throws {
         self.broken = broken
+        self.isPublic = isPublic
         self.isTold = isTold
         dice = SeededGenerator(seed: seed)
         stores = try SimulatedStores.make(seed: seed, using: &dice)
-        let users = Self.participants.prefix(Int.random(in: 1...2, using: &dice))
+        let first = stores[0]
+        people = isPublic ? try Self.addPeople(to: first) : []
+        let users =
+            isPublic
+            ? people.map { Caller(role: .user($0.recordName(in: first.scope.container))) }
+            : Array(Self.participants.prefix(Int.random(in: 1...2, using: &dice)))
         devices = users.map(SharedDevice.init)
         SimulatedStores.spreadClocks(of: stores, using: &dice)
         for store in stores { store.breakRules(broken?.inStores ?? []) }
@@ -131,6 +151,7 @@ package struct ShareSimulation {
         let seen = seen(by: caller, in: before, heard)
         check(answer, to: caller, seen, at: one)
         checkRefusal(answer, to: asked, in: before, at: one)
+        if isPublic { try checkAcceptance(answer, to: asked, in: before, at: one) }
         note(answer, to: asked)
         guard let dot = try newest(at: one, since: heard) else {
             count("requests without effect", "\(asked.text): \(Self.text(of: answer))", at: one)
@@ -140,6 +161,10 @@ package struct ShareSimulation {
         try checkCommit(dot, of: asked, seen, at: one)
         let after = try picture(at: one)
         checkKinds(before, after, at: one)
+        if isPublic {
+            try checkWrites(dot, of: asked, in: before, heard, at: one)
+            checkOpening(before, after, at: one)
+        }
         note(before, after, heard, by: dot)
         return true
     }
@@ -158,7 +183,7 @@ package struct ShareSimulation {
         _ heard: VersionVector
     ) -> Set<String>? {
         if caller == Self.owner { return nil }
-        return picture?.readable { ledger.isIn($0, caller.participant.wholeBytes, heard) } ?? []
+        return picture?.readable { ledger.isIn($0, caller.user, heard) } ?? []
     }
 
     /// Notes how shares differ from before.
@@ -172,6 +197,9 @@ package struct ShareSimulation {
             var old = before?.shares[share.name]
             if old?.lives.isDisjoint(with: share.lives) == true { old = nil }
             if old == nil, let root = share.root { sharedRoots.insert(root) }
+            for event in share.events(since: old) {
+                ledger.note(event, of: [], old, share, heard, by: dot)
+            }
             for (who, member) in share.members {
                 let known = old?.members[who] ?? ZonePicture.Member()
                 for event in member.events(since: known) {
@@ -216,13 +244,38 @@ extension ZonePicture.Member {
     fileprivate func events(since known: ZonePicture.Member) -> [ShareLedger.Event] {
         var events: [ShareLedger.Event] = []
         if invitation > known.invitation {
-            events.append(.invited(permission: permission))
+            events.append(
+                isPublic
+                    ? .joined(permission: permission, by: user ?? "")
+                    : .invited(permission: permission)
+            )
         } else if (version, permission) != (known.version, known.permission) {
             events.append(.set(permission: permission))
         }
-        if accepted > known.accepted { events.append(.accepted) }
+        if invitation == known.invitation, roleVersion > known.roleVersion {
+            events.append(.appointed)
+        }
+        let isNew = accepted > known.accepted || user != known.user
+        // Who joins by the URL accepts at once.
+        if let user, isNew, !isPublic || invitation == known.invitation {
+            events.append(.accepted(by: user))
+        }
         if removed > known.removed { events.append(.removed) }
         if left > known.left { events.append(.left) }
+        return events
+    }
+}
+
+extension ZonePicture.Share {
+    /// What was done since about its public permission.
+    fileprivate func events(since known: ZonePicture.Share?) -> [ShareLedger.Event] {
+        var events: [ShareLedger.Event] = []
+        if publicEra > known?.publicEra ?? 0 {
+            events.append(.opened(permission: publicPermission))
+        } else if let known, publicVersion > known.publicVersion {
+            events.append(.setPublic(permission: publicPermission))
+        }
+        if closedEra > known?.closedEra ?? 0 { events.append(.closed) }
         return events
     }
 }

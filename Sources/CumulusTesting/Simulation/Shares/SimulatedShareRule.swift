@@ -48,6 +48,47 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
     /// The token of the shared database says which zones were seen.
     case zones
 
+    // Of public shares and of invitations by handle.
+
+    /// A user who joined by the URL may do what the share's public permission says now.
+    case permission
+    /// A user who joined by the URL is in only while the public era lasts in which it joined.
+    case eras
+    /// A closed public era stays closed, whatever is changed beside that.
+    case closed
+    /// A user who was removed in a public era can't join again in it.
+    case removed
+    /// A participant who may read writes nothing.
+    case readers
+    /// Opening a share drops pending invitations.
+    case dropped
+    /// A user of a former public era is in no list, and is not removed by being missing there.
+    case former
+    /// While a share is open no user is invited, and no invited one is removed.
+    case lists
+    /// While a share is open no pending invitation is accepted.
+    case waiting
+    /// The user who holds a handle at the node accepts an invitation of it.
+    case holders
+    /// An invitation of a handle stays with the user who accepted it, also when another
+    /// user holds the handle later.
+    case claimed
+    /// A user who joined by the URL is shown no participant but itself.
+    case hidden
+    /// A look-up by handle names a user only if it is discoverable.
+    case discoverable
+
+    /// Only histories of public shares can show it.
+    var isOfPublicShares: Bool {
+        switch self {
+        case .permission, .eras, .closed, .removed, .readers, .dropped, .former, .lists, .waiting,
+            .holders,
+            .claimed, .hidden, .discoverable:
+            true
+        default: false
+        }
+    }
+
     /// The part of it that the stores' readers break.
     var inStores: BrokenRules {
         switch self {
@@ -58,6 +99,19 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
         case .join: .joinedShares
         case .late: .lateMoves
         case .again: .laterEnds
+        case .permission: .publicPermissions
+        case .eras: .publicEras
+        case .closed: .closedEras
+        case .removed: .removedEras
+        case .readers: .readers
+        case .dropped: .droppedInvitations
+        case .former: .formerUsers
+        case .lists: .openLists
+        case .waiting: .waitingInvitations
+        case .holders: .heldHandles
+        case .claimed: .claimedInvitations
+        case .hidden: .hiddenParticipants
+        case .discoverable: .discoverable
         default: []
         }
     }

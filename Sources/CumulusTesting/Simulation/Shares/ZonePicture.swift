@@ -38,23 +38,58 @@ struct ZonePicture {
         var root: Root?
         /// By the 17 bytes that stand for them.
         var members: [Bytes: Member] = [:]
+        /// The era in which the share was opened last to everybody who has its URL, the number of
+        /// changes in it, and what the last one allows.
+        fileprivate(set) var publicEra: UInt32 = 0
+        fileprivate(set) var publicVersion: UInt32 = 0
+        fileprivate(set) var publicPermission: UInt8 = 0
+        fileprivate(set) var closedEra: UInt32 = 0
+
+        /// What everybody may do who has the URL.
+        var openPermission: UInt8 { publicEra > closedEra ? publicPermission : 0 }
+
+        /// Whether a member is in: a public user only in the era in which it joined, unless it was
+        /// removed in that.
+        func isIn(_ member: Member) -> Bool {
+            guard member.hasAccepted, member.isPublic else { return member.hasAccepted }
+            return openPermission > 0 && member.era == publicEra && member.removedEra != publicEra
+        }
+
+        /// Whether a member is shown: users of former public eras are not.
+        func isListed(_ member: Member) -> Bool {
+            member.isPublic ? isIn(member) : member.isInvited
+        }
+
+        /// What a user may do; 0: the user is not in.
+        func permission(of user: String) -> UInt8 {
+            members.values.filter { $0.user == user && isIn($0) }.map { member in
+                member.isPublic ? openPermission : member.permission
+            }.max() ?? 0
+        }
     }
 
     /// The numbers of a participant.
     struct Member: Equatable {
         var name = ""
         var role: UInt8 = 0
+        var roleVersion: UInt32 = 0
+        /// The public era in which it joined by the URL.
+        var era: UInt32 = 0
         var invitation: UInt32 = 0
         var version: UInt32 = 0
         var permission: UInt8 = 0
         var removed: UInt32 = 0
+        /// The public era in which it was removed last.
+        var removedEra: UInt32 = 0
         var left: UInt32 = 0
         var accepted: UInt32 = 0
         /// Who accepted.
         var user: String?
 
         var isInvited: Bool { invitation > removed && invitation > left }
-        var isIn: Bool { isInvited && accepted == invitation }
+        var hasAccepted: Bool { isInvited && accepted == invitation }
+        /// Joined by the URL.
+        var isPublic: Bool { invitation > 0 && role == 0 }
     }
 
     let zone: Commit.Zone
@@ -166,10 +201,10 @@ struct ZonePicture {
     }
 
     /// What a user may read, by the numbers that stand in the rows.
-    func readable(by user: String) -> Set<String> {
-        readable { share in
-            share.members.values.contains { $0.user == user && $0.isIn && $0.permission > 0 }
-        }
+    ///
+    /// - Parameter least: The permission that the user needs; 2: to write.
+    func readable(by user: String, atLeast least: UInt8 = 1) -> Set<String> {
+        readable { $0.permission(of: user) >= least }
     }
 
     private func leads(from name: String, to roots: Set<String>) -> Bool {
@@ -207,7 +242,8 @@ struct ZonePicture {
         let shares = shares.values.sorted { $0.name < $1.name }.map { share in
             let members = share.members.values.sorted { $0.name < $1.name }.map(\.text)
             let force = isInForce(share) ? "in force" : "not in force"
-            return "\(share.name) \(force), of \(share.rootText): \(members)"
+            let open = "public permission \(share.openPermission) in era \(share.publicEra)"
+            return "\(share.name) \(force), of \(share.rootText), \(open): \(members)"
         }
         return "[\(hung.joined(separator: "; "))] shares \(shares)"
     }
@@ -232,6 +268,15 @@ extension ZonePicture.Share {
     /// Takes the entries apart: see the table in `AccessEntries`.
     fileprivate mutating func readEntries() throws {
         for (key, value) in entries {
+            switch key {
+            case [2]:
+                (publicEra, publicVersion) = (
+                    ZonePicture.number(value, 0), ZonePicture.number(value, 4)
+                )
+                publicPermission = 255 - value[8]
+            case [3]: closedEra = ZonePicture.number(value, 0)
+            default: break
+            }
             guard key.count == 19, key[0] == 1 else { continue }
             try members[Bytes(key[1..<18]), default: ZonePicture.Member()].take(key[18], value)
         }
@@ -242,7 +287,7 @@ extension ZonePicture.Member {
     fileprivate var text: String {
         """
         \(user ?? name) invitation \(invitation), removed \(removed), left \(left), accepted \
-        \(accepted), permission \(permission) version \(version)
+        \(accepted), permission \(permission) version \(version), role \(role), era \(era)
         """
     }
 
@@ -251,12 +296,16 @@ extension ZonePicture.Member {
         switch field {
         case 0:
             (invitation, role) = (first, 255 - value[8])
+            roleVersion = ZonePicture.number(value, 4)
             var reader = CanonicalReader(value, 9..<value.count)
             name = try reader.text()
+            _ = try reader.varint()
+            era = UInt32(truncatingIfNeeded: try reader.varint())
         case 1: (version, permission) = (ZonePicture.number(value, 4), 255 - value[8])
         case 2: removed = first
         case 3: left = first
         case 4: (accepted, user) = (first, String(decoding: value[4...], as: UTF8.self))
+        case 5: removedEra = first
         default: break
         }
     }
