@@ -145,7 +145,7 @@ import Testing
 
     /// What another node's callers changed comes as commits, or as a state.
     @Test func profilesOfOtherNodesAreFollowed() throws {
-        let other = try TestStore()
+        let other = try TestStore(seed: 2)
         let here = UserNames(following: other.state.changedProfiles)
         let ada = try recordName("ada")
         #expect(try find(ada, by: here, at: other) == nil, "the node knows of no user")
