@@ -133,13 +133,11 @@ package struct OutboundWebClient: WebClient {
         if let authorities {
             tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
         }
-        var configuration = HTTPClient.Configuration(
-            tlsConfiguration: tls,
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: .milliseconds(milliseconds)),
-            proxy: nil,
-            decompression: .disabled
-        )
+        // It uses no proxy and decompresses nothing unless it is told to.
+        var configuration = HTTPClient.Configuration()
+        configuration.tlsConfiguration = tls
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout = .init(connect: .milliseconds(milliseconds))
         configuration.httpVersion = .http1Only
         // Callers repeat requests at their own pace.
         configuration.connectionPool.retryConnectionEstablishment = false
