@@ -50,6 +50,13 @@ package enum Files {
         return UInt64(status.st_size)
     }
 
+    /// Who may read, write and run a file, as chmod takes it; nil if that can't be told.
+    package static func permissions(of path: String) -> UInt32? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return UInt32(status.st_mode & 0o777)
+    }
+
     /// The bytes of an open file, and how many the disk holds for it; nil if that can't be told.
     package static func sizes(of descriptor: Int32) -> (size: UInt64, allocated: UInt64)? {
         var status = stat()

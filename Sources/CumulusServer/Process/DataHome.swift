@@ -131,8 +131,7 @@ struct DataHome {
     }
 
     private func checkPrivacy(of file: String, _ name: String) throws {
-        var status = stat()
-        guard stat(file, &status) == 0, status.st_mode & 0o077 == 0 else {
+        guard let permissions = Files.permissions(of: file), permissions & 0o077 == 0 else {
             throw Configuration.Problem(
                 message: "\(name): others may read \(file); say 'chmod 600 \(file)'"
             )
