@@ -56,6 +56,10 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let asyncHTTPClient = Target.Dependency.product(
+    name: "AsyncHTTPClient",
+    package: "async-http-client"
+)
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -81,6 +85,8 @@ let package = Package(
             from: "2.28.1",
             traits: []
         ),
+        // Requests to webhooks and identity providers, each to an address that was judged.
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // A private authority and the certificates of nodes.
@@ -183,8 +189,8 @@ let package = Package(
             "CumulusGateway",
             [
                 "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
-                crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore, nioHTTP1, nioPosix,
-                nioSSL,
+                asyncHTTPClient, crypto, httpTypes, hummingbird, hummingbirdCore, log, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .executableTarget(

@@ -61,7 +61,8 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusGateway": [
-            "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode", "CumulusTransport",
+            "AsyncHTTPClient", "Crypto", "CumulusAssets", "CumulusModel", "CumulusNode",
+            "CumulusTransport",
             "CumulusWire", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
             "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
         ],

@@ -1,9 +1,12 @@
 // The seam to other sites: one request, one answer. And the client that makes it over a socket.
 //
 // Called by `SignInPages` for the token endpoint of an identity provider, once per sign-in, and by
-// `WebhookCourier` for each notification. Each request has a connection of its own, an end in time,
-// and a bound on its answer. Redirects are not followed.
+// `WebhookCourier` for each notification. Each request has an `HTTPClient` of its own, whose only
+// connection leads to the address that was judged; so a name that is resolved anew for the next
+// request is judged anew. A request has an end in time and a bound on its answer. Redirects are not
+// followed, and no proxy is used.
 
+import AsyncHTTPClient
 package import CumulusModel
 import CumulusTransport
 package import NIOCore
@@ -20,10 +23,18 @@ package protocol WebClient: Sendable {
     ) async throws -> (status: Int, body: Bytes)
 }
 
-package struct SocketWebClient: WebClient {
+package struct OutboundWebClient: WebClient {
+    /// Finds the address of a host.
+    package typealias Resolver =
+        @Sendable (_ host: String, _ port: Int) async throws -> SocketAddress
+    /// Whether an IP address of 4 or 16 bytes may be connected to.
+    package typealias Judge = @Sendable (_ address: Bytes) -> Bool
+
     private let group: any EventLoopGroup
     private let milliseconds: Int64
-    private let isPublicOnly: Bool
+    private let judge: Judge?
+    private let resolve: Resolver
+    private let authorities: String?
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -33,18 +44,21 @@ package struct SocketWebClient: WebClient {
 
     /// - Parameters:
     ///   - milliseconds: How long a request may take.
-    ///   - isPublicOnly: Whether it connects to addresses of the public Internet only.
+    ///   - judge: nil allows all addresses.
+    ///   - authorities: PEM file with the authorities to believe; nil means those of the system.
     package init(
         on group: any EventLoopGroup,
         milliseconds: Int64 = 15_000,
-        isPublicOnly: Bool = false
+        judge: Judge? = nil,
+        resolve: @escaping Resolver = OutboundWebClient.resolve,
+        authorities: String? = nil
     ) {
         self.group = group
         self.milliseconds = milliseconds
-        self.isPublicOnly = isPublicOnly
+        self.judge = judge
+        self.resolve = resolve
+        self.authorities = authorities
     }
-
-    private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     package func post(
         _ content: Bytes,
@@ -54,103 +68,131 @@ package struct SocketWebClient: WebClient {
         guard address.isSecret else {
             throw Failure(description: "\(address.origin) is not reached by https")
         }
-        let connection = try await connect(to: address)
-        let timeout = connection.channel.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {
-            connection.channel.close(promise: nil)
+        let request = OutboundWebClient.request(content, address, headers)
+        let exchange = Task { try await send(request, to: address) }
+        let timeout = group.any().scheduleTask(in: .milliseconds(milliseconds)) {
+            exchange.cancel()
         }
         defer { timeout.cancel() }
-        let head = SocketWebClient.head(content, address, headers)
-        return try await connection.executeThenClose { inbound, outbound in
-            try await outbound.write(.head(head))
-            try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: content))))
-            try await outbound.write(.end(nil))
-            var status = 0
-            var body: Bytes = []
-            for try await part in inbound {
-                switch part {
-                case .head(let head): status = Int(head.status.code)
-                case .body(let buffer):
-                    body += buffer.readableBytesView
-                    guard body.count <= SocketWebClient.mostBytes else {
-                        throw Failure(description: "the answer of \(address.host) is too large")
-                    }
-                case .end: return (status, body)
-                }
+        do {
+            return try await withTaskCancellationHandler {
+                try await exchange.value
+            } onCancel: {
+                exchange.cancel()
             }
-            throw Failure(description: "\(address.host) hung up, or took too long")
-        }
-    }
-
-    private static func head(
-        _ content: Bytes,
-        _ address: WebAddress,
-        _ more: [(name: String, value: String)]
-    ) -> HTTPRequestHead {
-        let headers = HTTPHeaders(
-            [
-                ("Host", address.authority), ("Accept", "application/json"),
-                ("Content-Length", String(content.count)), ("Connection", "close"),
-            ] + more.map { ($0.name, $0.value) }
-        )
-        return HTTPRequestHead(
-            version: .http1_1,
-            method: .POST,
-            uri: address.target,
-            headers: headers
-        )
-    }
-
-    private func connect(to address: WebAddress) async throws -> Connection {
-        let context = address.isSecure ? try SocketWebClient.context() : nil
-        let isAddress = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
-        let bootstrap = ClientBootstrap(group: group)
-            .connectTimeout(.milliseconds(milliseconds))
-        @Sendable func prepare(
-            _ channel: any Channel
-        ) -> EventLoopFuture<Connection> {
-            channel.eventLoop.makeCompletedFuture {
-                let pipeline = channel.pipeline.syncOperations
-                if let context {
-                    let tls = try NIOSSLClientHandler(
-                        context: context,
-                        serverHostname: isAddress ? nil : address.host
-                    )
-                    try pipeline.addHandler(tls)
-                }
-                try pipeline.addHTTPClientHandlers()
-                return try Connection(wrappingChannelSynchronously: channel)
-            }
-        }
-        guard isPublicOnly else {
-            return try await bootstrap.connect(
-                host: address.host,
-                port: address.port,
-                channelInitializer: prepare
+        } catch  where exchange.isCancelled && !Task.isCancelled {
+            throw Failure(
+                description: "\(address.host) did not answer within \(milliseconds) ms"
             )
         }
-        // To the address that was judged: a name may lead elsewhere when it is resolved again.
-        let place = try await publicPlace(of: address)
-        return try await bootstrap.connect(to: place, channelInitializer: prepare)
     }
 
-    private func publicPlace(of address: WebAddress) async throws -> SocketAddress {
-        let place = try await NIOThreadPool.singleton.runIfActive {
-            try SocketAddress.makeAddressResolvingHost(address.host, port: address.port)
+    private static func request(
+        _ content: Bytes,
+        _ address: WebAddress,
+        _ headers: [(name: String, value: String)]
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: address.text)
+        request.method = .POST
+        request.headers = HTTPHeaders(
+            [("Accept", "application/json"), ("Connection", "close")]
+                + headers.map { ($0.name, $0.value) }
+        )
+        request.body = .bytes(ByteBuffer(bytes: content))
+        return request
+    }
+
+    private func send(
+        _ request: HTTPClientRequest,
+        to address: WebAddress
+    ) async throws -> (status: Int, body: Bytes) {
+        let configuration = try await configuration(for: address)
+        return try await HTTPClient.withHTTPClient(
+            eventLoopGroup: group,
+            configuration: configuration
+        ) { client in
+            let response = try await client.execute(
+                request,
+                timeout: .milliseconds(milliseconds)
+            )
+            do {
+                let body = try await response.body.collect(upTo: OutboundWebClient.mostBytes)
+                return (Int(response.status.code), Bytes(body.readableBytesView))
+            } catch is NIOTooManyBytesError {
+                throw Failure(description: "the answer of \(address.host) is too large")
+            }
         }
-        guard PublicAddress.isPublic(place.addressBytes) else {
+    }
+
+    private func configuration(
+        for address: WebAddress
+    ) async throws -> HTTPClient.Configuration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.shutdownTimeout = .milliseconds(500)
+        if let authorities {
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
+        }
+        // It uses no proxy and decompresses nothing unless it is told to.
+        var configuration = HTTPClient.Configuration()
+        configuration.tlsConfiguration = tls
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout = .init(connect: .milliseconds(milliseconds))
+        configuration.httpVersion = .http1Only
+        // Callers repeat requests at their own pace.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        if let judge {
+            configuration.dnsOverride = try await places(of: address, judge)
+        }
+        return configuration
+    }
+
+    // MARK: Addresses
+
+    /// What the client must connect to in place of the host; empty if the host is an address, which
+    /// is not resolved.
+    ///
+    /// The certificate is still checked against the host's name.
+    private func places(
+        of address: WebAddress,
+        _ judge: Judge
+    ) async throws -> [String: String] {
+        if let place = try? SocketAddress(ipAddress: address.host, port: address.port) {
+            try check(place, of: address, judge)
+            return [:]
+        }
+        // The client may spell such a name in another way, and resolve it by itself then.
+        guard !address.host.split(separator: ".").contains(where: { $0.hasPrefix("xn--") }) else {
+            throw Failure(
+                description: "\(address.host) is an international name, whose address can't be "
+                    + "held to; use a name of plain letters"
+            )
+        }
+        let place = try await resolve(address.host, address.port)
+        try check(place, of: address, judge)
+        guard let text = place.ipAddress else {
+            throw Failure(description: "\(address.host) has no IP address")
+        }
+        return [address.host: text]
+    }
+
+    private func check(
+        _ place: SocketAddress,
+        of address: WebAddress,
+        _ judge: Judge
+    ) throws(Failure) {
+        guard judge(place.addressBytes) else {
             throw Failure(
                 description: "\(address.host) leads to \(place.ipAddress ?? "no IP address"), "
                     + "which is not an address of the public Internet"
             )
         }
-        return place
     }
 
-    private static func context() throws -> NIOSSLContext {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
-        configuration.shutdownTimeout = .milliseconds(500)
-        return try NIOSSLContext(configuration: configuration)
+    /// Asks the system.
+    package static let resolve: Resolver = { host, port in
+        try await NIOThreadPool.singleton.runIfActive {
+            try SocketAddress.makeAddressResolvingHost(host, port: port)
+        }
     }
 }

@@ -1,6 +1,6 @@
 // Which IP addresses belong to the public Internet: those that a webhook may lead to.
 //
-// Asked by `SocketWebClient` with the address that it is about to connect to. Everything that the
+// Asked by `OutboundWebClient` with the address that it is about to connect to. Everything that the
 // registries of special addresses (RFC 6890 and later ones) set aside is refused, so that an
 // endpoint's name can't lead into the operator's own network.
 

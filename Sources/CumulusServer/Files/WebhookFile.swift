@@ -69,7 +69,10 @@ extension Wiring {
             NodeDoor(node) { _ in nil },
             webhooks: { webhooks.webhooks },
             isFirst: { try await node.isFirstMember() },
-            client: { SocketWebClient(on: group, isPublicOnly: !$0.entry.isPrivate) },
+            client: { webhook in
+                let judge = webhook.entry.isPrivate ? nil : PublicAddress.isPublic
+                return OutboundWebClient(on: group, judge: judge)
+            },
             meter: webhooks.meter,
             logger: logger
         )

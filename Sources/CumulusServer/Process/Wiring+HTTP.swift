@@ -164,7 +164,7 @@ extension Wiring {
             door,
             at: site,
             providers: { issuers?.providers ?? [] },
-            client: SocketWebClient(on: loops.group),
+            client: OutboundWebClient(on: loops.group),
             logger: logger
         )
     }

@@ -106,7 +106,7 @@ import Testing
     @Test func theClientSendsABody() async throws {
         try await withHTTP(pages: [Echo()]) { endpoint, _, _ in
             let loops = EventLoops(threads: 1)
-            let client = SocketWebClient(on: loops.group)
+            let client = OutboundWebClient(on: loops.group)
             let address = try #require(WebAddress("http://\(endpoint)/echo?a=b"))
             let type = [(name: "Content-Type", value: "text/x-test")]
             let content = Bytes("c=d".utf8)
@@ -115,20 +115,20 @@ import Testing
             let text = "POST /echo?a=b text/x-test c=d"
             #expect(body == Bytes(text.utf8) + [0, 0xFF])
             let large = Bytes(repeating: 1, count: 300 << 10)
-            await #expect(throws: SocketWebClient.Failure.self) {
+            await #expect(throws: OutboundWebClient.Failure.self) {
                 try await client.post(large, to: address, headers: [])
             }
             // What is secret does not leave the machine as plain text.
             let far = try #require(WebAddress("http://192.0.2.1/token"))
-            await #expect(throws: SocketWebClient.Failure.self) {
+            await #expect(throws: OutboundWebClient.Failure.self) {
                 try await client.post([], to: far, headers: [])
             }
             // The name is resolved, and its address is judged.
-            let careful = SocketWebClient(on: loops.group, isPublicOnly: true)
+            let careful = OutboundWebClient(on: loops.group, judge: PublicAddress.isPublic)
             for host in ["127.0.0.1", "localhost"] {
                 let port = endpoint.split(separator: ":").last ?? ""
                 let near = try #require(WebAddress("http://\(host):\(port)/echo"))
-                await #expect(throws: SocketWebClient.Failure.self) {
+                await #expect(throws: OutboundWebClient.Failure.self) {
                     try await careful.post([], to: near, headers: [])
                 }
             }

@@ -45,7 +45,10 @@ import Testing
             NodeDoor(server.node) { _ in nil },
             webhooks: webhooks,
             isFirst: isFirst,
-            client: { SocketWebClient(on: group, isPublicOnly: !$0.entry.isPrivate) },
+            client: { webhook in
+                let judge = webhook.entry.isPrivate ? nil : PublicAddress.isPublic
+                return OutboundWebClient(on: group, judge: judge)
+            },
             meter: meter,
             patience: 0,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
