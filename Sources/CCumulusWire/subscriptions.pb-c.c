@@ -771,7 +771,7 @@ const ProtobufCMessageDescriptor cumulus__v1__database_subscription__descriptor 
   (ProtobufCMessageInit) cumulus__v1__database_subscription__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__notification_info__field_descriptors[18] =
+static const ProtobufCFieldDescriptor cumulus__v1__notification_info__field_descriptors[19] =
 {
   {
     "alert_body",
@@ -989,6 +989,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__notification_info__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "webhook",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NotificationInfo, webhook),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__notification_info__field_indices_by_name[] = {
   6,   /* field[6] = alert_action_localization_key */
@@ -1009,11 +1021,12 @@ static const unsigned cumulus__v1__notification_info__field_indices_by_name[] = 
   2,   /* field[2] = title */
   12,   /* field[12] = title_localization_args */
   3,   /* field[3] = title_localization_key */
+  18,   /* field[18] = webhook */
 };
 static const ProtobufCIntRange cumulus__v1__notification_info__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 18 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__notification_info__descriptor =
 {
@@ -1023,7 +1036,7 @@ const ProtobufCMessageDescriptor cumulus__v1__notification_info__descriptor =
   "Cumulus__V1__NotificationInfo",
   "cumulus.v1",
   sizeof(Cumulus__V1__NotificationInfo),
-  18,
+  19,
   cumulus__v1__notification_info__field_descriptors,
   cumulus__v1__notification_info__field_indices_by_name,
   1,  cumulus__v1__notification_info__number_ranges,

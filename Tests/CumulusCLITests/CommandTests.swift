@@ -138,7 +138,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 """
                 subscription save s --query City --zone Z --on create --on delete --once \
                 --extensions --alert-key NEW --alert-arg name --alert-arg size --sound bell \
-                --badge --collapse-id c --keys name,size --where TRUEPREDICATE
+                --badge --collapse-id c --keys name,size --where TRUEPREDICATE \
+                --webhook orders
                 """.split(separator: " ").map(String.init)
             ) as? SubscriptionCommand.Save
         )
@@ -158,7 +159,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         info.shouldBadge = true
         info.collapseIDKey = "c"
         info.desiredKeys = ["name", "size"]
+        info.webhook = "orders"
         #expect(subscription.notificationInfo == info)
+        #expect(info.json["webhook"] == "orders")
     }
 
     @Test(

@@ -268,7 +268,7 @@ import Testing
         #expect(info.alertLocalizationArgs == ["f12"] && info.titleLocalizationArgs == ["f13"])
         #expect(info.subtitleLocalizationArgs == ["f14"] && info.desiredKeys == ["f15"])
         #expect(info.shouldBadge && info.shouldSendContentAvailable)
-        #expect(info.shouldSendMutableContent)
+        #expect(info.shouldSendMutableContent && info.webhook == "t19")
     }
 
     // MARK: Made by one side and read by the other

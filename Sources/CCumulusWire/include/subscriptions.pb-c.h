@@ -161,10 +161,14 @@ struct  Cumulus__V1__NotificationInfo
   protobuf_c_boolean should_badge;
   protobuf_c_boolean should_send_content_available;
   protobuf_c_boolean should_send_mutable_content;
+  /*
+   * endpoint that is told too, by the name that the operator gave it
+   */
+  ProtobufCBinaryData webhook;
 };
 #define CUMULUS__V1__NOTIFICATION_INFO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__notification_info__descriptor) \
-    , {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0 }
+    , {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__ModifySubscriptionsRequest

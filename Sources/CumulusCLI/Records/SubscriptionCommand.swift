@@ -26,6 +26,7 @@ extension SubscriptionCommand {
                 "cumulus subscription save large --query City --where \"population > 1000000\" "
                     + "--on create --alert-key NEW_CITY --alert-arg name --keys name,population",
                 "cumulus subscription save notes --zone Notes --content-available",
+                "cumulus subscription save orders --query Order --on create --webhook orders",
                 "cumulus subscription save everything",
                 note: """
                     With --query it watches the records of a type that satisfy --where, in all \
@@ -185,6 +186,8 @@ struct NotificationOptions: ParsableArguments {
     @Option(help: "Names the actions that the app offers with it.") var category: String?
     @Option(help: "A later notification with the same id takes its place.") var collapseID: String?
     @Option(help: "Up to 3 fields that it carries, with commas; with --query.") var keys: String?
+    @Option(help: "Webhook that is told too, by the name that an operator gave it.")
+    var webhook: String?
 
     /// nil if no option is given.
     var info: Subscription.NotificationInfo? {
@@ -204,6 +207,7 @@ struct NotificationOptions: ParsableArguments {
         info.shouldSendMutableContent = mutableContent
         info.category = category
         info.collapseIDKey = collapseID
+        info.webhook = webhook
         info.desiredKeys = keys?.split(separator: ",").map(String.init) ?? []
         return info == Subscription.NotificationInfo() ? nil : info
     }
@@ -213,9 +217,15 @@ extension OutputOptions {
     fileprivate func show(_ subscriptions: [Subscription]) throws {
         try show(
             subscriptions,
-            columns: ["ID", "WATCHES", "FIRES ON"],
+            columns: ["ID", "WATCHES", "FIRES ON", "WEBHOOK"],
             json: \.json,
-            row: { [$0.id, $0.watched, $0.changes.joined(separator: ", ")] }
+            row: { subscription in
+                [
+                    subscription.id, subscription.watched,
+                    subscription.changes.joined(separator: ", "),
+                    subscription.notificationInfo?.webhook ?? "",
+                ]
+            }
         )
     }
 }

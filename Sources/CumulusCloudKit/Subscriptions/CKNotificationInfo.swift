@@ -48,6 +48,8 @@
         @_Guarded public var category: String? = nil
         /// A later notification with the same one takes the place of an earlier one.
         @_Guarded public var collapseIDKey: String? = nil
+        /// Not one of CloudKit's; kept for subscriptions that are fetched, changed and saved.
+        @_Guarded var webhook: String? = nil
 
         /// Nothing is shown and nothing is carried.
         public override init() {}
@@ -128,7 +130,7 @@
             [
                 \.alertBody, \.alertLocalizationKey, \.title, \.titleLocalizationKey, \.subtitle,
                 \.subtitleLocalizationKey, \.alertActionLocalizationKey, \.alertLaunchImage,
-                \.soundName, \.category, \.collapseIDKey,
+                \.soundName, \.category, \.collapseIDKey, \.webhook,
             ]
         }
 

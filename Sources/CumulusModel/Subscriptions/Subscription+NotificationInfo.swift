@@ -46,6 +46,9 @@ extension Subscription {
         /// Fields that a notification of a query subscription carries: at most 3, of type STRING,
         /// INT64, DOUBLE, TIMESTAMP, LOCATION or REFERENCE.
         public var desiredKeys: [String] = []
+        /// The webhook that is told too, by the name under which an operator registered it; not one
+        /// of CloudKit's.
+        public var webhook: String?
 
         /// Nothing is shown and nothing is carried.
         public init() {}
@@ -59,7 +62,7 @@ extension Subscription.NotificationInfo {
     package typealias Names = (name: String, path: WritableKeyPath<Self, [String]>)
     package typealias Flag = (name: String, path: WritableKeyPath<Self, Bool>)
 
-    /// Numbered from 1.
+    /// Numbered from 1, but for the last one, which came later.
     package static var texts: [Text] {
         [
             ("alertBody", \.alertBody), ("alertLocalizationKey", \.alertLocalizationKey),
@@ -67,7 +70,7 @@ extension Subscription.NotificationInfo {
             ("subtitle", \.subtitle), ("subtitleLocalizationKey", \.subtitleLocalizationKey),
             ("alertActionLocalizationKey", \.alertActionLocalizationKey),
             ("alertLaunchImage", \.alertLaunchImage), ("soundName", \.soundName),
-            ("category", \.category), ("collapseIDKey", \.collapseIDKey),
+            ("category", \.category), ("collapseIDKey", \.collapseIDKey), ("webhook", \.webhook),
         ]
     }
 
@@ -90,9 +93,11 @@ extension Subscription.NotificationInfo {
         ]
     }
 
+    private static let webhookNumber = 19
+
     /// Writes the content of a `NotificationInfo`, on the wire and on disks.
     package func encode(to writer: inout CanonicalWriter) {
-        for (index, part) in Self.texts.enumerated() {
+        for (index, part) in Self.texts.dropLast().enumerated() {
             writer.field(1 + index, text: self[keyPath: part.path] ?? "")
         }
         for (index, part) in Self.lists.enumerated() {
@@ -101,6 +106,7 @@ extension Subscription.NotificationInfo {
         for (index, part) in Self.flags.enumerated() {
             writer.field(16 + index, varint: self[keyPath: part.path] ? 1 : 0)
         }
+        writer.field(Self.webhookNumber, text: webhook ?? "")
     }
 
     /// Reads what `encode` wrote.
@@ -115,6 +121,7 @@ extension Subscription.NotificationInfo {
                 self[keyPath: Self.lists[number - 12].path].append(try reader.text())
             case (16...18, .varint):
                 self[keyPath: Self.flags[number - 16].path] = try reader.varint() == 1
+            case (Self.webhookNumber, .delimited): webhook = try reader.text()
             default: throw MalformedBytes("a subscription's notification holds something unknown")
             }
         }

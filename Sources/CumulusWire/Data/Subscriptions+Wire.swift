@@ -172,6 +172,7 @@ extension Subscription.NotificationInfo {
             raw.alert_body, raw.alert_localization_key, raw.title, raw.title_localization_key,
             raw.subtitle, raw.subtitle_localization_key, raw.alert_action_localization_key,
             raw.alert_launch_image, raw.sound_name, raw.category, raw.collapse_id_key,
+            raw.webhook,
         ]
         for (text, part) in zip(texts, Self.texts) where text.len > 0 {
             self[keyPath: part.path] = try text.checkedText

@@ -56,6 +56,7 @@ import Testing
         var info = Subscription.NotificationInfo()
         info.alertBody = "Grüße"
         info.shouldBadge = true
+        info.webhook = "orders"
         info.desiredKeys = ["title"]
         info.alertLocalizationArgs = ["title"]
         // Answers name the owner, the caller too.
