@@ -41,9 +41,27 @@ package struct NodeDoor: WebDoor {
         var calls = Calls(user: user, node: node, scope: entrance.scope, connection: connection)
         switch entrance.proof {
         case .operatorToken, .operatorSession: calls.namesScope = entrance.scope != .cluster
-        case .nothing, .session, .serviceKey: break
+        case .nothing, .session, .serviceKey, .webhook: break
         }
         return calls
+    }
+
+    package func webhookSubscribers(
+        after known: [ScopeID: WebhookScope]
+    ) async throws(ServiceError) -> [ScopeID: WebhookScope] {
+        try await node.webhookSubscribers(after: known)
+    }
+
+    package func feedAfterMarks(
+        of subscriber: WebhookSubscriber
+    ) async throws(ServiceError) -> Bytes {
+        try await node.feedAfterMarks(of: subscriber)
+    }
+
+    package func subscriptions(
+        of subscriber: WebhookSubscriber
+    ) async throws(ServiceError) -> Set<SubscriptionName> {
+        try await node.subscriptions(of: subscriber)
     }
 
     private struct Calls: WebCalls {
@@ -86,10 +104,6 @@ package struct NodeDoor: WebDoor {
             of types: [String]
         ) async throws(ServiceError) -> [String: [String: FieldType]] {
             try await node.columns(of: types, in: scope)
-        }
-
-        func feedAfterMarks() async throws(ServiceError) -> Bytes {
-            try await node.feedAfterMarks(of: user, in: scope)
         }
 
         func close() { connection.close() }

@@ -27,6 +27,18 @@ package protocol WebDoor: Sendable {
     func seal(_ content: Bytes) -> Bytes
     /// nil if no node of this cluster sealed it.
     func open(_ sealed: Bytes) -> Bytes?
+    /// The users whose subscriptions name webhooks, by scope.
+    ///
+    /// - Parameter known: What an earlier call returned.
+    func webhookSubscribers(
+        after known: [ScopeID: WebhookScope]
+    ) async throws(ServiceError) -> [ScopeID: WebhookScope]
+    /// The token of a user's feed behind everything that a webhook was told; empty: nothing was.
+    func feedAfterMarks(of subscriber: WebhookSubscriber) async throws(ServiceError) -> Bytes
+    /// The subscriptions that a webhook is told of on behalf of a user.
+    func subscriptions(
+        of subscriber: WebhookSubscriber
+    ) async throws(ServiceError) -> Set<SubscriptionName>
 }
 
 /// The calls of one caller; its receiver closes it.
@@ -49,7 +61,5 @@ package protocol WebCalls: Sendable {
     func columns(
         of types: [String]
     ) async throws(ServiceError) -> [String: [String: FieldType]]
-    /// The token of the caller's feed behind everything that it marked as read; empty: nothing is.
-    func feedAfterMarks() async throws(ServiceError) -> Bytes
     func close()
 }

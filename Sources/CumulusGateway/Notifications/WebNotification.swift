@@ -38,7 +38,7 @@ package struct WebNotification: Hashable, Sendable {
             ]
             if notification.isPruned { ck.append(JSON.Member("p", .integer(1))) }
             var whole = [JSON.Member("ck", .object(ck))]
-            if let info = notification.notificationInfo {
+            if let info = notification.notificationInfo, info.isShown {
                 whole.insert(JSON.Member("aps", aps(info)), at: 0)
             }
             return WebNotification(id: id, text: JSON.object(whole).text)
@@ -99,6 +99,15 @@ package struct WebNotification: Hashable, Sendable {
         return WebNotification(id: id, text: JSON.object([JSON.Member("ck", ck)]).text)
     }
 
+    /// What a webhook is told: the notification, and whose it is.
+    package func text(for subscriber: WebhookSubscriber) -> String {
+        let whose: JSON = [
+            "user": .string(subscriber.user),
+            "environment": .string(subscriber.scope.environment.name),
+        ]
+        return whose.text.dropLast() + ", " + text.dropFirst()
+    }
+
     private static func number(_ database: DatabaseScope) -> Int64 {
         switch database {
         case .public: 0
@@ -142,5 +151,15 @@ package struct WebNotification: Hashable, Sendable {
                 ("mutable-content", info.shouldSendMutableContent),
             ])
         return .object((alert.isEmpty ? [] : [JSON.Member("alert", .object(alert))]) + rest)
+    }
+}
+
+extension Subscription.NotificationInfo {
+    /// Whether apps are told something by it: it has more than the name of a webhook.
+    fileprivate var isShown: Bool {
+        if webhook == nil { return true }
+        var rest = self
+        rest.webhook = nil
+        return rest != Subscription.NotificationInfo()
     }
 }

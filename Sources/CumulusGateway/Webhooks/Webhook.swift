@@ -1,4 +1,4 @@
-// A webhook that the operator registered: which user's feed goes to which endpoint, and how what is
+// A webhook that the operator registered: an endpoint that subscriptions may name, and how what is
 // sent there is signed.
 //
 // Read from the file of `cumulusd --webhooks`, the same on all nodes. A mistake in it is told with
@@ -14,16 +14,20 @@ package import CumulusModel
 package struct Webhook: Hashable, Sendable {
     /// One element of the file.
     package struct Entry: Hashable, Sendable {
-        /// Names the webhook in the log and in metrics.
+        /// Names the webhook in subscriptions, in the log and in metrics.
         package var name: String
         package var address: WebAddress
-        package var scope: ScopeID
+        /// Those whose subscriptions may name it; nil means all.
+        package var containers: Set<String>?
         /// Whether it may lead to addresses that are not public.
         package var isPrivate: Bool
         /// The file with what signatures are made with.
         package var secretFile: String
-        /// The file with an access token of the user whose feed is sent.
-        package var tokenFile: String
+
+        /// Whether a container's subscriptions may name it.
+        package func serves(_ container: String) -> Bool {
+            containers?.contains(container) ?? true
+        }
     }
 
     package struct Problem: Error, Equatable, CustomStringConvertible {
@@ -36,12 +40,10 @@ package struct Webhook: Hashable, Sendable {
 
     package let entry: Entry
     private let secret: Bytes
-    /// SHA-256 of the user's access token.
-    let session: Bytes
 
     package static let shortestSecret = 16
 
-    package init(_ entry: Entry, secret: String, token: String) throws(Problem) {
+    package init(_ entry: Entry, secret: String) throws(Problem) {
         guard secret.utf8.count >= Webhook.shortestSecret else {
             throw Problem(
                 "\(entry.secretFile) must hold a secret of \(Webhook.shortestSecret) or more "
@@ -50,7 +52,6 @@ package struct Webhook: Hashable, Sendable {
         }
         self.entry = entry
         self.secret = Bytes(secret.utf8)
-        session = Bytes(SHA256.hash(data: Bytes(token.utf8)))
     }
 
     // MARK: Signatures
@@ -68,9 +69,7 @@ package struct Webhook: Hashable, Sendable {
 
     // MARK: The file
 
-    private static let keys: Set = [
-        "name", "url", "secretFile", "tokenFile", "container", "environment", "private",
-    ]
+    private static let keys: Set = ["name", "url", "secretFile", "containers", "private"]
     private static let longestName = 64
 
     /// - Parameter text: A JSON list of objects.
@@ -92,16 +91,8 @@ package struct Webhook: Hashable, Sendable {
             } catch {
                 throw Problem(error.reason)
             }
-            for other in entries {
-                if other.name == entry.name {
-                    throw Problem("'[\(index)].name' is that of another webhook too")
-                }
-                if other.scope == entry.scope, other.tokenFile == entry.tokenFile {
-                    throw Problem(
-                        "'[\(index)].tokenFile' is that of '\(other.name)' too; give each webhook "
-                            + "a user of its own, since a user has one read mark"
-                    )
-                }
+            if entries.contains(where: { $0.name == entry.name }) {
+                throw Problem("'[\(index)].name' is that of another webhook too")
             }
             entries.append(entry)
         }
@@ -122,23 +113,22 @@ package struct Webhook: Hashable, Sendable {
                     + "and full stops"
             )
         }
-        let container = try object.needed("container")
-        guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil else {
-            throw .badRequest("'\(object.place("container"))' is no name of a container")
-        }
-        guard let environment = Environment(name: try object.needed("environment")) else {
-            throw .badRequest(
-                "'\(object.place("environment"))' must be development or production"
-            )
+        let containers = try object.strings("containers")
+        for container in containers ?? [] {
+            guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil
+            else {
+                throw .badRequest(
+                    "'\(object.place("containers"))': '\(container)' is no name of a container"
+                )
+            }
         }
         let isPrivate = try object.flag("private") ?? false
         return Entry(
             name: name,
             address: try address(object, isPrivate: isPrivate),
-            scope: ScopeID(container: container, environment: environment),
+            containers: containers.map { Set($0) },
             isPrivate: isPrivate,
-            secretFile: try object.needed("secretFile"),
-            tokenFile: try object.needed("tokenFile")
+            secretFile: try object.needed("secretFile")
         )
     }
 

@@ -1,5 +1,5 @@
-// Delivers one webhook: follows its user's feed as a device does, and POSTs what the feed tells,
-// one notification after the other.
+// Tells a webhook on behalf of one user: follows the user's feed as a device does, and POSTs what
+// the subscriptions tell that name the webhook, one notification after the other.
 //
 // Run by `WebhookRunner` on the node that delivers, until it is cancelled. What could not be told
 // is not kept: after each failure the page is read again, so that its rights, fields and marks are
@@ -16,16 +16,17 @@ struct WebhookCourier: Sendable {
     }
 
     let webhook: Webhook
+    let subscriber: WebhookSubscriber
     let door: any WebDoor
     let client: any WebClient
     let meter: WebhookMeter
-    let users: WebhookUsers
+    let turns: WebhookTurns
     let logger: Logger
 
     private var name: String { webhook.entry.name }
 
     func run() async {
-        meter.begin(name)
+        meter.begin(subscriber)
         var progress = WebhookProgress()
         while !Task.isCancelled {
             do {
@@ -33,13 +34,12 @@ struct WebhookCourier: Sendable {
             } catch {
                 if Task.isCancelled { break }
                 let pause = progress.fail()
-                meter.fail(name)
+                meter.fail(subscriber)
                 tell(of: error, progress.failures, pause)
                 try? await door.sleep(pause)
             }
         }
-        users.release(by: name)
-        meter.end(name)
+        meter.end(subscriber)
     }
 
     /// The first failure is a warning; those that follow it are details.
@@ -48,8 +48,8 @@ struct WebhookCourier: Sendable {
             level: failures == 1 ? .warning : .debug,
             "a webhook could not be delivered; it is tried again",
             metadata: [
-                "webhook": "\(name)", "why": "\(error)", "failures": "\(failures)",
-                "pause": "\(pause) ms",
+                "webhook": "\(name)", "user": "\(subscriber.user)", "why": "\(error)",
+                "failures": "\(failures)", "pause": "\(pause) ms",
             ]
         )
     }
@@ -57,20 +57,12 @@ struct WebhookCourier: Sendable {
     /// Returns when the feed is to be followed anew, from the last page on.
     private func follow(_ progress: inout WebhookProgress) async throws {
         let calls = try await door.enter(
-            LocalEntrance(
-                webhook.entry.scope,
-                .session(digest: webhook.session),
-                isSecret: true
-            )
+            LocalEntrance(subscriber.scope, .webhook(subscriber), isSecret: true)
         )
         defer { calls.close() }
-        if let other = users.claim(calls.user, in: webhook.entry.scope, for: name) {
-            throw Failure(
-                description: "'\(other)' follows the feed of the same user, who has one read mark; "
-                    + "give each webhook a user of its own"
-            )
+        if progress.feed == nil {
+            progress.begin(at: try await door.feedAfterMarks(of: subscriber))
         }
-        if progress.feed == nil { progress.begin(at: try await calls.feedAfterMarks()) }
         // A subscription that is newer than the token tells what happened since it was saved.
         let call = FollowFeedRequest(token: progress.feed ?? [], isHistory: true)
         let stream = await calls.follow(.feedsFollow, call.encoded())
@@ -89,7 +81,7 @@ struct WebhookCourier: Sendable {
             progress.finish(page)
             if page.isCheckpoint {
                 isBehind = false
-                meter.rest(name)
+                meter.rest(subscriber)
             }
         }
         throw Failure(description: "the feed has ended")
@@ -101,17 +93,26 @@ struct WebhookCourier: Sendable {
         _ calls: any WebCalls,
         _ progress: inout WebhookProgress
     ) async throws {
-        let container = webhook.entry.scope.container
-        for notification in page.notifications where !notification.isRead {
+        let container = subscriber.scope.container
+        for notification in page.notifications
+        where notification.notificationInfo?.webhook == name {
             let told = try await WebNews.told(by: notification, in: container, calls)
             for told in told where progress.owes(told) {
                 let since = notification.changedAt.millisecondsSince1970
                 try await send(told, since: since, &progress)
             }
         }
-        guard let reset = page.reset else { return }
+        guard let reset = try await own(page.reset) else { return }
         let told = WebNotification.reset(reset, page.token, in: container)
         try await send(told, since: door.now, &progress)
+    }
+
+    /// What of a reset the webhook is told: that of subscriptions which name it.
+    private func own(_ reset: FeedReset?) async throws -> FeedReset? {
+        guard case .subscriptions(let names)? = reset else { return reset }
+        let told = try await door.subscriptions(of: subscriber)
+        let own = names.filter { told.contains($0) }
+        return own.isEmpty ? nil : .subscriptions(own)
     }
 
     /// - Parameter since: When the change happened, in milliseconds since 1970 UTC.
@@ -120,8 +121,10 @@ struct WebhookCourier: Sendable {
         since: Int64,
         _ progress: inout WebhookProgress
     ) async throws {
-        meter.send(name, since: since)
-        let body = Bytes(notification.text.utf8)
+        meter.send(subscriber, since: since)
+        await turns.take(name)
+        defer { turns.giveBack(name) }
+        let body = Bytes(notification.text(for: subscriber).utf8)
         let signature = webhook.signature(of: body, seconds: door.now / 1_000)
         let (status, _) = try await client.post(
             body,
@@ -135,6 +138,6 @@ struct WebhookCourier: Sendable {
             throw Failure(description: "\(webhook.entry.address.host) answered \(status)")
         }
         progress.take(notification)
-        meter.take(name)
+        meter.take(subscriber)
     }
 }

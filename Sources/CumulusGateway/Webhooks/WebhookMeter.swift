@@ -4,6 +4,7 @@
 // Written by `WebhookCourier`, read by `OperatorPages`. A node that does not deliver keeps the
 // counts, and shows no lag.
 
+import CumulusModel
 package import CumulusNode
 import Synchronization
 
@@ -11,6 +12,11 @@ package final class WebhookMeter: Sendable {
     private struct Entry {
         var taken = 0
         var failed = 0
+        /// Those that are told from here.
+        var couriers: [WebhookSubscriber: Courier] = [:]
+    }
+
+    private struct Courier {
         /// Attempts that failed since the last one that succeeded.
         var failures = 0
         /// When the change happened that is told now, in milliseconds since 1970 UTC; nil means
@@ -22,44 +28,42 @@ package final class WebhookMeter: Sendable {
 
     package init() {}
 
-    /// A webhook is delivered from here, from now on.
-    func begin(_ name: String) { change(name) { $0.since = nil } }
+    /// A webhook is told from here, from now on.
+    func begin(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = Courier() }
+    }
 
     /// It is not any more.
-    func end(_ name: String) {
-        change(name) { entry in
-            entry.since = nil
-            entry.failures = 0
-        }
+    func end(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = nil }
     }
 
     /// A notification is about to be sent.
-    func send(_ name: String, since: Int64) { change(name) { $0.since = since } }
+    func send(_ subscriber: WebhookSubscriber, since: Int64) {
+        change(subscriber) { $0.couriers[subscriber]?.since = since }
+    }
 
-    func take(_ name: String) {
-        change(name) { entry in
+    func take(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { entry in
             entry.taken += 1
-            entry.failures = 0
+            entry.couriers[subscriber]?.failures = 0
         }
     }
 
-    func fail(_ name: String) {
-        change(name) { entry in
+    func fail(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { entry in
             entry.failed += 1
-            entry.failures += 1
+            entry.couriers[subscriber]?.failures += 1
         }
     }
 
     /// Nothing waits.
-    func rest(_ name: String) {
-        change(name) { entry in
-            entry.since = nil
-            entry.failures = 0
-        }
+    func rest(_ subscriber: WebhookSubscriber) {
+        change(subscriber) { $0.couriers[subscriber] = Courier() }
     }
 
-    private func change(_ name: String, _ body: (inout Entry) -> Void) {
-        entries.withLock { body(&$0[name, default: Entry()]) }
+    private func change(_ subscriber: WebhookSubscriber, _ body: (inout Entry) -> Void) {
+        entries.withLock { body(&$0[subscriber.webhook, default: Entry()]) }
     }
 
     /// - Parameter now: Milliseconds since 1970 UTC.
@@ -78,19 +82,20 @@ package final class WebhookMeter: Sendable {
         var failures = MetricFamily(
             "cumulus_webhook_failures_in_a_row",
             .gauge,
-            "Attempts that failed since the last one that succeeded."
+            "Attempts that failed since the last one that succeeded; of the user with the most."
         )
         var lag = MetricFamily(
             "cumulus_webhook_lag_seconds",
             .gauge,
-            "Time since the change that the endpoint is told now; 0 if nothing waits."
+            "Time since the oldest change that the endpoint is told now; 0 if nothing waits."
         )
         for (name, entry) in entries {
             taken.add(Double(entry.taken), ("webhook", name))
             failed.add(Double(entry.failed), ("webhook", name))
-            failures.add(Double(entry.failures), ("webhook", name))
-            let waited = entry.since.map { max(0, now - $0) } ?? 0
-            lag.add(Double(waited) / 1e3, ("webhook", name))
+            let most = entry.couriers.values.map(\.failures).max() ?? 0
+            failures.add(Double(most), ("webhook", name))
+            let oldest = entry.couriers.values.compactMap(\.since).min()
+            lag.add(Double(oldest.map { max(0, now - $0) } ?? 0) / 1e3, ("webhook", name))
         }
         return [taken, failed, failures, lag]
     }

@@ -2,14 +2,14 @@
 // feed is to be marked as read.
 //
 // Kept by `WebhookCourier` for as long as its node delivers. It is synchronous and does no I/O;
-// what it forgets when the node ends, the user's read mark in the store knows.
+// what it forgets when the node ends, the webhook's mark in the store knows.
 
 package import CumulusModel
 package import CumulusWire
 
 package struct WebhookProgress: Sendable {
     /// Where the feed goes on, behind the last page that was taken as a whole; nil means that the
-    /// read mark was not asked yet.
+    /// mark was not asked yet.
     package private(set) var feed: Bytes?
     /// Notifications after `feed` that were taken, by their ids.
     private var taken: Set<String> = []
@@ -29,7 +29,7 @@ package struct WebhookProgress: Sendable {
 
     package init() {}
 
-    /// The read mark is known.
+    /// The mark is known.
     package mutating func begin(at feed: Bytes) { self.feed = feed }
 
     /// Whether the endpoint is still to be told.

@@ -1,9 +1,12 @@
-// Decides which webhooks this node delivers, and runs a courier for each.
+// Decides which webhooks this node tells on behalf of whom, and runs a courier for each user and
+// webhook.
 //
-// Made by `cumulusd`, and by tests. It looks every second whether the operator's file has changed
-// and whether this node is the one that delivers: the first of the members that it is connected to.
+// Made by `cumulusd`, and by tests. It looks every second whether the operator's file or
+// subscriptions have changed, and whether this node is the one that delivers: the first of the
+// members that it is connected to.
 
 import CumulusModel
+import CumulusNode
 package import Logging
 
 package struct WebhookRunner: Sendable {
@@ -19,11 +22,18 @@ package struct WebhookRunner: Sendable {
     private let isFirst: @Sendable () async throws -> Bool
     private let client: @Sendable (Webhook) -> any WebClient
     private let meter: WebhookMeter
-    private let users = WebhookUsers()
+    private let turns = WebhookTurns()
     private let patience: Int64
     private let logger: Logger
 
     private typealias Running = (webhook: Webhook, task: Task<Void, Never>)
+
+    /// What is known of subscriptions.
+    private struct Known {
+        var scopes: [ScopeID: WebhookScope] = [:]
+        /// Names that the log has told of, since no webhook has them.
+        var missing: Set<String> = []
+    }
 
     /// - Parameters:
     ///   - webhooks: Those of the operator's file, as it is now.
@@ -49,37 +59,69 @@ package struct WebhookRunner: Sendable {
 
     /// Delivers until the task is cancelled.
     package func run() async {
-        var running: [String: Running] = [:]
+        var running: [WebhookSubscriber: Running] = [:]
+        var known = Known()
         var firstSince: UInt64?
         while !Task.isCancelled {
             let now = door.nanoseconds()
             // A node that can't read its store delivers nothing.
             firstSince = (try? await isFirst()) == true ? firstSince ?? now : nil
             let isDelivering = firstSince.map { now - $0 >= UInt64(patience) * 1_000_000 } ?? false
-            await adjust(&running, to: isDelivering ? webhooks() : [])
+            await adjust(&running, to: isDelivering ? await wanted(&known) : [:])
             try? await door.sleep(WebhookRunner.interval)
         }
-        await adjust(&running, to: [])
+        await adjust(&running, to: [:])
     }
 
-    /// Ends couriers whose webhook has changed or is gone, and only then starts those that lack.
-    private func adjust(_ running: inout [String: Running], to webhooks: [Webhook]) async {
-        let ended = running.filter { !webhooks.contains($0.value.webhook) }
-        for courier in ended.values { courier.task.cancel() }
-        for (name, courier) in ended {
-            await courier.task.value
-            running[name] = nil
+    /// The webhooks that subscriptions name, and on whose behalf each is told.
+    private func wanted(_ known: inout Known) async -> [WebhookSubscriber: Webhook] {
+        // A store that can't be read now has changed little.
+        known.scopes = (try? await door.webhookSubscribers(after: known.scopes)) ?? known.scopes
+        let webhooks = Dictionary(webhooks().map { ($0.entry.name, $0) }) { first, _ in first }
+        var wanted: [WebhookSubscriber: Webhook] = [:]
+        for subscriber in known.scopes.values.flatMap(\.subscribers) {
+            let webhook = webhooks[subscriber.webhook]
+            if let webhook, webhook.entry.serves(subscriber.scope.container) {
+                wanted[subscriber] = webhook
+            } else if known.missing.insert(subscriber.webhook).inserted {
+                logger.warning(
+                    """
+                    a subscription names a webhook that is not registered for its container; \
+                    nothing is sent there
+                    """,
+                    metadata: [
+                        "webhook": "\(subscriber.webhook)",
+                        "container": "\(subscriber.scope.container)",
+                    ]
+                )
+            }
         }
-        for webhook in webhooks where running[webhook.entry.name] == nil {
+        return wanted
+    }
+
+    /// Ends couriers whose webhook has changed or is not named any more, and only then starts those
+    /// that lack.
+    private func adjust(
+        _ running: inout [WebhookSubscriber: Running],
+        to wanted: [WebhookSubscriber: Webhook]
+    ) async {
+        let ended = running.filter { wanted[$0.key] != $0.value.webhook }
+        for courier in ended.values { courier.task.cancel() }
+        for (subscriber, courier) in ended {
+            await courier.task.value
+            running[subscriber] = nil
+        }
+        for (subscriber, webhook) in wanted where running[subscriber] == nil {
             let courier = WebhookCourier(
                 webhook: webhook,
+                subscriber: subscriber,
                 door: door,
                 client: client(webhook),
                 meter: meter,
-                users: users,
+                turns: turns,
                 logger: logger
             )
-            running[webhook.entry.name] = (webhook, Task { await courier.run() })
+            running[subscriber] = (webhook, Task { await courier.run() })
         }
     }
 }

@@ -5,7 +5,7 @@
 // deleted by `Database`; nodes keep them as registers.
 //
 // Folder: what a user wants to be told of, and what devices are told. Read `Subscription` and
-// `Subscription+NotificationInfo`, then `FeedNotification`.
+// `Subscription+NotificationInfo`, then `FeedNotification` and `WebhookSubscriber`.
 
 /// What a user wants to be told of.
 ///

@@ -32,6 +32,9 @@ struct CallContext: Sendable {
     var parser: RequestParser {
         var parser = RequestParser(caller: caller, limits: limits)
         if node.lease != nil { parser.refusal = mayUse }
+        if let container = identity.scope?.container {
+            parser.knowsWebhook = { [node] in node.configuration.knowsWebhook($0, container) }
+        }
         return parser
     }
 

@@ -21,6 +21,8 @@ struct Identity: Sendable {
     var scopeNumber: ScopeNumber?
     /// The caller is told how far answers reach.
     var wantsTokens = false
+    /// The webhook that is told on behalf of the caller; nil means the caller itself.
+    var webhook: String?
     /// The id of the node that calls; nil means the caller is no node of this cluster.
     var peer: Bytes?
     /// The user's id in all containers, or the service key's; nil means the caller is neither.

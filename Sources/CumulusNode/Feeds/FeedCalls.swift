@@ -64,7 +64,8 @@ enum FeedCalls {
             return (ids: try request.ids.map(notificationID), token: request.token)
         } then: { request in
             let token = try token(request.token, try context.scope(), context)
-            let operation = MarkRead(request.ids, upTo: token, limits: limits)
+            var operation = MarkRead(request.ids, upTo: token, limits: limits)
+            operation.webhook = context.identity.webhook
             // The answer is one empty message.
             try context.write(.markRead(operation)) { _ in [[]] }
         }

@@ -17,6 +17,8 @@ package struct LocalEntrance: Sendable {
         case session(digest: Bytes)
         /// A server's key; asks whether the caller has the private half of a public key.
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
+        /// Nothing: the node acts on behalf of a user, to tell a webhook.
+        case webhook(WebhookSubscriber)
         /// The node's operator token, as somebody typed it; wrong ones are counted (`Attempts`).
         case operatorToken(Bytes)
         /// The SHA-256 of the operator token, from a caller who showed the token before.
@@ -25,7 +27,7 @@ package struct LocalEntrance: Sendable {
         fileprivate var isOfOperator: Bool {
             switch self {
             case .operatorToken, .operatorSession: true
-            case .nothing, .session, .serviceKey: false
+            case .nothing, .session, .serviceKey, .webhook: false
             }
         }
     }
@@ -96,6 +98,16 @@ extension CallerConnection {
             try enter(&identity, withSession: digest, reader, epoch)
         case .serviceKey(let id, let isRight):
             try enter(&identity, by: id, of: entrance.scope, reader, epoch, isRight)
+        case .webhook(let subscriber):
+            guard let user = try Users.find(subscriber.account, in: reader),
+                user.recordName(in: entrance.scope.container) == subscriber.user,
+                try !Users.isDisabled(user, in: reader)
+            else { throw Users.refusal }
+            identity.caller.role = .user(subscriber.user)
+            identity.caller.registered = user.created
+            identity.account = user.id
+            identity.credential = Credential(user, epoch: epoch)
+            identity.webhook = subscriber.webhook
         }
         return identity
     }
@@ -113,7 +125,7 @@ extension CallerConnection {
             if isRight { node.attempts.succeed([], from: link.remoteAddress) }
         case .operatorSession(let digest):
             isRight = digest.isEqualInConstantTime(to: Bytes(SHA256.hash(data: token)))
-        case .nothing, .session, .serviceKey: break
+        case .nothing, .session, .serviceKey, .webhook: break
         }
         guard isRight, !token.isEmpty else { throw Node.wrongOperatorToken }
         var identity = Identity()

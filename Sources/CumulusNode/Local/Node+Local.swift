@@ -1,12 +1,21 @@
-// What doors in the same process ask a node for besides calls: the fields of types, where a user's
-// read mark stands, whether this node is the first of its cluster, and tokens that every node of
-// the cluster can open.
+// What doors in the same process ask a node for besides calls: the fields of types, on whose behalf
+// webhooks are told and how far, whether this node is the first of its cluster, and tokens that
+// every node of the cluster can open.
 
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
 
+/// What a node knows of the webhooks that a scope's subscriptions name.
+package struct WebhookScope: Sendable {
+    /// The position up to which it is known; nil means that it is to be read again.
+    let lastChange: UInt64?
+    package let subscribers: Set<WebhookSubscriber>
+}
+
 extension Node {
+    package typealias WebhookNames = @Sendable (_ name: String, _ container: String) -> Bool
+
     /// The fields of record types, by type; a type that the schema does not have is left out.
     package func columns(
         of types: [String],
@@ -17,6 +26,7 @@ extension Node {
 
     /// Looks in memory, or else on a reader thread.
     private func look<Found: Sendable>(
+        _ kind: StoreGate.ReadKind = .prompt,
         _ find: @escaping @Sendable (Reach) throws -> Found
     ) async throws(ServiceError) -> Found {
         do {
@@ -26,7 +36,7 @@ extension Node {
             throw serviceError(error)
         }
         let result = await withCheckedContinuation { continuation in
-            let isQueued = gate.read(.prompt) { [self] in
+            let isQueued = gate.read(kind) { [self] in
                 let found = Result { try find(.disk) }
                 continuation.resume(returning: found.mapError { serviceError($0) })
             }
@@ -52,18 +62,19 @@ extension Node {
         return columns
     }
 
-    /// The token of a feed behind everything that a user marked as read; empty: the user marked
-    /// nothing up to a token.
+    /// The token of a user's feed behind everything that a webhook was told; empty if it was told
+    /// nothing.
     package func feedAfterMarks(
-        of user: String,
-        in scope: ScopeID
+        of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Bytes {
         try await look { [self] reach in
             let reader = gate.latest(reach: reach)
+            let (scope, user) = (subscriber.scope, subscriber.user)
             guard let number = try reader.scope(scope) else {
                 throw Containers.unknown(scope.container)
             }
-            let marks = try reader.readMarks(of: user, in: number)
+            let marker = ReadMarks.Reader(user, webhook: subscriber.webhook)
+            let marks = try reader.readMarks(of: marker, in: number)
             if marks.vector.isEmpty { return [] }
             let token = FeedToken(
                 scope: scope,
@@ -72,6 +83,43 @@ extension Node {
                 truncation: try reader.truncation(of: number)
             )
             return mint.make(token)
+        }
+    }
+
+    /// The users of all scopes whose subscriptions name webhooks.
+    ///
+    /// - Parameter known: What an earlier call returned; scopes are read again if a subscription
+    ///   changed there.
+    package func webhookSubscribers(
+        after known: [ScopeID: WebhookScope]
+    ) async throws(ServiceError) -> [ScopeID: WebhookScope] {
+        try await look(.bulk) { [self] reach in
+            let reader = gate.latest(reach: reach)
+            var scopes: [ScopeID: WebhookScope] = [:]
+            for (scope, number) in try ScopeDirectory.all(in: reader) where scope != .cluster {
+                let change = try WebhookSubscribers.lastChange(in: number, reader)
+                if let change, let known = known[scope], known.lastChange == change {
+                    scopes[scope] = known
+                    continue
+                }
+                let (found, isComplete) = try WebhookSubscribers.all(in: scope, number, reader)
+                scopes[scope] = WebhookScope(
+                    lastChange: isComplete ? change : nil,
+                    subscribers: found
+                )
+            }
+            return scopes
+        }
+    }
+
+    /// The subscriptions that a webhook is told of on behalf of a user.
+    package func subscriptions(
+        of subscriber: WebhookSubscriber
+    ) async throws(ServiceError) -> Set<SubscriptionName> {
+        try await look { [self] reach in
+            let reader = gate.latest(reach: reach)
+            guard let number = try reader.scope(subscriber.scope) else { return [] }
+            return try WebhookSubscribers.names(of: subscriber, number, reader)
         }
     }
 

@@ -19,6 +19,8 @@ struct RequestParser {
     let limits: Limits
     /// Why a database is closed to the caller now; nil means that none is.
     var refusal: (@Sendable (DatabaseScope) -> ServiceError?)?
+    /// Whether a subscription may name a webhook.
+    var knowsWebhook: @Sendable (String) -> Bool = { _ in false }
 
     // MARK: Requests
 

@@ -55,6 +55,16 @@ extension RequestParser {
             subscription.allowsExtensions = query.allowsExtensions
         }
         subscription.notificationInfo = wire.info
+        if let webhook = wire.info?.webhook, !knowsWebhook(webhook) {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                no webhook '\(webhook)' is registered at this node for this container; use a name \
+                that an operator has given in the file of 'cumulusd --webhooks', or leave it out
+                """
+            )
+        }
         for part in Subscription.NotificationInfo.lists {
             for name in wire.info?[keyPath: part.path] ?? [] {
                 _ = try Names.checkFieldName(Bytes(name.utf8)[...], "field in \(part.name)")

@@ -35,6 +35,8 @@ package final class Node: Sendable {
         package var acceptsInsecureCredentials = false
         /// What URLs of shares begin with.
         package var shareURL = "cumulus:"
+        /// Whether subscriptions of a container may name a webhook.
+        package var knowsWebhook: WebhookNames = { _, _ in false }
         /// Anybody may register as a user.
         package var takesRegistrations = false
         /// Identity providers whose ID tokens open sessions; nil means that ID tokens do not.
@@ -156,11 +158,7 @@ package final class Node: Sendable {
         budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
-        let opened = try OpenStore.open(
-            engine,
-            clusterID: peerProof?.clusterID,
-            using: &dice
-        )
+        let opened = try OpenStore.open(engine, clusterID: peerProof?.clusterID, using: &dice)
         let made = try Node.makeContainer(configuration, engine, opened, environment)
         let found = try AssetRecovery(
             engine: engine,

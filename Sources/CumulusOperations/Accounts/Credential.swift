@@ -14,6 +14,8 @@ package struct Credential: Hashable, Sendable {
         case user(SessionOwner)
         /// A server, by the service key with this id, in this scope.
         case server(key: Bytes, ScopeID)
+        /// A user on whose behalf the node itself calls, without a session.
+        case account(Users.User)
     }
 
     /// A user and the token of its session.
@@ -41,7 +43,13 @@ package struct Credential: Hashable, Sendable {
         self.epoch = epoch
     }
 
-    /// The user and its session; nil if the caller is a server.
+    package init(_ user: Users.User, epoch: UInt64) {
+        subject = .account(user)
+        expires = 0
+        self.epoch = epoch
+    }
+
+    /// The user and its session; nil if the caller has no session.
     package var session: SessionOwner? {
         if case .user(let owner) = subject { owner } else { nil }
     }
@@ -65,6 +73,11 @@ package struct Credential: Hashable, Sendable {
         case .server(let id, let scope):
             let key = try ServiceKeys.find(id, of: scope, now: now, in: reader)
             return key.map { Credential($0, epoch: epoch) }
+        case .account(let user):
+            guard try Users.find(user.name, in: reader) == user,
+                try !Users.isDisabled(user, in: reader)
+            else { return nil }
+            return Credential(user, epoch: epoch)
         }
     }
 
@@ -73,6 +86,7 @@ package struct Credential: Hashable, Sendable {
         switch subject {
         case .user: Sessions.refusal
         case .server: ServiceKeys.refusal
+        case .account: Users.refusal
         }
     }
 }

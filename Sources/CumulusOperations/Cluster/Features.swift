@@ -2,7 +2,7 @@
 //
 // Each node says at its start what its release knows: a register for each feature. While a listed
 // member has not said so, a commit that it could not read is not made. Called by the node's start,
-// and by what writes shares.
+// and by what writes shares and subscriptions.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,6 +11,16 @@ package import CumulusStorage
 package enum Feature: String, CaseIterable, Sendable {
     /// The operation `access`: shares.
     case access
+    /// Subscriptions that name a webhook, and the marks of what webhooks were told.
+    case webhook
+
+    /// What a node that does not know it can't do.
+    private var task: String {
+        switch self {
+        case .access: "take part in sharing"
+        case .webhook: "keep a subscription's webhook"
+        }
+    }
 
     /// Of registers of the cluster's scope: (node id, feature).
     private static let namespace = "feature"
@@ -46,8 +56,8 @@ package enum Feature: String, CaseIterable, Sendable {
             return ServiceError(
                 .serviceUnavailable,
                 """
-                node \(nodeID.hex) runs a release that can't take part in sharing, or has not \
-                been heard since it was upgraded; upgrade it, or take it off the list with \
+                node \(nodeID.hex) runs a release that can't \(task), or has not been heard since \
+                it was upgraded; upgrade it, or take it off the list with \
                 'cumulus cluster remove'
                 """
             )

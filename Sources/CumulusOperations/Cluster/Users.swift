@@ -92,10 +92,16 @@ package enum Users {
         )
     }
 
+    /// Why a user does not come in on whose behalf the node calls.
+    package static let refusal = ServiceError(
+        .notAuthenticated,
+        "the user does not exist any more, or an operator has disabled it"
+    )
+
     /// Whether an operator keeps a user out.
-    package static func isDisabled(
+    package static func isDisabled<Reader: RowReader & ~Copyable>(
         _ user: User,
-        in reader: ReadTransaction
+        in reader: borrowing Reader
     ) throws(EngineError) -> Bool {
         guard let scope = try reader.scope(.cluster) else { return false }
         return try isDisabled(user.id, scope, in: reader)

@@ -49,7 +49,7 @@ package struct FeedHead: Sendable {
         in scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> ReadMarks {
-        var marks = try reader.readMarks(of: user, in: scope)
+        var marks = try reader.readMarks(of: ReadMarks.Reader(user), in: scope)
         marks.vector = runs.whole(marks.vector)
         return marks
     }

@@ -10,6 +10,8 @@ package struct MarkRead: Sendable {
     package var ids: [FeedNotification.ID]
     /// Everything up to it is marked; nil marks only the ids.
     package var token: FeedToken?
+    /// The webhook to which they were told; nil means that the caller has read them.
+    package var webhook: String?
     package var limits: Limits
 
     package init(
@@ -41,7 +43,8 @@ package struct MarkRead: Sendable {
         } catch {
             return .failure(error)
         }
-        let known = try transaction.readMarks(of: caller.user, in: scope)
+        let marker = ReadMarks.Reader(caller.user, webhook: webhook)
+        let known = try transaction.readMarks(of: marker, in: scope)
         let new = ReadMarks(
             upTo: token.map { $0.base } ?? VersionVector(),
             ids: ids.filter { !known.holds($0) },
@@ -52,8 +55,8 @@ package struct MarkRead: Sendable {
         all.join(new)
         if all == known { return .success(outcome) }
         let register = Commit.Register(
-            namespace: ReadMarks.namespace,
-            key: ReadMarks.key(caller.user),
+            namespace: marker.namespace,
+            key: marker.key,
             value: new.value
         )
         let (commit, _) = try transaction.perform(

@@ -37,6 +37,11 @@ struct SubscriptionJudge {
         _ reader: borrowing Reader
     ) throws -> Subscription {
         try checkPlace(of: subscription.kind)
+        if subscription.notificationInfo?.webhook != nil,
+            let refusal = try Feature.webhook.refusal(in: reader)
+        {
+            throw refusal
+        }
         var subscription = subscription
         switch subscription.kind {
         case .query(let type, let predicate, let zone):

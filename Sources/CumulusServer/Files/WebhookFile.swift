@@ -1,4 +1,4 @@
-// The operator's file of webhooks (`--webhooks`), and the secrets and access tokens that it names.
+// The operator's file of webhooks (`--webhooks`), and the secrets that it names.
 //
 // Read at the start and again when any of them changes. A file that can't be used leaves the old
 // state, and the log says why.
@@ -33,6 +33,11 @@ struct WebhookFile: Sendable {
     /// Those of the file, as it is now.
     var webhooks: [Webhook] { file.current.map(\.current) }
 
+    /// Whether a container's subscriptions may name a webhook.
+    func knows(_ name: String, in container: String) -> Bool {
+        webhooks.contains { $0.entry.name == name && $0.entry.serves(container) }
+    }
+
     private static func read(
         _ path: String,
         _ logger: Logger
@@ -41,17 +46,10 @@ struct WebhookFile: Sendable {
         do {
             return try Webhook.entries(text).map { entry in
                 let secret = OperatorFile.place(of: entry.secretFile, beside: path)
-                let token = OperatorFile.place(of: entry.tokenFile, beside: path)
                 return try WatchedFiles(
-                    [secret, token],
+                    [secret],
                     onRenewal: { Wiring.tell(logger, of: "secret of webhook \(entry.name)", $0) },
-                    make: {
-                        try Webhook(
-                            entry,
-                            secret: OperatorFile.line(of: secret),
-                            token: OperatorFile.line(of: token)
-                        )
-                    }
+                    make: { try Webhook(entry, secret: OperatorFile.line(of: secret)) }
                 )
             }
         } catch {

@@ -215,8 +215,8 @@ struct Configuration {
             name: "webhooks",
             standard: "",
             help: """
-                JSON file with the HTTPS endpoints that are told notifications, the same on all \
-                nodes; empty: none are
+                JSON file with the HTTPS endpoints that subscriptions may name, the same on all \
+                nodes; empty: there are none
                 """
         ),
         Setting(

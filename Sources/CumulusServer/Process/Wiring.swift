@@ -334,6 +334,7 @@ struct Wiring {
         settings.takesRegistrations = try configuration.flag("registration")
         settings.shareURL = try configuration.shareURL()
         settings.idTokens = issuers?.issuers
+        if let webhooks { settings.knowsWebhook = { webhooks.knows($0, in: $1) } }
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
         settings.isReadOnly = try configuration.flag("read-only")
         do throws(ServiceError) {

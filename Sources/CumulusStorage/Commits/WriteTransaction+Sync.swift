@@ -210,7 +210,7 @@ extension WriteTransaction {
                     try noteType(theirs, of: key, in: scope)
                 }
             }
-            if namespace == ReadMarks.namespace, !state.broken.contains(.readMarks) {
+            if ReadMarks.isNamespace(namespace), !state.broken.contains(.readMarks) {
                 let joined = ours.joiningMarks(of: theirs)
                 if joined != ours { put(.register(scope, namespace, key), joined) }
                 return

@@ -1,4 +1,5 @@
-// Which notifications a user has read: a register of the scope for each user that marked any.
+// Which notifications a user has read: a register of the scope for each user that marked any. And
+// which ones a webhook was told on behalf of a user: a register for each user and webhook.
 //
 // Written by `MarkRead`, read with each page of a feed. A commit holds only what it marks. The node
 // that applies it joins that with what the register holds, so marks that two nodes take at the same
@@ -68,10 +69,33 @@ package struct ReadMarks: Hashable, Sendable {
 
     // MARK: Registers
 
-    /// The namespace of its registers; the key is the user.
-    package static let namespace = "read"
+    /// Whose marks a register holds.
+    package struct Reader: Hashable, Sendable {
+        /// User record name.
+        package var user: String
+        /// The webhook that is told on behalf of the user; nil means the user.
+        package var webhook: String?
 
-    package static func key(_ user: String) -> [Bytes] { [Bytes(user.utf8)] }
+        package init(_ user: String, webhook: String? = nil) {
+            self.user = user
+            self.webhook = webhook
+        }
+
+        package var namespace: String {
+            webhook == nil ? ReadMarks.namespace : ReadMarks.webhookNamespace
+        }
+
+        package var key: [Bytes] { ([user] + (webhook.map { [$0] } ?? [])).map { Bytes($0.utf8) } }
+    }
+
+    /// The namespace of users' registers; the key is the user.
+    package static let namespace = "read"
+    /// The namespace of webhooks' registers; the key is the user and the webhook's name.
+    package static let webhookNamespace = "webhook"
+
+    static func isNamespace(_ name: String) -> Bool {
+        name == namespace || name == webhookNamespace
+    }
 
     /// The form of values that this release writes.
     private static let form: UInt64 = 1
@@ -122,17 +146,15 @@ extension RegisterRow {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The marks of a user in a scope.
+    /// The marks of a user or a webhook in a scope.
     ///
     /// Reads the row itself, since the writer keeps what `register` returns in memory.
     package borrowing func readMarks(
-        of user: String,
+        of marker: ReadMarks.Reader,
         in scope: ScopeNumber
     ) throws(EngineError) -> ReadMarks {
-        let key = ReadMarks.key(user)
-        guard let (_, value) = try registers(scope, ReadMarks.namespace, below: key).first else {
-            return ReadMarks()
-        }
+        let registers = try registers(scope, marker.namespace, below: marker.key)
+        guard let (_, value) = registers.first else { return ReadMarks() }
         return try decoding(value) { () throws(MalformedBytes) in try ReadMarks(value: value) }
     }
 }

@@ -42,6 +42,7 @@ package final class TestServer: Sendable {
         paysCascades: Bool = true,
         takesRegistrations: Bool = false,
         idTokens: TokenIssuers? = nil,
+        knowsWebhook: @escaping Node.WebhookNames = { _, _ in false },
         accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
         logger: Logger? = nil,
@@ -61,6 +62,7 @@ package final class TestServer: Sendable {
         configuration.reportMilliseconds = 20
         configuration.takesRegistrations = takesRegistrations
         configuration.idTokens = idTokens
+        configuration.knowsWebhook = knowsWebhook
         configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit

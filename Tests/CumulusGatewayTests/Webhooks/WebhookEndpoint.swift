@@ -18,6 +18,8 @@ final class WebhookEndpoint: WebPages {
         private var json: JSON? { try? JSONReader.read(body) }
         /// The id of the notification.
         var id: String { json?["ck"]?["nid"]?.string ?? "" }
+        /// On whose behalf it was sent.
+        var user: String { json?["user"]?.string ?? "" }
         /// The record that it tells of.
         var record: String { json?["ck"]?["qry"]?["rid"]?.string ?? "" }
     }

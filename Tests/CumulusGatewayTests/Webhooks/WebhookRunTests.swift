@@ -9,6 +9,7 @@ import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusTransport
+import CumulusWire
 import Logging
 import Synchronization
 import Testing
@@ -18,17 +19,29 @@ import Testing
 
     private static func webhook(
         _ address: String,
-        _ token: String,
         isPrivate: Bool = true,
         name: String = "notes"
     ) throws -> Webhook {
         let list = """
             [{"name": "\(name)", "url": "\(address)", "private": \(isPrivate), "secretFile": "s",
-              "tokenFile": "t", "container": "\(TestServer.container)",
-              "environment": "development"}]
+              "containers": ["\(TestServer.container)"]}]
             """
         let entry = try #require(try Webhook.entries(Bytes(list.utf8)).first)
-        return try Webhook(entry, secret: secret, token: token)
+        return try Webhook(entry, secret: secret)
+    }
+
+    /// A node at which subscriptions may name two webhooks.
+    private static func server(
+        engine: any StorageEngine = MemoryEngine(),
+        clusterKey: Bytes? = nil
+    ) async throws -> TestServer {
+        try await TestServer(
+            engine: engine,
+            clusterKey: clusterKey,
+            knowsWebhook: { name, container in
+                ["notes", "other"].contains(name) && container == TestServer.container
+            }
+        )
     }
 
     /// Delivers while the body runs.
@@ -76,12 +89,21 @@ import Testing
         Issue.record(what)
     }
 
-    private func subscribe(_ container: Container) async throws {
-        let predicate = try Query.Predicate(format: "TRUEPREDICATE")
-        let subscription = Subscription(
-            id: "notes",
+    private func subscribe(
+        _ container: Container,
+        _ id: String = "notes",
+        where format: String = "TRUEPREDICATE",
+        webhook: String? = "notes"
+    ) async throws {
+        let predicate = try Query.Predicate(format: format)
+        var subscription = Subscription(
+            id: id,
             kind: .query(recordType: "Note", predicate: predicate)
         )
+        if let webhook {
+            subscription.notificationInfo = Subscription.NotificationInfo()
+            subscription.notificationInfo?.webhook = webhook
+        }
         try await container.privateCloudDatabase.save(subscription)
     }
 
@@ -93,11 +115,27 @@ import Testing
         }
     }
 
-    /// What is told to the user, and not read yet.
-    private func unread(_ container: Container) async throws -> Int {
+    /// How many notifications stand behind the mark of the webhook `notes`, as a node has it; nil
+    /// if there is no mark yet.
+    private func untold(_ user: Container, at server: TestServer) async throws -> Int? {
+        let subscriber = WebhookSubscriber(
+            scope: ScopeID(container: TestServer.container, environment: .development),
+            user: try await user.userRecordID().recordName,
+            account: "hook",
+            webhook: "notes"
+        )
+        let door = NodeDoor(server.node) { _ in nil }
+        let mark = try await door.feedAfterMarks(of: subscriber)
+        if mark.isEmpty { return nil }
+        let calls = try await door.enter(
+            LocalEntrance(subscriber.scope, .webhook(subscriber), isSecret: true)
+        )
+        defer { calls.close() }
+        let call = FollowFeedRequest(token: mark, untilCheckpoint: true, isHistory: true)
+        let stream = await calls.follow(.feedsFollow, call.encoded())
         var count = 0
-        for try await page in container.notificationHistory() {
-            count += page.notifications.filter { !$0.isRead }.count
+        while let message = try await stream.next() {
+            count += try WireFeedPage(wire: message).notifications.count
         }
         return count
     }
@@ -106,17 +144,17 @@ import Testing
         try await WebhookEndpoint.serve { endpoint, address in
             let engine = MemoryEngine()
             let meter = WebhookMeter()
-            var server = try await TestServer(engine: engine)
+            var server = try await Self.server(engine: engine)
             try await server.importSchema(WebUser.schema)
             let token = try await server.makeUser("hook")
-            let webhook = try Self.webhook(address, token)
+            let webhook = try Self.webhook(address)
             var user = server.container(token: token)
             try await subscribe(user)
             try await save("a", "b", in: user)
             endpoint.fail(2)
             try await delivering({ [webhook] }, of: server, meter) {
                 try await wait("two are taken") { endpoint.records.count == 2 }
-                try await wait("the feed is marked") { try await unread(user) == 0 }
+                try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
             }
             // The first one came three times, and the second one behind it.
             #expect(endpoint.arrivals.map(\.record) == ["a", "a", "a", "b"])
@@ -141,13 +179,15 @@ import Testing
             try await save("c", in: user)
             await user.close()
             try await server.stop()
-            server = try await TestServer(engine: MemoryEngine(reopening: engine))
+            server = try await Self.server(engine: MemoryEngine(reopening: engine))
             user = server.container(token: token)
             try await delivering({ [webhook] }, of: server) {
                 try await wait("the third is taken") { endpoint.records.count == 3 }
                 try await save("d", in: user)
                 try await wait("the fourth is taken") { endpoint.records.count == 4 }
-                try await wait("the feed is marked again") { try await unread(user) == 0 }
+                try await wait("the feed is marked again") {
+                    try await untold(user, at: server) == 0
+                }
             }
             #expect(endpoint.arrivals.dropFirst(4).map(\.record) == ["c", "d"])
             #expect(endpoint.mostOpen == 1)
@@ -158,7 +198,7 @@ import Testing
 
     @Test func theFileAndTheFirstMemberDecide() async throws {
         try await WebhookEndpoint.serve { endpoint, address in
-            let server = try await TestServer()
+            let server = try await Self.server()
             try await server.importSchema(WebUser.schema)
             let token = try await server.makeUser("hook")
             let user = server.container(token: token)
@@ -166,10 +206,9 @@ import Testing
             try await save("a", in: user)
             let careful = try Self.webhook(
                 address.replacing("http://127.0.0.1", with: "https://localhost"),
-                token,
                 isPrivate: false
             )
-            let open = try Self.webhook(address, token)
+            let open = try Self.webhook(address)
             let meter = WebhookMeter()
             let isFirst = Mutex(false)
             let file = Mutex([careful])
@@ -189,7 +228,7 @@ import Testing
                 #expect(endpoint.arrivals.isEmpty)
                 file.withLock { $0 = [open] }
                 try await wait("the new entry is used") { endpoint.records == ["a"] }
-                try await wait("the feed is marked") { try await unread(user) == 0 }
+                try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
                 file.withLock { $0 = [] }
                 try await Task.sleep(for: .milliseconds(1_200))
                 try await save("b", in: user)
@@ -201,75 +240,105 @@ import Testing
         }
     }
 
-    /// They would keep notifications from each other.
-    @Test func twoWebhooksDoNotShareAUser() async throws {
+    /// Each webhook is told what the subscriptions tell that name it, on behalf of each user.
+    @Test func eachSubscriptionNamesItsWebhook() async throws {
         try await WebhookEndpoint.serve { endpoint, address in
-            let server = try await TestServer()
+            let server = try await Self.server()
+            try await server.importSchema(WebUser.schema)
+            let notes = try Self.webhook(address)
+            let meter = WebhookMeter()
+            let (alice, bob) = (
+                server.container(token: try await server.makeUser("alice")),
+                server.container(token: try await server.makeUser("bob"))
+            )
+            try await subscribe(alice, where: "title == 'a'")
+            try await subscribe(alice, "app", where: "title == 'b'", webhook: nil)
+            let c = "title BEGINSWITH 'c'"
+            try await subscribe(alice, "other", where: c, webhook: "other")
+            try await subscribe(bob)
+            try await save("a", "b", "c", in: alice)
+            try await save("d", in: bob)
+            // What an app has read is told to the webhook all the same.
+            for try await page in alice.notificationHistory() {
+                try await alice.markNotificationsRead(upTo: page.token)
+            }
+            try await delivering({ [notes] }, of: server, meter) {
+                try await wait("both users' are taken") {
+                    Set(endpoint.arrivals.map(\.record)) == ["a", "d"]
+                }
+                // Which webhook a subscription names counts for later changes.
+                try await subscribe(alice, "other", where: c, webhook: "notes")
+                try await save("c2", in: alice)
+                try await wait("the other one is told") { endpoint.records.contains("c2") }
+                try await subscribe(alice, "other", where: c, webhook: nil)
+                try await subscribe(alice, where: "title == 'a'", webhook: nil)
+                var note = try await alice.privateCloudDatabase.record(
+                    for: Record.ID(recordName: "a")
+                )
+                note["title"] = .string("z")
+                try await alice.privateCloudDatabase.save(note)
+                try await save("e", in: bob)
+                try await wait("the other user goes on") { endpoint.records.contains("e") }
+            }
+            let (aliceName, bobName) = (
+                try await alice.userRecordID().recordName, try await bob.userRecordID().recordName
+            )
+            for arrival in endpoint.arrivals {
+                let isBobs = ["d", "e"].contains(arrival.record)
+                #expect(arrival.user == (isBobs ? bobName : aliceName))
+            }
+            #expect(endpoint.arrivals.map(\.record).sorted() == ["a", "c2", "d", "e"])
+            await alice.close()
+            await bob.close()
+            try await server.stop()
+        }
+    }
+
+    @Test func aNameThatIsNotRegisteredIsRefused() async throws {
+        let server = try await Self.server()
+        try await server.importSchema(WebUser.schema)
+        let user = server.container(token: try await server.makeUser("hook"))
+        await #expect {
+            try await subscribe(user, webhook: "nots")
+        } throws: { error in
+            let error = error as? ServiceError
+            return error?.code == .invalidArguments
+                && error?.message.contains("no webhook 'nots' is registered") == true
+        }
+        try await subscribe(user)
+        let saved = try await user.privateCloudDatabase.allSubscriptions()
+        #expect(saved.map(\.notificationInfo?.webhook) == ["notes"])
+        await user.close()
+        try await server.stop()
+    }
+
+    /// An operator who disables the user ends the delivery; sessions have no part in it.
+    @Test func aWebhookEndsWithItsUser() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await Self.server()
             try await server.importSchema(WebUser.schema)
             let token = try await server.makeUser("hook")
+            let webhook = try Self.webhook(address)
+            let user = server.container(token: token)
+            try await subscribe(user)
+            try await save("a", in: user)
+            let meter = WebhookMeter()
             let admin = server.nodeOperator()
-            let second = try await admin.addToken(forUser: "hook")
-            await admin.close()
-            let webhooks = [
-                try Self.webhook(address, token),
-                try Self.webhook(address, second, name: "other"),
-            ]
-            let user = server.container(token: token)
-            try await subscribe(user)
-            try await save("a", in: user)
-            await user.close()
-            let meter = WebhookMeter()
-            try await delivering({ webhooks }, of: server, meter) {
-                try await wait("one is refused") {
-                    let text = text(meter)
-                    return ["notes", "other"].contains {
-                        text.contains("failed_total{webhook=\"\($0)\"} 1")
-                    }
-                }
-                try await wait("the other one delivers") { endpoint.records == ["a"] }
-            }
-            #expect(endpoint.arrivals.count == 1)
-            try await server.stop()
-        }
-    }
-
-    /// A session that is revoked ends the delivery.
-    @Test func aWebhookHasTheRightsOfItsUser() async throws {
-        try await WebhookEndpoint.serve { endpoint, address in
-            let server = try await TestServer()
-            try await server.importSchema(WebUser.schema)
-            let token = try await server.makeUser("hook")
-            let webhook = try Self.webhook(address, token)
-            let user = server.container(token: token)
-            try await subscribe(user)
-            try await save("a", in: user)
-            try await user.revokeAllSessions()
-            await user.close()
-            let meter = WebhookMeter()
             try await delivering({ [webhook] }, of: server, meter) {
-                try await wait("an attempt fails") {
-                    text(meter).contains("failed_total{webhook=\"notes\"} 1")
+                try await wait("the first is taken") { endpoint.records == ["a"] }
+                try await save("b", in: user)
+                try await user.revokeAllSessions()
+                try await wait("the second is taken") { endpoint.records == ["a", "b"] }
+                #expect(try await admin.setState(of: "hook", isDisabled: true))
+                try await wait("attempts fail") {
+                    text(meter).contains("failures_in_a_row{webhook=\"notes\"} 1")
                 }
             }
-            #expect(endpoint.arrivals.isEmpty)
+            #expect(endpoint.arrivals.count == 2)
+            await admin.close()
+            await user.close()
             try await server.stop()
         }
-    }
-
-    /// Notifications that were marked as read, as one node knows it.
-    private func read(_ token: String, at server: TestServer) async throws -> Int {
-        let container = server.container(token: token, timeout: .seconds(10))
-        var count = 0
-        do {
-            for try await page in container.notificationHistory() {
-                count += page.notifications.filter(\.isRead).count
-            }
-        } catch {
-            await container.close()
-            throw error
-        }
-        await container.close()
-        return count
     }
 
     /// The first member delivers, and the other one goes on from its mark.
@@ -277,7 +346,7 @@ import Testing
         try await WebhookEndpoint.serve { endpoint, address in
             let key = Bytes(repeating: 0x5A, count: 32)
             var servers: [TestServer] = []
-            for _ in 0..<2 { servers.append(try await TestServer(clusterKey: key)) }
+            for _ in 0..<2 { servers.append(try await Self.server(clusterKey: key)) }
             servers[0].follow([servers[1]])
             servers[1].follow([servers[0]])
             servers.sort { $0.node.nodeID.lexicographicallyPrecedes($1.node.nodeID) }
@@ -289,7 +358,7 @@ import Testing
             }
             try await first.importSchema(WebUser.schema)
             let token = try await first.makeUser("hook")
-            let webhook = try Self.webhook(address, token)
+            let webhook = try Self.webhook(address)
             let user = first.container(token: token)
             try await subscribe(user)
             try await save("a", in: user)
@@ -304,9 +373,11 @@ import Testing
                     of: first,
                     isFirst: { try await first.node.isFirstMember() }
                 ) {
+                    let user = second.container(token: token, timeout: .seconds(10))
                     try await wait("the mark is known to the other node") {
-                        (try? await read(token, at: second)) == 1
+                        (try? await untold(user, at: second)) == 0
                     }
+                    await user.close()
                 }
                 try await first.stop()
                 let user = second.container(token: token)

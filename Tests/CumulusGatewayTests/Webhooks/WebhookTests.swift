@@ -8,29 +8,29 @@ import Testing
 @Suite struct WebhookTests {
     private static let list = """
         [{"name": "orders", "url": "https://hooks.example.com/orders?a=b",
-          "secretFile": "orders.secret", "tokenFile": "orders.token", "container": "iCloud.a",
-          "environment": "production"},
+          "secretFile": "orders.secret", "containers": ["iCloud.a", "iCloud.b"]},
          {"name": "local-1.x_y", "url": "http://127.0.0.1:8080/", "private": true,
-          "secretFile": "/etc/a.secret", "tokenFile": "/etc/a.token", "container": "iCloud.a",
-          "environment": "development"}]
+          "secretFile": "/etc/a.secret"}]
         """
 
     @Test func eachEntryIsRead() throws {
         let entries = try Webhook.entries(Bytes(Self.list.utf8))
         #expect(entries.map(\.name) == ["orders", "local-1.x_y"])
         #expect(entries[0].address.text == "https://hooks.example.com/orders?a=b")
-        #expect(entries[0].scope == ScopeID(container: "iCloud.a", environment: .production))
+        #expect(
+            ["iCloud.a", "iCloud.b", "iCloud.c"].map(entries[0].serves) == [true, true, false]
+        )
+        #expect(entries[1].containers == nil && entries[1].serves("iCloud.c"))
         #expect(entries.map(\.isPrivate) == [false, true])
         #expect(entries.map(\.secretFile) == ["orders.secret", "/etc/a.secret"])
-        #expect(entries.map(\.tokenFile) == ["orders.token", "/etc/a.token"])
         #expect(try Webhook.entries(Bytes("[]".utf8)).isEmpty)
     }
 
     /// A list of one webhook, in which some members differ; null means that one is missing.
     private func list(_ changes: [String: JSON]) -> Bytes {
         var members: [String: JSON] = [
-            "name": "a", "url": "https://hooks.example.com/", "secretFile": "s", "tokenFile": "t",
-            "container": "iCloud.a", "environment": "production",
+            "name": "a", "url": "https://hooks.example.com/", "secretFile": "s",
+            "containers": .array(["iCloud.a"]),
         ]
         members.merge(changes) { _, new in new }
         let object = members.sorted { $0.key < $1.key }.map { JSON.Member($0.key, $0.value) }
@@ -42,8 +42,9 @@ import Testing
         ("name", .string(String(repeating: "a", count: 65))), ("url", .null),
         ("url", "http://hooks.example.com/"), ("url", "http://127.0.0.1/"),
         ("url", "ftp://hooks.example.com/"), ("url", "https://u@hooks.example.com/"),
-        ("secretFile", .null), ("tokenFile", .null), ("container", "_"),
-        ("environment", "test"), ("private", "maybe"), ("secret", "0123456789abcdef"),
+        ("secretFile", .null), ("containers", "iCloud.a"), ("containers", .array(["_"])),
+        ("containers", .array([.integer(1)])), ("private", "maybe"),
+        ("secret", "0123456789abcdef"), ("tokenFile", "t"),
     ])
     func mistakesAreTold(key: String, value: JSON) {
         #expect(throws: Webhook.Problem.self) { try Webhook.entries(list([key: value])) }
@@ -55,21 +56,12 @@ import Testing
         #expect(try Webhook.entries(list([:])).count == 1)
     }
 
-    @Test func webhooksShareNoNameAndNoUser() throws {
-        func pair(_ name: String, _ token: String, _ container: String) -> Bytes {
-            let one = list([:]).dropLast()
-            let other = list([
-                "name": .string(name), "tokenFile": .string(token), "container": .string(container),
-            ])
-            return Bytes(one) + Bytes(",".utf8) + other.dropFirst()
+    @Test func webhooksShareNoName() throws {
+        func pair(_ name: JSON) -> Bytes {
+            Bytes(list([:]).dropLast()) + Bytes(",".utf8) + list(["name": name]).dropFirst()
         }
-        #expect(try Webhook.entries(pair("b", "u", "iCloud.a")).count == 2)
-        #expect(try Webhook.entries(pair("b", "t", "iCloud.b")).count == 2)
-        for (name, token) in [("a", "u"), ("b", "t")] {
-            #expect(throws: Webhook.Problem.self) {
-                try Webhook.entries(pair(name, token, "iCloud.a"))
-            }
-        }
+        #expect(try Webhook.entries(pair("b")).count == 2)
+        #expect(throws: Webhook.Problem.self) { try Webhook.entries(pair("a")) }
     }
 
     @Test func aDamagedListIsRefused() {
@@ -84,7 +76,7 @@ import Testing
     // MARK: Signatures
 
     private func webhook(secret: String) throws -> Webhook {
-        try Webhook(Webhook.entries(list([:]))[0], secret: secret, token: "token")
+        try Webhook(Webhook.entries(list([:]))[0], secret: secret)
     }
 
     /// The same as `hmac.new(secret, b'1700000000.{"a":1}', sha256)` of Python.
@@ -101,6 +93,43 @@ import Testing
             webhook.signature(of: body, seconds: 1_700_000_001).suffix(64) != signature.suffix(64)
         )
         #expect(throws: Webhook.Problem.self) { try self.webhook(secret: "0123456789abcde") }
+    }
+
+    // MARK: Whose it is
+
+    @Test func whoseANotificationIsStandsInIt() throws {
+        let scope = ScopeID(container: "iCloud.a", environment: .production)
+        let subscriber = WebhookSubscriber(scope: scope, user: "_1", account: "u", webhook: "a")
+        let told = WebNotification.reset(.all, [1], in: "iCloud.a")
+        let json = try JSONReader.read(Bytes(told.text(for: subscriber).utf8))
+        #expect(json["user"] == "_1" && json["environment"] == "production")
+        #expect(json["ck"]?["nid"]?.string == told.id)
+    }
+
+    /// The webhook's name is nothing that an app shows.
+    @Test func aWebhookAloneShowsNothing() {
+        func text(_ change: (inout Subscription.NotificationInfo) -> Void) -> String? {
+            var info = Subscription.NotificationInfo()
+            info.webhook = "a"
+            change(&info)
+            let notification = FeedNotification(
+                id: FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16)),
+                subscriptionID: "s",
+                databaseScope: .private,
+                news: .zoneDeleted(RecordZone.ID(zoneName: "z")),
+                notificationInfo: info,
+                changedBy: nil,
+                changedAt: Timestamp(millisecondsSince1970: 0)
+            )
+            return WebNotification.all(
+                notification,
+                in: "iCloud.a",
+                user: "_1",
+                isWide: false
+            ).first?.text
+        }
+        #expect(text { _ in }?.contains("aps") == false)
+        #expect(text { $0.alertBody = "b" }?.contains(#""aps": {"alert": {"body": "b"}}"#) == true)
     }
 
     // MARK: Resets

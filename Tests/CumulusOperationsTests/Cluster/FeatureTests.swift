@@ -31,6 +31,42 @@ import Testing
         #expect(try self.refusal() == nil)
     }
 
+    /// A release without webhooks could not read the subscription.
+    @Test func aWebhookWaitsForAllMembers() throws {
+        try store.save([SaveItem("n", ["stars": 1])])
+        let predicate = try Query.Predicate(format: "stars > 1")
+        var subscription = Subscription(
+            id: "s",
+            kind: .query(recordType: "Note", predicate: predicate)
+        )
+        subscription.notificationInfo = Subscription.NotificationInfo()
+        subscription.notificationInfo?.webhook = "orders"
+        func codes() throws -> [ServiceError.Code?] {
+            try store.modify(ModifySubscriptions(saving: [subscription]), by: .alice).codes
+        }
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Members.enter(one, endpoint: "a:1", in: &transaction)
+        }
+        #expect(try codes() == [.serviceUnavailable])
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Feature.announce(one, in: &transaction)
+        }
+        #expect(try codes() == [nil])
+        let number = try store.scopeNumber()
+        // The user is not known to this node yet.
+        let (found, isComplete) = try WebhookSubscribers.all(in: store.scope, number, store.reader)
+        #expect(found.isEmpty && !isComplete)
+        let subscriber = WebhookSubscriber(
+            scope: store.scope,
+            user: Caller.alice.user,
+            account: "alice",
+            webhook: "orders"
+        )
+        let names = try WebhookSubscribers.names(of: subscriber, number, store.reader)
+        #expect(names.map(\.subscriptionID) == ["s"])
+        #expect(try WebhookSubscribers.lastChange(in: number, store.reader) ?? 0 > 0)
+    }
+
     @Test func whoIsOffTheListHoldsNothingBack() throws {
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Members.enter(one, endpoint: "a:1", in: &transaction)

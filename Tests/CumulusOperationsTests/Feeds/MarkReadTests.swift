@@ -100,7 +100,7 @@ import Testing
     }
 
     private func marks(of user: String = "_alice") throws -> ReadMarks {
-        try store.reader.readMarks(of: user, in: store.scopeNumber())
+        try store.reader.readMarks(of: ReadMarks.Reader(user), in: store.scopeNumber())
     }
 
     private func error(_ body: () throws -> Void) -> ServiceError? {

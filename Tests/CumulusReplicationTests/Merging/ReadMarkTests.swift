@@ -24,7 +24,7 @@ import Testing
     }
 
     private func marks(_ store: TestStore) throws -> ReadMarks {
-        try store.reader.readMarks(of: "_alice", in: store.scopeNumber())
+        try store.reader.readMarks(of: ReadMarks.Reader("_alice"), in: store.scopeNumber())
     }
 
     /// Everything that a node has.
@@ -62,6 +62,31 @@ import Testing
             #expect([1, 2, 3].allSatisfy { marks.holds(id($0)) })
             #expect(!marks.holds(id(4)))
             #expect(marks.vector.covers(both))
+        }
+        #expect(try differences() == [])
+    }
+
+    /// What a webhook was told by two nodes is joined too, and is no mark of the user.
+    @Test func marksOfAWebhookAreItsOwn() throws {
+        var both = VersionVector()
+        for store in [one, other] {
+            try store.save([SaveItem(store === one ? "n" : "m", ["a": 2])])
+            both.merge(try store.vector())
+            var mark = MarkRead(upTo: try token(store))
+            mark.webhook = "orders"
+            try store.mark(mark)
+        }
+        try one.take(from: other)
+        try other.take(from: one)
+        let webhook = ReadMarks.Reader("_alice", webhook: "orders")
+        for store in [one, other] {
+            let told = try store.reader.readMarks(of: webhook, in: store.scopeNumber())
+            #expect(told.vector.covers(both))
+            #expect(try marks(store) == ReadMarks())
+            let another = ReadMarks.Reader("_alice", webhook: "other")
+            #expect(
+                try store.reader.readMarks(of: another, in: store.scopeNumber()) == ReadMarks()
+            )
         }
         #expect(try differences() == [])
     }

@@ -119,7 +119,7 @@ import Testing
                 == "01" + "01" + "0000000000000007" + "03" + "01"
                 + "000102030405060708090a0b0c0d0e0f" + "0a"
         )
-        #expect(ReadMarks.key("_a").map(\.hex) == ["5f61"])
+        #expect(ReadMarks.Reader("_a").key.map(\.hex) == ["5f61"])
     }
 
     @Test func aValueOfALaterReleaseSaysSo() throws {

@@ -60,6 +60,11 @@ import Testing
         #expect(twin.code == 1)
         #expect(twin.errors.contains("subscription is duplicate of 'large'"))
 
+        // The node has no file of webhooks.
+        let hook = try await cumulus("subscription", "save", "hook", "--webhook", "orders")
+        #expect(hook.code == 1)
+        #expect(hook.errors.contains("no webhook 'orders' is registered"), "\(hook.errors)")
+
         // What was acknowledged is on the disk.
         try await node.end(SIGKILL)
         let again = try await NodeProcess.ready(data: folder.node)

@@ -24,9 +24,7 @@ import Testing
     private func writeList(url: String) throws {
         try write(
             """
-            [{"name": "notes", "url": "\(url)", "private": true, "secretFile": "notes.secret",
-              "tokenFile": "notes.token", "container": "\(NodeProcess.container)",
-              "environment": "development"}]
+            [{"name": "notes", "url": "\(url)", "private": true, "secretFile": "notes.secret"}]
             """,
             "webhooks.json"
         )
@@ -38,16 +36,14 @@ import Testing
 
     @Test func aMistakeIsToldAtTheStart() async throws {
         let url = "https://hooks.example.com"
-        for (url, secret, token, why) in [
-            (nil, nil, nil, "webhooks.json can't be read"),
-            ("http://hooks.example.com", nil, nil, "'[0].url' must be a URL with https"),
-            (url, nil, nil, "notes.secret can't be read"),
-            (url, "short", nil, "notes.token can't be read"),
-            (url, "short", "token", "must hold a secret of 16 or more"),
-        ] as [(String?, String?, String?, String)] {
+        for (url, secret, why) in [
+            (nil, nil, "webhooks.json can't be read"),
+            ("http://hooks.example.com", nil, "'[0].url' must be a URL with https"),
+            (url, nil, "notes.secret can't be read"),
+            (url, "short", "must hold a secret of 16 or more"),
+        ] as [(String?, String?, String)] {
             if let url { try writeList(url: url) }
             if let secret { try write(secret, "notes.secret") }
-            if let token { try write(token, "notes.token") }
             let node = try NodeProcess(data: folder.node, arguments: arguments)
             #expect(try await node.waitForEnd(seconds: 20) == .exit(1))
             #expect(node.errors.contains(why), "\(node.errors)")
@@ -58,10 +54,8 @@ import Testing
     @Test func aProcessDeliversAndTells() async throws {
         try writeList(url: "http://127.0.0.1:1/hook")
         try write("0123456789abcdef\n", "notes.secret")
-        try write("to be replaced", "notes.token")
         let node = try await NodeProcess.ready(data: folder.node, arguments: arguments)
         let token = try await user(of: node)
-        try write(token + "\n", "notes.token")
         var configuration = Container.Configuration(endpoints: [try node.endpoint])
         configuration.tls = .never
         configuration.accessToken = token
@@ -74,9 +68,20 @@ import Testing
         note["title"] = .string("a")
         try await database.save(note)
         let predicate = try Query.Predicate(format: "title == 'b'")
-        try await database.save(
-            Subscription(id: "notes", kind: .query(recordType: "Note", predicate: predicate))
+        var subscription = Subscription(
+            id: "notes",
+            kind: .query(recordType: "Note", predicate: predicate)
         )
+        subscription.notificationInfo = Subscription.NotificationInfo()
+        subscription.notificationInfo?.webhook = "missing"
+        do {
+            try await database.save(subscription)
+            Issue.record("a name that is not registered was taken")
+        } catch {
+            #expect("\(error)".contains("no webhook 'missing' is registered"), "\(error)")
+        }
+        subscription.notificationInfo?.webhook = "notes"
+        try await database.save(subscription)
         note = try await database.record(for: note.recordID)
         note["title"] = .string("b")
         try await database.save(note)

@@ -52,7 +52,7 @@ struct RoamingMarks {
     func missing(of user: String, at store: TestStore) throws -> [String] {
         let scope = try store.scopeNumber()
         let vector = try store.reader.vector(of: scope)
-        let held = try store.reader.readMarks(of: user, in: scope)
+        let held = try store.reader.readMarks(of: ReadMarks.Reader(user), in: scope)
         return marks.filter { vector.covers($0.dot) }.filter { mark in
             !mark.ids.allSatisfy { held.holds($0) } || !held.vector.covers(mark.vector)
         }.map { "what \(user) marked as read by \($0.dot) is unread again" }
