@@ -5,6 +5,7 @@
 import CumulusNode
 import CumulusSystem
 import CumulusTransport
+import CumulusWire
 import Logging
 import UnixSignals
 
