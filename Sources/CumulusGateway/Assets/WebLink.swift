@@ -49,10 +49,7 @@ package struct WebLink: Hashable, Sendable {
 
     /// The token of a link; nil if the target of a request is no link.
     package static func token(of target: String) -> Substring? {
-        let path = target.prefix { $0 != "?" }
-        guard let range = path.firstRange(of: WebLink.path) else { return nil }
-        let token = path[range.upperBound...]
-        return token.isEmpty || token.contains("/") ? nil : token
+        WebText.lastPart(of: target, after: WebLink.path)
     }
 
     // MARK: Bytes

@@ -60,10 +60,7 @@ package struct CourierToken: Hashable, Sendable {
 
     /// The token in the target of a request; nil if the target is another one.
     package static func token(of target: String) -> Substring? {
-        let path = target.prefix { $0 != "?" }
-        guard let range = path.firstRange(of: CourierToken.path) else { return nil }
-        let token = path[range.upperBound...]
-        return token.isEmpty || token.contains("/") ? nil : token
+        WebText.lastPart(of: target, after: CourierToken.path)
     }
 
     // MARK: Bytes

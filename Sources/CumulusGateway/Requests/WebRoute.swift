@@ -76,9 +76,12 @@ package struct WebRoute: Hashable, Sendable {
     package var endpoint: WebEndpoint
 
     /// What follows a possible prefix, as it was sent: a server's key signs it.
-    package static func signedPath(_ target: String) -> Substring? {
+    package static func signedPath(_ target: some StringProtocol) -> Substring? {
+        let target = Substring(target)
         for service in ["/database/1/", "/device/1/"] {
-            if let range = target.firstRange(of: service) { return target[range.lowerBound...] }
+            if let range = WebText.range(of: service, in: target) {
+                return target[range.lowerBound...]
+            }
         }
         return nil
     }
@@ -87,11 +90,10 @@ package struct WebRoute: Hashable, Sendable {
     ///   - method: Of the request.
     ///   - target: Path and query as they were sent.
     package init(method: String, target: String) throws(WebError) {
-        let path = target.prefix { $0 != "?" }
-        guard let own = WebRoute.signedPath(String(path)) else {
-            throw WebRoute.unknown(path)
-        }
-        var parts = own.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
+        let path = WebText.path(of: target)
+        guard let own = WebRoute.signedPath(path) else { throw WebRoute.unknown(path) }
+        var parts = own.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .dropFirst(3).map { Substring($0) }
         guard parts.count >= 4 else { throw WebRoute.unknown(own) }
         let container = parts.removeFirst()
         guard let environment = Environment(name: String(parts.removeFirst())) else {
@@ -152,7 +154,9 @@ package struct WebRoute: Hashable, Sendable {
     private static func unknown(_ path: Substring) -> WebError {
         var shown = String(path.prefix(200))
         for secret in [WebLink.path, CourierToken.path] {
-            if let range = path.firstRange(of: secret) { shown = path[..<range.upperBound] + "..." }
+            if let range = WebText.range(of: secret, in: path) {
+                shown = path[..<range.upperBound] + "..."
+            }
         }
         return WebError(.notFound, "could not find handler for endpoint '\(shown)'")
     }

@@ -1,5 +1,6 @@
-// The texts of URLs: percent-encoding, and the query.
+// The texts of URLs: the path and what stands in it, percent-encoding, and the query.
 //
+// Paths are searched byte by byte, as servers in front of a node do, and several times per request.
 // Clients percent-encode tokens once, twice or not at all. Reading a token tries all three forms.
 
 import CumulusModel
@@ -109,5 +110,33 @@ extension WebText {
             if pair.hasPrefix(name + "=") { return String(pair.dropFirst(name.count + 1)) }
         }
         return nil
+    }
+}
+
+// MARK: Paths
+
+extension WebText {
+    /// The path of a request's target: what stands before its query.
+    package static func path(of target: String) -> Substring {
+        Substring(Substring(target).utf8.prefix { $0 != UInt8(ascii: "?") })
+    }
+
+    /// Where a text stands first in a path, compared byte by byte; nil if it does not stand there.
+    package static func range(of text: String, in path: Substring) -> Range<String.Index>? {
+        var (searched, text) = (path, text)
+        let offset = searched.withUTF8 { path in
+            text.withUTF8 { text in path.indices.first { path[$0...].starts(with: text) } }
+        }
+        guard let offset else { return nil }
+        let start = path.utf8.index(path.startIndex, offsetBy: offset)
+        return start..<path.utf8.index(start, offsetBy: text.utf8.count)
+    }
+
+    /// The last part of a target's path; nil if something else than this stands before it.
+    package static func lastPart(of target: String, after text: String) -> Substring? {
+        let path = path(of: target)
+        guard let range = range(of: text, in: path) else { return nil }
+        let part = path[range.upperBound...]
+        return part.isEmpty || part.utf8.contains(UInt8(ascii: "/")) ? nil : part
     }
 }

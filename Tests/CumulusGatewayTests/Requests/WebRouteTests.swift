@@ -58,6 +58,24 @@ import Testing
         #expect(try route("POST", encoded).scope.container == "iCloud.org.example.notes")
     }
 
+    /// What stands behind a slash or a question mark never becomes one character with it.
+    @Test func pathsAreSearchedByteByByte() throws {
+        let accent = "\u{301}"
+        #expect(WebText.path(of: "/a/b?\(accent)/c") == "/a/b")
+        #expect(WebText.path(of: "/a/b") == "/a/b")
+        let target = "/ä\(accent)/device/1/courier/\(accent)abc?/x"
+        #expect(CourierToken.token(of: target).map(String.init) == "\(accent)abc")
+        #expect(CourierToken.token(of: "/device/1/courier/a/\(accent)b") == nil)
+        let path = Substring("/device/1/device/1/x")
+        let range = try #require(WebText.range(of: "/device/1/", in: path.dropFirst(1)))
+        #expect(path[range.upperBound...] == "x")
+        #expect(WebText.range(of: "/device/1/", in: path.dropLast(11)) == nil)
+        #expect(WebText.range(of: "/device/1/", in: "") == nil)
+        // The part is found, and its name is refused.
+        let accented = "/database/1/\(accent)a/development/public/records/query"
+        #expect(refusal("POST", accented)?.status == 400)
+    }
+
     @Test func whatIsNotThereIsSaid() {
         #expect(refusal("POST", "\(base)/private/records/what")?.status == 404)
         #expect(refusal("POST", "\(base)/records/query")?.status == 404)
