@@ -17,6 +17,8 @@ import Testing
         private let count = Mutex(0)
         var requests: Int { count.withLock { $0 } }
 
+        func isAt(_ path: Substring) -> Bool { true }
+
         func answer(_ request: WebRequest) async -> WebAnswer? {
             count.withLock { $0 += 1 }
             switch request.target {
@@ -62,6 +64,7 @@ import Testing
             gateway,
             OperatorPages(server.node, gateway.meter),
             [site],
+            hosts: WebHosts(["hooks.test"]),
             secure: { identity.web },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
