@@ -99,7 +99,7 @@ extension ConsoleUser {
                 }
                 #expect(answer.status == 200)
                 #expect(answer.headers["X-Frame-Options"] == "DENY")
-                #expect(parts == (content.count > 5 << 20 ? 1 : 0))
+                #expect(parts == (content.count > 5 << 20 ? 2 : 1))
                 let value = try #require(answer.json["singleFile"], "\(answer.json.text)")
                 #expect(value["size"] == .integer(Int64(content.count)))
                 let field: JSON = ["type": "ASSETID", "value": value]
@@ -150,8 +150,8 @@ extension ConsoleUser {
                 texts.append(String(decoding: content, as: UTF8.self))
             }
             #expect(texts == ["two", "three"])
-            // The list holds the first one no more; a list's asset has to be named.
-            for wrong in [before[0]["fileChecksum"] ?? .null, .null, "AAAA"] {
+            // The list holds the first one no more.
+            for wrong in [before[0]["fileChecksum"] ?? .null, "AAAA"] {
                 #expect(try await receipt(of: wrong).errorCode == "BAD_REQUEST", "\(wrong)")
             }
         }

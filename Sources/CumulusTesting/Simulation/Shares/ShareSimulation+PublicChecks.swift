@@ -83,13 +83,15 @@ extension ShareSimulation {
             switch operation {
             case .put(let put):
                 // A record that is made is written where it hangs.
-                guard let above = put.birth == nil ? put.parent?.recordName : put.recordName
+                guard let above = put.birth == nil ? put.parent?.recordName : put.recordName,
+                    put.birth != nil || above != put.recordName
                 else { continue }
                 name = above
             case .delete(let deleted, _): name = deleted
             default: continue
             }
-            // Administrators change shares; in a shared zone a record may hang below nothing.
+            // Administrators change shares; in a shared zone a record may hang below nothing, or
+            // below itself.
             if name.isEmpty || writable.contains(name) || picture.shares[name] != nil { continue }
             violate("S15", "\(asked.text): \(name) is nothing that it may write", at: one)
         }
