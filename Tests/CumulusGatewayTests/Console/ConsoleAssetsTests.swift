@@ -151,7 +151,8 @@ extension ConsoleUser {
             }
             #expect(texts == ["two", "three"])
             // The list holds the first one no more.
-            for wrong in [before[0]["fileChecksum"] ?? .null, "AAAA"] {
+            let gone: JSON = before[0]["fileChecksum"] ?? .null
+            for wrong in [gone, "AAAA"] as [JSON] {
                 #expect(try await receipt(of: wrong).errorCode == "BAD_REQUEST", "\(wrong)")
             }
         }
