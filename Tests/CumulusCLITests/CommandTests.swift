@@ -336,6 +336,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["bench", "http", "--endpoint", "a:1", "--token", "t"],
         ["bench", "--endpoint", "a:1", "--token", "t", "--followers", "5"],
         ["bench", "fetch", "--container", "c"], ["bench", "fetch", "--token", "t"],
+        ["bench", "fetch", "--authority", "f"], ["bench", "--tls", "always"],
+        ["bench", "save", "--timeout", "5"],
+        ["bench", "save", "--endpoint", "a:1,b:1", "--token", "t"],
         ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--profile", "small"],
         ["bench", "--endpoint", "a:1", "--token", "t", "--megabytes", "5"],
     ])
@@ -369,6 +372,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["bench", "lag", "--in-flight", "5", "--seconds", "5", "--profile", "small", "--json"],
         ["bench", "http", "--in-flight", "5", "--connections", "2", "--seconds", "1", "--json"],
         ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--container", "c"],
+        ["bench", "idle", "--endpoint", "a", "--token", "t", "--authority", "f", "--timeout", "5"],
+        ["bench", "--endpoint", "a:1", "--token", "t", "--tls", "always"],
     ])
     func anOptionThatDoesSomethingIsTaken(words: [String]) throws {
         _ = try Main.parseAsRoot(words)
@@ -386,6 +391,24 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
         }
         #expect(Main.message(for: try #require(error)).contains("CUMULUS_TOKEN"))
+    }
+
+    /// The variable names a node for other commands: a load must be asked for.
+    @Test func theBenchLoadsOnlyTheNodeOfItsOption() throws {
+        let variables = [
+            "CUMULUS_ENDPOINT": "a:1", "CUMULUS_TOKEN": "t", "CUMULUS_TLS": "always",
+            "CUMULUS_AUTHORITY": "f",
+        ]
+        try Setting.$variables.withValue(variables) {
+            let own = try #require(try Main.parseAsRoot(["bench", "save"]) as? Bench)
+            #expect(own.options.endpoint == nil)
+            let words = ["bench", "save", "--endpoint", "b"]
+            let bench = try #require(try Main.parseAsRoot(words) as? Bench)
+            #expect(bench.options.endpoint == "b:7420")
+            let configuration = try bench.options.nodes.configuration(timeout: 10)
+            #expect(configuration.endpoints == ["b:7420"])
+            #expect(configuration.tls == .always && configuration.authority == "f")
+        }
     }
 
     @Test(arguments: [

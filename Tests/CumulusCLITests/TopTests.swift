@@ -1,6 +1,7 @@
 // `cumulus top`: its arguments, how it reads what a node tells, and what it makes of it.
 
 import ArgumentParser
+import CumulusBulk
 import CumulusModel
 import Testing
 

@@ -28,11 +28,14 @@ package struct Bench: AsyncParsableCommand {
             "cumulus bench http --in-flight 100 --seconds 5",
             "cumulus bench asset --megabytes 1000 --text access.log",
             "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
+            "cumulus bench save --endpoint 10.0.0.5 --authority authority.pem --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
                 directory; both are gone at the end. The disk must be a real one. With --endpoint \
                 the node there is loaded, in a zone that is deleted at the end; bounds and the \
-                processor time of the server are not measured then.
+                processor time of the server are not measured then, and the node's limits per \
+                caller count. CUMULUS_TOKEN, CUMULUS_CONTAINER, CUMULUS_TLS and CUMULUS_AUTHORITY \
+                count for that node; CUMULUS_ENDPOINT does not name it.
 
                 A write figure above its bound is an error: the flush or the bound is wrong.
                 """

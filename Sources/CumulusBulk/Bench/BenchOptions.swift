@@ -52,8 +52,7 @@ struct BenchOptions: ParsableArguments {
         help: "Memory of the private node: small or standard. (default: standard)"
     )
     private var givenProfile: String?
-    @Option(help: "Load this node instead of a private one; its limits per caller count.")
-    var endpoint: String?
+    @OptionGroup var nodes: NodeOptions
     @Option(
         name: .customLong("token"),
         help: "Access token of a user there. (default: that in CUMULUS_TOKEN)"
@@ -77,6 +76,10 @@ struct BenchOptions: ParsableArguments {
     var idleFeeds: Int { givenIdleFeeds ?? 10_000 }
     var megabytes: Int { givenMegabytes ?? 500 }
     var profile: String { givenProfile ?? "standard" }
+    /// The node that is loaded in place of a private one; nil: the command line names none.
+    ///
+    /// The variable for other commands doesn't count: a load must be asked for.
+    var endpoint: String? { nodes.endpoint.isEmpty ? nil : nodes.endpoints.first }
     /// Of a user of the node of `endpoint`.
     var token: String { Setting(.token, flag: givenToken).value }
     /// Of the node of `endpoint`; a private one has its own.
@@ -118,6 +121,9 @@ struct BenchOptions: ParsableArguments {
         guard ["small", "standard"].contains(profile) else {
             throw ValidationError("--profile: small or standard")
         }
+        guard endpoint == nil || nodes.endpoints.count == 1 else {
+            throw ValidationError("The bench loads one node: name one --endpoint.")
+        }
         guard endpoint == nil || !token.isEmpty else {
             throw ValidationError(
                 "--endpoint needs the access token of a user there, in CUMULUS_TOKEN or --token"
@@ -138,7 +144,11 @@ struct BenchOptions: ParsableArguments {
         for (name, isGiven, paths) in uses where isGiven && !paths.contains(path) {
             throw ValidationError("The path '\(path)' has no use for \(name): leave it out.")
         }
-        let ofOthers = [("--token", givenToken != nil), ("--container", givenContainer != nil)]
+        let ofOthers = [
+            ("--token", givenToken != nil), ("--container", givenContainer != nil),
+            ("--tls", nodes.tls != nil), ("--authority", nodes.authority != nil),
+            ("--timeout", nodes.timeout != nil),
+        ]
         let ofPrivate = [
             ("--profile", givenProfile != nil), ("--megabytes", givenMegabytes != nil),
             ("--text", text != nil), ("--followers", givenFollowers != nil),

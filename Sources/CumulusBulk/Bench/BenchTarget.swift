@@ -5,10 +5,13 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTransport
 import Foundation
 
 final class BenchTarget: Sendable {
     let endpoint: String
+    /// Whether connections to it are encrypted, and whose certificates are believed.
+    let trust: TLSTrust
     /// Where the private node serves HTTP; nil: nowhere.
     let webEndpoint: String?
     /// Of the user who loads it.
@@ -19,29 +22,33 @@ final class BenchTarget: Sendable {
     let records: BenchRecords
     /// Where the private node has its data; bounds of the disk are measured there too.
     let directory: String?
+    let containerName: String
     private let container: Container
     private let node: BenchProcess?
     let zone: RecordZone.ID
 
     private init(
         _ options: BenchOptions,
-        endpoint: String,
+        _ configuration: Container.Configuration,
         webEndpoint: String? = nil,
         token: String,
         directory: String? = nil,
         node: BenchProcess? = nil
     ) {
-        var configuration = Container.Configuration(endpoints: [endpoint])
+        var configuration = configuration
         configuration.accessToken = token
         configuration.connections = options.connections
         configuration.assetDirectory = directory.map { "\($0)/downloads" }
-        let identifier = node == nil ? options.container : BenchTarget.container
-        container = Container(identifier: identifier, configuration: configuration)
+        containerName = node == nil ? options.container : BenchTarget.container
+        container = Container(identifier: containerName, configuration: configuration)
         // A node of somebody else has records of its own in the default zone.
         zone = node == nil ? RecordZone.ID(zoneName: "cumulus-bench") : .default
         records = BenchRecords(count: options.records, in: zone)
         database = container.privateCloudDatabase
-        self.endpoint = endpoint
+        endpoint = configuration.endpoints[0]
+        // Both name their cases alike.
+        let mode = TLSTrust.Mode(rawValue: configuration.tls.rawValue)
+        trust = TLSTrust(mode ?? .always, authority: configuration.authority)
         self.webEndpoint = webEndpoint
         self.token = token
         self.directory = directory
@@ -60,9 +67,7 @@ final class BenchTarget: Sendable {
         _ cleanup: Cleanup,
         servesHTTP: Bool = false
     ) async throws -> BenchTarget {
-        if let endpoint = options.endpoint {
-            return BenchTarget(options, endpoint: endpoint, token: options.token)
-        }
+        if options.endpoint != nil { return try await openNamed(options) }
         let directory = try BenchDirectory.make(cleanup)
         var web: [String] = []
         if servesHTTP {
@@ -87,7 +92,7 @@ final class BenchTarget: Sendable {
         let token = try await makeUser(directory, endpoint)
         return BenchTarget(
             options,
-            endpoint: endpoint,
+            Container.Configuration(endpoints: [endpoint]),
             webEndpoint: servesHTTP ? addresses[1] : nil,
             token: token,
             directory: directory,
@@ -104,7 +109,22 @@ final class BenchTarget: Sendable {
         guard let endpoint = server.readyAddress() else {
             throw BenchProblem(message: "the bound 'echo' did not start")
         }
-        return BenchTarget(options, endpoint: endpoint, token: "", node: server)
+        let configuration = Container.Configuration(endpoints: [endpoint])
+        return BenchTarget(options, configuration, token: "", node: server)
+    }
+
+    /// The node of `--endpoint`, once it has taken the user: where it can't be reached, nothing
+    /// was begun.
+    private static func openNamed(_ options: BenchOptions) async throws -> BenchTarget {
+        let configuration = try options.nodes.configuration(timeout: 10)
+        let target = BenchTarget(options, configuration, token: options.token)
+        do {
+            _ = try await target.ownerName()
+            return target
+        } catch {
+            await target.container.close()
+            throw error
+        }
     }
 
     private static func makeUser(_ directory: String, _ endpoint: String) async throws -> String {

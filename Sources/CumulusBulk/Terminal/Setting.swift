@@ -1,10 +1,12 @@
 // The settings that commands share: what each is, and where its value comes from.
 //
-// Flag before environment before default. The groups of options in `Connection.swift` and the bench
-// ask here; `cumulus config show` prints them all with their sources.
+// Flag before environment before default. `NodeOptions`, the groups of options in
+// `Connection.swift` and the bench ask here; `cumulus config show` prints them all with their
+// sources.
 //
-// Folder: what commands on either side share: settings, exit codes, standard output and error,
-// progress, and what a signal cleans up. Read `Setting`, then `StandardOutput` and `ExitCodes`.
+// Folder: what commands on either side share: settings, which nodes are asked, exit codes, standard
+// output and error, progress, and what a signal cleans up. Read `Setting` and `NodeOptions`, then
+// `StandardOutput` and `ExitCodes`.
 
 import Foundation
 

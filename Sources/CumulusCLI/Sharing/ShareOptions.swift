@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 /// The share of a zone, or of a record in it.

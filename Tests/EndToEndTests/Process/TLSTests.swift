@@ -73,6 +73,46 @@ import Testing
         #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
     }
 
+    /// The bench reaches a node as other commands do, and ends as they do where it can't.
+    ///
+    /// Takes ten seconds: twice the time of a call passes without an answer.
+    @Test func theBenchBelievesItsAuthorityOnly() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let node = try await NodeProcess.ready(data: folder.node, arguments: flags("ours"))
+        let added = try await run(["user", "add", "ada"], at: node, authority: "ours")
+        #expect(added.code == 0, "\(added.errors)")
+        let token = try await run(["user", "token", "ada"], at: node, authority: "ours").output
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        let endpoint = try node.endpoint
+        func bench(_ words: [String], authority: String?) async throws -> CommandLineRun {
+            try await run(
+                ["bench"] + words + ["--endpoint", endpoint],
+                at: node,
+                authority: authority,
+                more: ["CUMULUS_TOKEN": token]
+            )
+        }
+        let short = ["--records", "1000", "--seconds", "0.1"]
+        let right = try await bench(["save"] + short, authority: "ours")
+        #expect(right.code == 0, "\(right.errors)")
+        let flag = ["--authority", path("ours/authority.pem")]
+        let idle = try await bench(["idle", "--idle-connections", "5"] + flag, authority: nil)
+        #expect(idle.code == 0, "\(idle.errors)")
+        for path in ["save", "idle"] {
+            let wrong = try await bench([path], authority: "theirs")
+            #expect(wrong.code == 69)
+            #expect(wrong.errors.contains("not by an authority that is trusted"))
+        }
+        let plain = try await bench(["save"], authority: nil)
+        #expect(plain.code == 69, "\(plain.errors)")
+        let ending = try await node.end(SIGTERM)
+        #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+        let gone = try await bench(["save"] + flag, authority: nil)
+        #expect(gone.code == 69)
+        #expect(gone.errors.contains("could not reach"), "\(gone.errors)")
+    }
+
     @Test func aCertificateIsForItsNamesOnly() async throws {
         try await makeCertificate(["127.0.0.2", "elsewhere.example"], in: "ours")
         let node = try await NodeProcess.ready(

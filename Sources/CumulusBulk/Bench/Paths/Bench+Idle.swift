@@ -1,32 +1,32 @@
 // The path `idle`: connections that were greeted and say nothing more.
 //
-// Opened without the client library, which has memory of its own to spend on each. What counts is
-// the memory of the server.
+// Opened on the transport and the frames of the client library, without the rest of it, which has
+// memory of its own to spend on each. What counts is the memory of the server.
 
 import Cumulus
 import CumulusModel
+import CumulusTransport
+import CumulusWire
 import Foundation
 
 extension Bench {
     func idle(_ target: BenchTarget) async throws -> BenchFigure {
         let count = options.idleConnections
-        let progress = BenchProgress("opening connections")
-        defer { progress.end() }
         try BenchFiles.allow(count, "--idle-connections")
+        let connections = IdleConnections(to: target)
+        let figure = await Result { try await measure(count, connections, target) }
+        await connections.close()
+        return try figure.get()
+    }
+
+    private func measure(
+        _ count: Int,
+        _ connections: IdleConnections,
+        _ target: BenchTarget
+    ) async throws -> BenchFigure {
         let start = Date()
         let before = BenchMeter(target)
-        var connections: [IdleConnection] = []
-        defer { for connection in connections { connection.close() } }
-        while connections.count < count {
-            // As many at once as a server is sure to have waiting for it to accept.
-            let group = try (0..<min(100, count - connections.count)).map { _ in
-                let connection = try IdleConnection(to: target.endpoint)
-                connections.append(connection)
-                return connection
-            }
-            for connection in group { try connection.awaitGreeting() }
-            progress.show(connections.count, of: count)
-        }
+        try await connections.open(count)
         let seconds = Date().timeIntervalSince(start)
         // Whatever greeting them left to be done.
         try await Task.sleep(for: .seconds(1))
@@ -46,89 +46,112 @@ extension Bench {
     }
 }
 
-/// A socket that has sent a HELLO.
-private struct IdleConnection {
-    private let socket: Int32
+/// Connections on one thread.
+private final class IdleConnections: Sendable {
+    private let loops = EventLoops(threads: 1)
+    private let target: BenchTarget
 
-    init(to endpoint: String) throws {
-        let parts = endpoint.split(separator: ":")
-        guard parts.count == 2, let port = UInt16(parts[1]) else {
-            throw BenchProblem(message: "'\(endpoint)' is not an IPv4 address and a port")
-        }
-        #if os(Linux)
-            socket = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-            socket = Foundation.socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        guard socket >= 0 else { throw IdleConnection.failure("socket") }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        guard inet_pton(AF_INET, String(parts[0]), &address.sin_addr) == 1 else {
-            throw BenchProblem(message: "'\(parts[0])' is not an IPv4 address")
-        }
-        var patience = timeval(tv_sec: 10, tv_usec: 0)
-        let size = socklen_t(MemoryLayout<timeval>.size)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
-        let connected = withUnsafeBytes(of: &address) { bytes in
-            connect(
-                socket,
-                bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-                socklen_t(bytes.count)
-            )
-        }
-        guard connected == 0 else { throw IdleConnection.failure("connect") }
-        let hello = IdleConnection.hello
-        guard send(socket, hello, hello.count, 0) == hello.count else {
-            throw IdleConnection.failure("send")
-        }
+    init(to target: BenchTarget) {
+        self.target = target
     }
 
-    /// The preface, and the HELLO of an anonymous client.
-    private static let hello: [UInt8] = {
-        var message = CanonicalWriter()
-        message.field(1, varint: 1)
-        message.field(2, varint: 1)
-        message.field(3, text: "cumulus bench")
-        message.field(4, text: Release.version)
-        message.field(5, text: "iCloud.dev.cumulus")
-        message.field(6, varint: UInt64(Environment.development.rawValue))
-        let length = UInt32(message.bytes.count + 5)
-        let head = withUnsafeBytes(of: length.bigEndian, Array.init) + [1, 0, 0, 0, 0]
-        return Array("CUMULUS".utf8) + [1] + head + message.bytes
-    }()
-
-    /// Waits for the server's HELLO: before it come the preface and a frame.
-    func awaitGreeting() throws {
-        var received: [UInt8] = []
-        while true {
-            if let kind = IdleConnection.secondFrame(received) {
-                guard kind == 1 else {
-                    throw BenchProblem(message: "the server refused an idle connection")
+    /// Opens so many, and waits until all are greeted.
+    func open(_ count: Int) async throws {
+        let progress = BenchProgress("opening connections")
+        defer { progress.end() }
+        let dialer = NIOFrameDialer(loops: loops, trust: target.trust)
+        // As many at once as a server is sure to have waiting for it to accept.
+        for start in stride(from: 0, to: count, by: 100) {
+            try await withThrowingTaskGroup(of: Void.self) { [target] group in
+                for _ in start..<min(start + 100, count) {
+                    group.addTask { try await IdleConnections.open(target, dialer) }
                 }
-                return
+                try await group.waitForAll()
             }
-            var buffer = [UInt8](repeating: 0, count: 1_024)
-            let count = recv(socket, &buffer, buffer.count, 0)
-            guard count > 0 else { throw IdleConnection.failure("recv") }
-            received += buffer.prefix(count)
+            progress.show(start, of: count)
         }
     }
 
-    /// The kind of the second frame, once it has begun.
-    private static func secondFrame(_ bytes: [UInt8]) -> UInt8? {
-        let preface = 8
-        guard bytes.count >= preface + 4 else { return nil }
-        let length = bytes[preface..<preface + 4].reduce(0) { $0 << 8 | Int($1) }
-        let kind = preface + 4 + length + 4
-        return bytes.count > kind ? bytes[kind] : nil
+    private static func open(_ target: BenchTarget, _ dialer: NIOFrameDialer) async throws {
+        let (greeting, greeted) = AsyncThrowingStream<Void, any Error>.makeStream()
+        do {
+            try await dialer.connect(to: target.endpoint) { [name = target.containerName] _, now in
+                IdleConnection(name, greeted, now: now)
+            }
+            for try await _ in greeting { return }
+        } catch {
+            throw BenchProblem(message: "an idle connection: \(error)")
+        }
+        throw BenchProblem(message: "an idle connection: the node has closed it")
     }
 
-    func close() {
-        Foundation.close(socket)
+    func close() async {
+        try? await loops.stop()
+    }
+}
+
+/// Says HELLO as an anonymous client, and nothing more.
+private final class IdleConnection: FrameHandler {
+    typealias Greeted = AsyncThrowingStream<Void, any Error>.Continuation
+
+    /// Told of the greeting, or why it didn't come.
+    private let greeted: Greeted
+    private var connection: FrameConnection
+    private var isClosing = false
+
+    init(_ container: String, _ greeted: Greeted, now: Instant) {
+        self.greeted = greeted
+        connection = FrameConnection(limits: .standard, now: now)
+        connection.send(Frame(.hello, payload: IdleConnection.hello(container).encoded()))
     }
 
-    private static func failure(_ call: String) -> BenchProblem {
-        BenchProblem(message: "an idle connection: \(call): \(String(cString: strerror(errno)))")
+    private static func hello(_ container: String) -> Hello {
+        var hello = Hello()
+        hello.software = "cumulus bench"
+        hello.softwareVersion = Release.version
+        hello.container = Bytes(container.utf8)
+        hello.environment = UInt32(Environment.development.rawValue)
+        return hello
     }
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
+        do {
+            try connection.received(bytes, now: now)
+            while let frame = try connection.next() { try take(frame) }
+        } catch {
+            end(with: error)
+        }
+    }
+
+    private func take(_ frame: Frame) throws {
+        switch frame.kind {
+        case .hello:
+            connection.finishGreeting()
+            greeted.yield()
+        case .status: throw try ServiceError(wire: frame.payload)
+        default: break
+        }
+    }
+
+    /// Time counts until the greeting.
+    func turnEnded(now: Instant) -> Turn {
+        let wake = connection.isGreeting ? connection.wakeTime : nil
+        return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
+    }
+
+    func timePassed(now: Instant) {
+        do {
+            try connection.timePassed(now: now)
+        } catch {
+            end(with: error)
+        }
+    }
+
+    private func end(with error: any Error) {
+        greeted.finish(throwing: error)
+        isClosing = true
+    }
+
+    func writing(_ pendingBytes: Int, now: Instant) {}
+    func closed() { greeted.finish() }
 }

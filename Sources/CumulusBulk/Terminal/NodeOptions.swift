@@ -1,0 +1,101 @@
+// Which nodes a command asks, and how they are reached: options that all commands share.
+//
+// The groups of options in `Connection.swift` hold them, and so does the bench. Where the values
+// come from is the business of `Setting`.
+
+package import ArgumentParser
+package import Cumulus
+import Foundation
+
+/// Which nodes, and how they are reached.
+package struct NodeOptions: ParsableArguments {
+    @Option(
+        help: """
+            Address of a node, host:port or host; where a user asks, several with commas, or \
+            repeated.
+            """
+    )
+    package var endpoint: [String] = []
+    @Option(help: "Encrypt connections: automatic (all but those to this machine), always, never.")
+    var tls: String?
+    @Option(help: "PEM file with the authority whose certificates nodes show.")
+    var authority: String?
+    @Option(help: "Seconds that a call may take, retries included (default: 10; long work: more).")
+    package var timeout: Double?
+
+    package init() {}
+
+    package func validate() throws {
+        _ = try tlsValue()
+        guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
+            throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
+        }
+        guard !named.isEmpty else { throw ValidationError("--endpoint names no address.") }
+        for text in named where Container.Configuration.address(from: text) == nil {
+            throw NodeOptions.noAddress("'\(text)' (\(endpointSetting.origin))")
+        }
+    }
+
+    /// An operator asks one node; of several in the environment it is the first.
+    package func checkSingle() throws {
+        guard endpoint.isEmpty || endpoints.count == 1 else {
+            throw ValidationError("This asks one node about itself: name one --endpoint.")
+        }
+    }
+
+    private var endpointSetting: Setting {
+        Setting(
+            .endpoint,
+            flag: endpoint.isEmpty ? nil : endpoint.joined(separator: ","),
+            standard: "127.0.0.1:7420"
+        )
+    }
+
+    private var tlsSetting: Setting { Setting(.tls, flag: tls, standard: "automatic") }
+
+    private var authoritySetting: Setting { Setting(.authority, flag: authority) }
+
+    /// For `cumulus config show`.
+    package var settings: [Setting] {
+        let timeout = Setting(.timeout, flag: timeout.map { "\($0)" }, standard: "10.0")
+        return [endpointSetting, tlsSetting, authoritySetting, timeout]
+    }
+
+    /// The address that an option's value means.
+    package static func address(_ text: String) throws -> String {
+        if let address = Container.Configuration.address(from: text) { return address }
+        throw noAddress("'\(text)'")
+    }
+
+    private static func noAddress(_ what: String) -> ValidationError {
+        ValidationError("\(what) is no address; write \(Container.Configuration.addressForm).")
+    }
+
+    /// The addresses as they were written.
+    private var named: [String] {
+        endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    package var endpoints: [String] {
+        named.compactMap { Container.Configuration.address(from: $0) }
+    }
+
+    private func tlsValue() throws -> Container.TLS {
+        let setting = tlsSetting
+        guard let tls = Container.TLS(rawValue: setting.value) else {
+            throw ValidationError(
+                "'\(setting.value)' is not automatic, always or never (\(setting.origin))."
+            )
+        }
+        return tls
+    }
+
+    /// - Parameter standard: Seconds of a call, if no others are named.
+    package func configuration(timeout standard: Double) throws -> Container.Configuration {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.timeout = .seconds(timeout ?? standard)
+        configuration.tls = try tlsValue()
+        configuration.authority = authoritySetting.file
+        return configuration
+    }
+}
