@@ -233,7 +233,8 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             return end(ServiceError(.internalError, .protocolError, error.message))
         }
         if turn.closes { return end(ServiceError(.internalError, "the connection was closed")) }
-        if let time = turn.wake { schedule(time) }
+        // Between calls nothing is due: its caller closes it.
+        if let time = turn.wake, greeted != nil || !calls.isEmpty { schedule(time) }
     }
 
     private func take(_ frame: Frame) {
