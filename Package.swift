@@ -54,7 +54,6 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
-let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let asyncHTTPClient = Target.Dependency.product(
     name: "AsyncHTTPClient",
@@ -192,8 +191,8 @@ let package = Package(
             "CumulusGateway",
             [
                 "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusAssets", "CumulusModel",
-                asyncHTTPClient, crypto, httpTypes, hummingbird, hummingbirdCore, log, metrics,
-                nioCore, nioHTTP1, nioPosix, nioSSL,
+                asyncHTTPClient, crypto, httpTypes, hummingbirdCore, log, metrics, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .executableTarget(

@@ -62,9 +62,8 @@ enum ImportRules {
         ]),
         "CumulusGateway": [
             "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
-            "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes", "Hummingbird",
-            "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
-            "Synchronization",
+            "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes", "HummingbirdCore",
+            "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [

@@ -3,7 +3,7 @@
 // Called for each request before its body is read. A notification counts as told when it was
 // written to a caller that is still there.
 
-import Hummingbird
+import HTTPTypes
 import HummingbirdCore
 import NIOCore
 

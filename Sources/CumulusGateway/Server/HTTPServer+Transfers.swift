@@ -6,7 +6,6 @@
 
 import CumulusModel
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 

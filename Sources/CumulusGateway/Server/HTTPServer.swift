@@ -10,10 +10,10 @@
 import CumulusModel
 import CumulusTransport
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 package import Logging
 package import NIOCore
+import NIOHTTP1
 package import NIOSSL
 import Synchronization
 
@@ -84,10 +84,6 @@ package struct HTTPServer: Sendable {
         on group: any EventLoopGroup,
         onRunning: @escaping @Sendable (Int) -> Void
     ) async throws {
-        let responder = CallbackResponder<Caller> { [self] request, caller in
-            let response = await traced(request, caller)
-            return request.method == .head ? response.createHeadResponse() : response
-        }
         var configuration = HTTP1Channel.Configuration(
             idleTimeout: .milliseconds(bounds.idleMilliseconds)
         )
@@ -96,45 +92,47 @@ package struct HTTPServer: Sendable {
             maxHeaderListSize: bounds.headBytes,
             maxHeaderFieldCount: bounds.heads
         )
-        let server = HTTPServerBuilder { [configuration, bounds, secure] responder in
-            GuardedChannel(
-                base: HTTP1Channel(responder: responder, configuration: configuration),
-                requestMilliseconds: bounds.requestMilliseconds,
-                secure: secure
-            )
-        }
+        let channel = GuardedChannel(
+            base: HTTP1Channel(
+                responder: { [self] in try await answer($0, $1, $2) },
+                configuration: configuration
+            ),
+            requestMilliseconds: bounds.requestMilliseconds,
+            secure: secure
+        )
         // It calls each connection that a shutdown ends an error. What goes wrong is thrown, too.
         var quiet = logger
         quiet.logLevel = .critical
-        let application = Application(
-            responder: responder,
-            server: server,
-            configuration: ApplicationConfiguration(
+        let server = Server(
+            childChannelSetup: channel,
+            configuration: ServerConfiguration(
                 address: .hostname(host, port: port),
-                serverName: nil,
                 availableConnectionsDelegate: MaximumAvailableConnections(
                     bounds.connections,
                     logger: logger
                 )
             ),
             onServerRunning: { onRunning($0.localAddress?.port ?? port) },
-            eventLoopGroupProvider: .shared(group),
+            eventLoopGroup: group,
             logger: quiet
         )
-        try await application.run()
+        try await server.run()
+        // What the server still holds schedules work on the loops when it is freed. This frees it
+        // now; else that could be after the loops have ended, since a task may hold the server for
+        // a moment after its end. The error says that its channels are closed already.
+        try? await server.shutdownGracefully()
     }
 
     /// Where a request comes from.
-    struct Caller: InitializableFromSource {
+    struct Caller {
         let address: Bytes
         let isLoopback: Bool
         let channel: any Channel
 
-        init(source: ApplicationRequestContextSource) {
-            let remote = source.channel.remoteAddress
-            address = remote?.addressBytes ?? []
-            isLoopback = remote?.isLoopback ?? false
-            channel = source.channel
+        init(_ channel: any Channel) {
+            address = channel.remoteAddress?.addressBytes ?? []
+            isLoopback = channel.remoteAddress?.isLoopback ?? false
+            self.channel = channel
         }
 
         /// The body is read from now on: the request has its time once more, and a caller that
@@ -145,6 +143,24 @@ package struct HTTPServer: Sendable {
     }
 
     // MARK: Requests
+
+    private struct UnreadableRequest: Error {}
+
+    @concurrent private func answer(
+        _ request: Request,
+        _ writer: consuming ResponseWriter,
+        _ channel: any Channel
+    ) async throws {
+        var response = await traced(request, Caller(channel))
+        if request.method == .head { response = response.createHeadResponse() }
+        response.headers[.date] = HTTPDate.text(door.now)
+        do {
+            try await writer.write(response: response.head, body: response.body)
+        } catch is HTTPParserError {
+            // As it is, it would be answered once more.
+            throw UnreadableRequest()
+        }
+    }
 
     /// The answer to a request that names a trace names the node's step of it.
     private func traced(_ request: Request, _ caller: Caller) async -> Response {

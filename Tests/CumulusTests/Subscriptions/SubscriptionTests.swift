@@ -10,7 +10,7 @@ import Testing
         limits: Limits = .standard,
         _ body: (TestServer, Container) async throws -> Void
     ) async throws {
-        let server = try await TestServer(limits: limits)
+        let server = try await TestServer(limits: limits, knowsWebhook: { _, _ in true })
         let container = try await server.container(user: "ada")
         let result: Result<Void, any Error>
         do {

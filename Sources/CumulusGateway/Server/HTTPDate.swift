@@ -1,0 +1,23 @@
+// A moment as HTTP's field Date has it: `Tue, 14 Nov 2023 22:13:20 GMT`.
+//
+// Called by `HTTPServer` for each answer.
+
+import CumulusModel
+
+enum HTTPDate {
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// - Parameter milliseconds: Since 1970 UTC; what is before that is taken for its beginning.
+    static func text(_ milliseconds: Int64) -> String {
+        let moment = Timestamp(millisecondsSince1970: max(0, milliseconds))
+        // 1970 began on a Thursday.
+        let weekday = Int(moment.millisecondsSince1970 / 86_400_000 + 4) % 7
+        // 2023-11-14T22:13:20.000Z
+        let parts = moment.text.split { "-T.".contains($0) }
+        let month = (Int(parts[1]) ?? 1) - 1
+        return "\(weekdays[weekday]), \(parts[2]) \(months[month]) \(parts[0]) \(parts[3]) GMT"
+    }
+}
