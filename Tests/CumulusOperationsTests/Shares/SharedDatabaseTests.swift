@@ -121,7 +121,24 @@ import Testing
             saves: [bed.item("b", by: bob)],
             limits: limits
         )
-        #expect(try store.modify(modify, by: bob).codes == [.quotaExceeded])
+        let outcome = try store.modify(modify, by: bob)
+        #expect(outcome.codes == [.quotaExceeded])
+        let text = "the owner's database has no room for this; ask the owner"
+        guard case .failure(let failure) = outcome.saves[0] else { return }
+        // How much the owner's database holds is not for participants.
+        #expect(failure.error.message == text)
+        let request = PrepareAssets(
+            database: .shared,
+            zone: bed.zone(of: bob),
+            lists: [.success(SampleAsset.list(of: [6_000]))],
+            limits: limits
+        )
+        let answer = try store.run(store.request(.prepareAssets(request), by: bob)).get()
+        guard case .prepared(let lists) = answer, case .failure(let refusal) = lists[0] else {
+            Issue.record("the asset was taken")
+            return
+        }
+        #expect(refusal.code == .quotaExceeded && refusal.error.message == text)
     }
 
     /// 2 token revoked while its save waits: after a removal the next save finds no zone.
