@@ -75,6 +75,24 @@ import Testing
         #expect(throws: ServiceError.self) { try found.get() }
     }
 
+    /// In the shared database zones have other owners, and none is made.
+    @Test func aZoneThatIsNotThereIsToldWithWhatToDo() throws {
+        func text(_ zone: ZoneAddress, in database: DatabaseScope) throws -> String {
+            let request = ModifyZones(database: database, deletes: [.success(zone)])
+            let item = try store.modify(request, by: bob).deletes[0]
+            guard case .failure(let failure) = item else { return "" }
+            #expect(failure.code == .zoneNotFound)
+            return failure.error.message
+        }
+        let nameless = ZoneAddress(name: ShareTestBed.zone)
+        let unowned = try text(nameless, in: .shared)
+        #expect(unowned.contains("without its owner") && !unowned.contains("or create it"))
+        let unknown = ZoneAddress(name: "Never", owner: bed.zone(of: bob).owner)
+        let gone = try text(unknown, in: .shared)
+        #expect(gone.contains("not shared with you") && !gone.contains("or create it"))
+        #expect(try text(nameless, in: .private).contains("or create it"))
+    }
+
     // MARK: Saves
 
     @Test func aWriterSavesInTheOwnersZone() throws {
