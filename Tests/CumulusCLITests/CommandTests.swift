@@ -220,6 +220,12 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(problem?.message.contains("--token or CUMULUS_TOKEN") == true)
     }
 
+    @Test func zonesOfTheSharedDatabaseAreLeft() async throws {
+        let words = ["zone", "delete", "Trips", "--database", "shared", "--token", "t"]
+        let problem = try await problem(of: words)
+        #expect(problem?.contains("'cumulus share leave Trips --owner RECORD-NAME'") == true)
+    }
+
     /// What a command says before it asks a node.
     private func problem(
         of words: [String],

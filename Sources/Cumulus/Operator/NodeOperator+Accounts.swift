@@ -6,6 +6,8 @@ import CumulusWire
 extension NodeOperator {
     package struct User: Sendable {
         package var name: String
+        /// 32 hexadecimal digits, the same in all containers; lines of the audit log have it.
+        package var id: String
         package var created: Timestamp
         /// The user's record name in the container that was asked for; empty without a container.
         package var recordName: String
@@ -110,6 +112,7 @@ extension NodeOperator {
 extension NodeOperator.User {
     fileprivate init(_ wire: WireUser) {
         name = wire.name
+        id = wire.id.hex
         created = Timestamp(millisecondsSince1970: wire.created)
         recordName = wire.recordName
         isDisabled = wire.isDisabled

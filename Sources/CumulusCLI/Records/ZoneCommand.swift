@@ -88,6 +88,14 @@ extension ZoneCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            guard try connection.scope() != .shared else {
+                throw UsageProblem(
+                    """
+                    zones of the shared database are other users'; to leave one: 'cumulus share \
+                    leave \(names[0]) --owner RECORD-NAME'
+                    """
+                )
+            }
             let ids = names.map { RecordZone.ID(zoneName: $0) }
             let results = try await connection.withDatabase(replicas: replicas) { database in
                 try await database.modifyRecordZones(saving: [], deleting: ids).deleteResults

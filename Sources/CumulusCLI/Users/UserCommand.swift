@@ -160,7 +160,8 @@ extension UserCommand {
             abstract: "List the users, with their record names in the container.",
             discussion: help(
                 "cumulus user list --operator-token-file operator.token",
-                "cumulus user list --container iCloud.com.example.notes --json"
+                "cumulus user list --container iCloud.com.example.notes --json",
+                note: "With --json each has its 'id', by which the audit log names the user."
             )
         )
 
@@ -216,7 +217,7 @@ extension NodeOperator.User {
     fileprivate var state: String { isDisabled ? "disabled" : "enabled" }
 
     fileprivate var members: [JSON.Member] {
-        var members = [JSON.Member("user", .string(name))]
+        var members = [JSON.Member("user", .string(name)), JSON.Member("id", .string(id))]
         // Users have one in each container.
         if !recordName.isEmpty { members.append(JSON.Member("recordName", .string(recordName))) }
         return members + [JSON.Member("added", .string(created.text))]

@@ -36,7 +36,7 @@ enum KeyCalls {
             label: label,
             expires: request.expires
         )
-        context.concerns(target(key.id, label))
+        context.concerns(target(key.id, label, context.node))
         context.change(.account(.addKey(key))) { answer in
             guard case .account(.key(let key, let existed)) = answer else { return [] }
             return [AddKeyResponse(key: WireServiceKey(key), existed: existed).encoded()]
@@ -52,18 +52,18 @@ enum KeyCalls {
                 "a key's id has \(ServiceKeys.idBytes) bytes, and not \(id.count); list the keys"
             )
         }
-        context.concerns("key \(id.hex)")
+        context.concerns(target(id, "", context.node))
         context.change(.account(.revokeKey(id))) { answer in
             guard case .account(.keyEnded(let label, let existed)) = answer else { return [] }
-            context.concerns(target(id, label))
+            context.concerns(target(id, label, context.node))
             if !existed { context.concernsNothing() }
             return [RevokeKey.answer(existed: existed)]
         }
     }
 
     /// For the audit log.
-    private static func target(_ id: Bytes, _ label: String) -> String {
-        "key \(id.hex)" + (label.isEmpty ? "" : ": \(label)")
+    private static func target(_ id: Bytes, _ label: String, _ node: Node) -> String {
+        "key \(node.text(ofKey: id))" + (label.isEmpty ? "" : ": \(label)")
     }
 }
 

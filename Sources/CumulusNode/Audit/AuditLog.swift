@@ -93,9 +93,9 @@ extension AuditLog.Callers {
 struct AuditLine: Sendable {
     /// Milliseconds since 1970 UTC.
     var time: Int64
-    /// `anonymous`, `operator`, `peer` or `user`.
+    /// `anonymous`, `operator`, `peer`, `server` or `user`.
     var role: String
-    /// Id of the user or the node, hexadecimal; empty for others.
+    /// Id of the user, the service key or the node, hexadecimal; empty for others.
     var id = ""
     /// Of the caller: 4 or 16 bytes, or empty.
     var address: Bytes = []

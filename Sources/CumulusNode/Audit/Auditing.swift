@@ -30,7 +30,7 @@ extension OpenCalls {
         var line = AuditLine(
             time: node.environment.wallClock(),
             role: identity.role,
-            id: (identity.peer ?? identity.account)?.hex ?? "",
+            id: identity.auditID(on: node),
             address: link.remoteAddress,
             method: method.protocolName,
             epoch: identity.credential?.epoch ?? node.gate.epochs.accounts
@@ -215,7 +215,20 @@ extension Method {
     }
 }
 
+extension Node {
+    /// The id of a service key as operators see it, which names the cluster and the key.
+    func text(ofKey id: Bytes) -> String { (clusterID + id).hex }
+}
+
 extension Identity {
+    /// Id of the node, the user or the service key, as operators see it; empty for others.
+    fileprivate func auditID(on node: Node) -> String {
+        if let peer { return peer.hex }
+        guard let account else { return "" }
+        if case .server = caller.role { return node.text(ofKey: account) }
+        return account.hex
+    }
+
     fileprivate var role: String {
         if isPeer { return "peer" }
         return switch caller.role {

@@ -287,7 +287,10 @@ extension Node {
 
     static let wrongOperatorToken = ServiceError(
         .notAuthenticated,
-        "this is not the node's operator token"
+        """
+        this is not the node's operator token: each node has its own, in the file operator.token \
+        of its data directory
+        """
     )
 
     static let notOverPlainTCP = ServiceError(

@@ -13,7 +13,9 @@ import CumulusWire
 enum ShareCalls {
     static func metadata(_ context: CallContext) throws {
         context.concerns("share")
-        if context.caller.role != .anonymous { try checkCaller(context) }
+        if context.caller.role != .anonymous, let refusal = refusal(of: context) {
+            return try refuse(try ShareMetadataRequest(wire: context.message).url, refusal, context)
+        }
         let request = try ShareMetadataRequest(wire: context.message)
         let urls = context.node.shareURLs
         let fetch = FetchShareMetadata(
@@ -36,7 +38,9 @@ enum ShareCalls {
 
     static func accept(_ context: CallContext) throws {
         context.concerns("share")
-        try checkCaller(context)
+        if let refusal = refusal(of: context) {
+            return try refuse(try AcceptShareRequest(wire: context.message).url, refusal, context)
+        }
         let request = try AcceptShareRequest(wire: context.message)
         let urls = context.node.shareURLs
         let accept = AcceptShare(
@@ -53,7 +57,7 @@ enum ShareCalls {
     }
 
     static func lookUp(_ context: CallContext) throws {
-        try checkCaller(context)
+        if let refusal = refusal(of: context) { throw refusal }
         let request = try LookUpParticipantsRequest(wire: context.message)
         guard request.handles.count <= PeopleCalls.mostHandles else {
             throw ServiceError.tooManyItems(
@@ -103,10 +107,21 @@ enum ShareCalls {
         }
     }
 
-    /// Refuses callers without a shared database, before their message is read.
-    private static func checkCaller(_ context: CallContext) throws {
-        _ = try context.identity.session()
-        if let refusal = context.mayUse(.shared) { throw refusal }
+    /// Why a caller has no shared database now; nil means that it has one.
+    private static func refusal(of context: CallContext) -> ServiceError? {
+        do throws(ServiceError) { _ = try context.identity.session() } catch { return error }
+        return context.mayUse(.shared)
+    }
+
+    /// Refuses a caller whatever the message is; the audit log says which share it named.
+    private static func refuse(
+        _ url: @autoclosure () throws -> Bytes,
+        _ refusal: ServiceError,
+        _ context: CallContext
+    ) throws {
+        guard context.node.audit != nil, let share = try? context.node.shareURLs.share(at: url())
+        else { throw refusal }
+        do { try context.concerns(share) { throw refusal } } catch { throw refusal }
     }
 }
 

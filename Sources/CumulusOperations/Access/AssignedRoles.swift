@@ -9,6 +9,8 @@ package import CumulusStorage
 package enum AssignedRoles {
     package struct Change: Hashable, Sendable {
         /// The user's name, as the operator chose it, or the record name of a service key.
+        ///
+        /// A role is taken away also by the record name of anybody who has it.
         package var user: String
         package var role: String
         package var isGiven: Bool
@@ -22,8 +24,8 @@ package enum AssignedRoles {
 
     /// A role that a user has.
     package struct Entry: Hashable, Sendable {
-        /// The user's name, as the operator chose it, or the record name of a service key; empty if
-        /// it is not known here yet.
+        /// The user's name, as the operator chose it, or the record name of a service key, also of
+        /// a revoked one; empty if it is not known here yet.
         package var user: String
         /// The user's record name in the container.
         package var recordName: String
@@ -92,7 +94,7 @@ package enum AssignedRoles {
         if let role, !schema.has(role), !given.contains(where: { $0.role == role }) {
             throw unknown(role, schema, in: scope.environment)
         }
-        let names = try names(of: user, in: scope, reader)
+        let names = try names(of: user, among: Set(given.map(\.user)), in: scope, reader)
         return given.compactMap { found in
             guard role == nil || found.role == role, user == nil || names[found.user] != nil
             else { return nil }
@@ -106,8 +108,11 @@ package enum AssignedRoles {
     }
 
     /// Users' names by their record names, of one or of all.
+    ///
+    /// - Parameter holders: Record names of those who have roles.
     private static func names(
         of user: String?,
+        among holders: Set<String>,
         in scope: ScopeID,
         _ reader: ReadTransaction
     ) throws -> [String: String] {
@@ -115,15 +120,15 @@ package enum AssignedRoles {
             let users = try Users.all(in: reader).map {
                 ($0.recordName(in: scope.container), $0.name)
             }
-            let keys = try ServiceKeys.all(of: scope, in: reader).map {
+            let keys = try ServiceKeys.all(of: scope, withRevoked: true, in: reader).map {
                 ($0.recordName, $0.recordName)
             }
             return Dictionary(users + keys) { first, _ in first }
         }
-        guard let name = try recordName(of: user, in: scope, reader) else {
-            throw unknown(user: user)
-        }
-        return [name: user]
+        if let name = try recordName(of: user, in: scope, reader) { return [name: user] }
+        guard holders.contains(user) else { throw unknown(user: user) }
+        return try names(of: nil, among: holders, in: scope, reader).filter { $0.key == user }
+            .merging([user: ""]) { known, _ in known }
     }
 
     /// The record name of somebody who can have roles; nil if there is nobody of that name.
@@ -145,7 +150,9 @@ package enum AssignedRoles {
         guard Names.isUserRecordName(user) else { return Users.unknown(user) }
         return ServiceError(
             .unknownItem,
-            "no service key has the record name '\(user)'; see 'cumulus key list'"
+            """
+            no service key has the record name '\(user)', or it was revoked; see 'cumulus key list'
+            """
         )
     }
 
@@ -179,10 +186,13 @@ extension AssignedRoles.Change {
         guard let number = try transaction.scope(scope) else {
             return .failure(Containers.unknown(scope.container))
         }
-        guard let name = try AssignedRoles.recordName(of: user, in: scope, transaction) else {
+        let known = try AssignedRoles.recordName(of: user, in: scope, transaction)
+        let name = known ?? user
+        let current = try transaction.roleAssignment(of: role, to: name, in: number)
+        // What somebody had who is gone can be taken, and taken again.
+        guard known != nil || (!isGiven && current.number > 0) else {
             return .failure(AssignedRoles.unknown(user: user))
         }
-        let current = try transaction.roleAssignment(of: role, to: name, in: number)
         let schema = try transaction.schemaRoles(of: number)
         guard schema.has(role) || (current.isGiven && !isGiven) else {
             return .failure(AssignedRoles.unknown(role, schema, in: scope.environment))

@@ -93,17 +93,21 @@ package enum ServiceKeys {
         return key
     }
 
-    /// The keys of a scope that were not revoked, expired ones too, oldest first.
+    /// The keys of a scope, expired ones too, oldest first.
+    ///
+    /// - Parameter withRevoked: Whether also those that were revoked.
     package static func all<Reader: RowReader & ~Copyable>(
         of scope: ScopeID,
+        withRevoked: Bool = false,
         in reader: borrowing Reader
     ) throws(EngineError) -> [Key] {
         guard let cluster = try reader.scope(.cluster) else { return [] }
         var keys: [Key] = []
         for (parts, _) in try reader.registers(cluster, AccountRegister.key) {
-            guard let id = parts.first, try !isRevoked(id, cluster, in: reader),
-                let key = try stored(id, cluster, in: reader), key.scope == scope
+            guard let id = parts.first, let key = try stored(id, cluster, in: reader),
+                key.scope == scope
             else { continue }
+            if !withRevoked, try isRevoked(id, cluster, in: reader) { continue }
             keys.append(key)
         }
         return keys.sorted { ($0.created, $0.recordName) < ($1.created, $1.recordName) }

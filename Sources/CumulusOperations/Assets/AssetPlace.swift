@@ -36,7 +36,7 @@ extension RowReader where Self: ~Copyable {
         guard let zone else { return .failure(.assetZoneNeeded) }
         guard let found = try find(zone, in: id, of: scope, by: caller),
             let view = found.rights.view
-        else { return .failure(.zoneNotFound(zone.name)) }
+        else { return .failure(.zoneNotFound(zone, in: kind)) }
         if let refusal = Authorisation.uploadRefusal(view) { return .failure(refusal) }
         return .success(AssetPlace(database: found.zone.database, shared: found))
     }

@@ -129,13 +129,12 @@ package struct PrepareAssets: Sendable {
         } else if try transaction.asset(list.digest, in: database) != nil {
             return nil
         }
-        let kind: DatabaseScope = self.database == .public ? .public : .private
-        let quota = limits.quota(of: kind)
+        let quota = limits.quota(of: self.database == .public ? .public : .private)
         if quota > 0 {
             let used = try transaction.knownUsage(of: database).total
             let size = Int(clamping: list.size)
             if used.addingReportingOverflow(size).overflow || used + size > quota {
-                return .quotaExceeded(kind, used, of: quota, by: size)
+                return .quotaExceeded(self.database, used, of: quota, by: size)
             }
         }
         let usage: AssetUsageRow? = try transaction.row(.assetUsage(database, caller.user))

@@ -79,7 +79,7 @@ package struct FetchZoneChanges: Sendable {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: number, by: caller)
             else {
-                throw ServiceError.zoneNotFound(zone.name)
+                throw ServiceError.zoneNotFound(zone, in: self.database)
             }
             guard includesDefaultZones || found.capabilities.contains(.fetchChanges) else {
                 throw ServiceError.keepsNoChanges(zone.name, database)

@@ -191,7 +191,7 @@ package struct QueryRecords: Sendable {
         }
         let zone = zone ?? ZoneAddress()
         let found = try directory.find(zone, in: database, of: scope, by: caller, reader)
-        guard let found else { throw ServiceError.zoneNotFound(zone.name) }
+        guard let found else { throw ServiceError.zoneNotFound(zone, in: database.kind) }
         return [found]
     }
 

@@ -104,7 +104,7 @@ package struct FetchRecords: Sendable {
         _ reader: ReadTransaction
     ) throws(EngineError) -> Result<RecordView, ServiceError> {
         guard let zone = opened?.zone, let access = opened?.access else {
-            return .failure(.zoneNotFound(address.zone.name))
+            return .failure(.zoneNotFound(address.zone, in: database))
         }
         let view =
             try stored(address.name, in: zone, reader)

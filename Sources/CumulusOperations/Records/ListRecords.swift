@@ -45,7 +45,7 @@ package struct ListRecords: Sendable {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
-                throw ServiceError.zoneNotFound(zone.name)
+                throw ServiceError.zoneNotFound(zone, in: self.database)
             }
             let access = try AccessReader(to: found, of: scope, by: caller, schemas, reader)
             return Opened(zone: found, access: access, caller: caller)

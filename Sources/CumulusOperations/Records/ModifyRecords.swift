@@ -195,7 +195,7 @@ package struct ModifyRecords: Sendable {
 
     /// Nothing can be done in a zone that is not there.
     func fail(_ zone: ZoneAddress, _ outcome: inout ModifyOutcome) {
-        let failure = ModifyOutcome.Failure(.zoneNotFound(zone.name))
+        let failure = ModifyOutcome.Failure(.zoneNotFound(zone, in: database))
         for index in saves.indices where saves[index].address.zone == zone {
             outcome.saves[index] = .failure(failure)
         }

@@ -134,12 +134,34 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension ServiceError {
-    package static func zoneNotFound(_ name: String) -> ServiceError {
-        ServiceError(
+    /// A zone does not exist for a caller; says what to check, by the names of the call alone.
+    package static func zoneNotFound(
+        _ zone: ZoneAddress,
+        in database: DatabaseScope
+    ) -> ServiceError {
+        guard database == .shared else {
+            return ServiceError(
+                .zoneNotFound,
+                """
+                Zone '\(zone.name)' does not exist, or is not shared with you any longer; check \
+                its name, its owner and the database, or create it
+                """
+            )
+        }
+        guard !zone.owner.isEmpty else {
+            return ServiceError(
+                .zoneNotFound,
+                """
+                Zone '\(zone.name)' is named without its owner, and the shared database has zones \
+                of other users only; name the owner by the user record name
+                """
+            )
+        }
+        return ServiceError(
             .zoneNotFound,
             """
-            Zone '\(name)' does not exist, or is not shared with you any longer; check its name, \
-            its owner and the database, or create it
+            Zone '\(zone.name)' does not exist, or is not shared with you any longer; check its \
+            name, its owner and the database
             """
         )
     }

@@ -43,7 +43,7 @@ extension SavePlanner {
         let used = plan.used ?? 0
         guard growth <= 0 || used + plan.growth + growth <= quota else {
             let taken = max(0, used + plan.growth)
-            throw .item(.quotaExceeded(found.zone.database.kind, taken, of: quota, by: growth))
+            throw .item(.quotaExceeded(request.database, taken, of: quota, by: growth))
         }
         plan.growth = max(plan.growth + growth, -most)
     }
@@ -124,12 +124,22 @@ extension RecordBody {
 
 extension ServiceError {
     /// A database has no room for so many bytes more.
+    ///
+    /// How much another user's database holds is not told.
+    ///
+    /// - Parameter database: As the caller named it.
     static func quotaExceeded(
         _ database: DatabaseScope,
         _ taken: Int,
         of quota: Int,
         by growth: Int
     ) -> ServiceError {
+        if database == .shared {
+            return ServiceError(
+                .quotaExceeded,
+                "the owner's database has no room for this; ask the owner"
+            )
+        }
         let whose =
             database == .public ? "the public database takes" : "your private database takes"
         let advice =

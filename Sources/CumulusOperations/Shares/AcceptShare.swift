@@ -123,7 +123,8 @@ package struct AcceptShare: Sendable {
         .participantAlreadyInvited,
         """
         you are invited to this share, which was opened for everybody meanwhile; ask its owner to \
-        save it again, which drops the invitation
+        close it, so that you can accept the invitation, or to close and open it again, which \
+        drops the invitation
         """
     )
 }

@@ -101,7 +101,7 @@ struct SubscriptionJudge {
     ) throws -> RecordZone.ID {
         let address = ZoneAddress(name: zone.zoneName, owner: zone.ownerName)
         guard try reader.find(address, in: database, of: scope, by: caller) != nil else {
-            throw ServiceError.zoneNotFound(zone.zoneName)
+            throw ServiceError.zoneNotFound(address, in: database.kind)
         }
         let isOwn = caller.isOwner(named: zone.ownerName)
         return isOwn ? RecordZone.ID(zoneName: zone.zoneName) : zone

@@ -18,7 +18,9 @@ extension FetchZoneChanges {
         _ runs: Runs,
         _ reader: ReadTransaction
     ) throws -> Page {
-        guard let zone = found.number else { throw ServiceError.zoneNotFound(found.zone.name) }
+        guard let zone = found.number else {
+            throw ServiceError.zoneNotFound(self.zone, in: database)
+        }
         let present = access.view?.roots ?? []
         let vector = runs.vector
         let former = try formerRoots(present)

@@ -94,7 +94,7 @@ package struct ModifyZones: Sendable {
     ) throws(EngineError) -> Change {
         guard case .success(let address) = address else { return address.map { _ in nil } }
         guard caller.isOwner(named: address.owner) else {
-            return .failure(.zoneNotFound(address.name))
+            return .failure(.zoneNotFound(address, in: database.kind))
         }
         if try transaction.find(address, in: database, of: scope, by: caller) != nil {
             return .success(nil)
@@ -152,7 +152,7 @@ package struct ModifyZones: Sendable {
             )
         }
         guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
-            return .failure(.zoneNotFound(address.name))
+            return .failure(.zoneNotFound(address, in: database.kind))
         }
         if outcome.share == nil, let number = found.number,
             try transaction.share(Names.zoneShare, in: number) != nil
@@ -174,7 +174,7 @@ package struct ModifyZones: Sendable {
         guard case .success(let address) = address else { return address.map { _ in nil } }
         guard let found = try transaction.find(address, in: database, of: scope, by: caller),
             let number = found.number
-        else { return .failure(.zoneNotFound(address.name)) }
+        else { return .failure(.zoneNotFound(address, in: database.kind)) }
         if let refusal = try Feature.access.refusal(in: transaction) { return .failure(refusal) }
         let owner = found.zone.database.owner
         let row = try transaction.visibleZone(address.name, of: owner, to: caller.user, in: scope)

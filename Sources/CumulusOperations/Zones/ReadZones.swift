@@ -62,7 +62,8 @@ package struct FetchZones: Sendable {
                 case .success(let address):
                     let zone = try reader.find(address, in: database, of: scope, by: caller)
                     results.append(
-                        zone.map { .success($0) } ?? .failure(.zoneNotFound(address.name))
+                        zone.map { .success($0) }
+                            ?? .failure(.zoneNotFound(address, in: self.database))
                     )
                 }
             } catch {

@@ -160,6 +160,49 @@ import Testing
         }
     }
 
+    /// A line names a key as the list of keys does, and a user as the list of users does.
+    @Test func urlsThatAreRefusedToStrangersAndKeysNameTheShare() async throws {
+        try await withServer { server, lines in
+            let ada = server.container(token: try await server.makeUser("ada"))
+            let owner = try await ada.userRecordID().recordName
+            let zone = RecordZone.ID(zoneName: "Trips")
+            try await ada.privateCloudDatabase.save(RecordZone(zoneID: zone))
+            let share = try await ada.privateCloudDatabase.save(Share(recordZoneID: zone))
+            let url = Bytes(try #require(share.url).absoluteString.utf8)
+            await ada.close()
+            let admin = server.nodeOperator()
+            let key = try TestServiceKey()
+            let made = try await admin.addKey(
+                key.publicKey,
+                label: "",
+                expires: nil,
+                in: TestServer.container,
+                .development
+            ).key
+            #expect(try await admin.users(in: nil).map(\.id.count) == [32])
+            let user = try #require(try await admin.users(in: nil).first?.id)
+            await admin.close()
+            #expect(try lines.take().contains { $0.caller == "user" && $0.id == user })
+            let stranger = try RawClient(greeting: server.endpoint)
+            let machine = try RawClient.greeting(server, with: key)
+            let accept = AcceptShareRequest(url: url).encoded()
+            let look = ShareMetadataRequest(url: url).encoded()
+            _ = try error { _ = try stranger.perform(.sharingAccept, accept) }
+            _ = try error { _ = try stranger.perform(.sharingAccept, [1]) }
+            _ = try error { _ = try machine.perform(.sharingAccept, accept) }
+            _ = try error { _ = try machine.perform(.sharingMetadata, look) }
+            let name = "shared/\(owner)/Trips/\(Share.zoneWideRecordName)"
+            let found = try lines.take()
+            #expect(
+                found.map(\.short) == [
+                    "anonymous SHARING_ACCEPT \(name) 9", "anonymous SHARING_ACCEPT share 9",
+                    "server SHARING_ACCEPT \(name) 10", "server SHARING_METADATA \(name) 10",
+                ]
+            )
+            #expect(found.suffix(2).allSatisfy { $0.id == made.id })
+        }
+    }
+
     /// Each has a line, which comes after the deletion was answered.
     @Test func sharesOfRecordsEndWithTheirZone() async throws {
         try await withServer { server, lines in
@@ -300,7 +343,7 @@ import Testing
                 in: TestServer.container,
                 .development
             ).key
-            let added = "operator KEYS_ADD key \(key.registered.id.hex): importer 0"
+            let added = "operator KEYS_ADD key \(made.id): importer 0"
             #expect(try lines.take().last?.short == added)
             for isGood in [true, false] {
                 #expect(try await admin.revokeKey(made.id) == isGood)
@@ -314,12 +357,13 @@ import Testing
                 let request = RevokeSessionsRequest(id: session, user: Bytes("ada".utf8))
                 _ = try client.perform(.accountsRevoke, request.encoded())
             }
-            let (named, ended) = (key.registered.id.hex, "(already ended or unknown)")
+            let (named, ended) = (made.id, "(already ended or unknown)")
+            let never = server.node.text(ofKey: unknown)
             #expect(
                 try lines.take().map(\.short) == [
                     "operator KEYS_REVOKE key \(named): importer 0",
                     "operator KEYS_REVOKE key \(named): importer \(ended) 0",
-                    "operator KEYS_REVOKE key \(unknown.hex) \(ended) 0",
+                    "operator KEYS_REVOKE key \(never) \(ended) 0",
                     "operator ACCOUNTS_REVOKE ada: session \(session.hex) 0",
                     "operator ACCOUNTS_REVOKE ada: session \(session.hex) \(ended) 0",
                 ]

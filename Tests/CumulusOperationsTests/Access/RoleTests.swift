@@ -55,6 +55,45 @@ import Testing
         #expect(try list() == ["editor Editor", "mod Moderator"])
     }
 
+    /// A role stays when its key is revoked, or when it is given to a user who is not known here.
+    @Test func whatTheGoneHaveIsListedAndTakenByRecordName() throws {
+        let key = try TestServiceKey(scope: store.scope).registered
+        func account(_ change: AccountChange) throws {
+            let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+            _ = try store.run(request).get()
+        }
+        try account(.addKey(key))
+        try set("Moderator", of: key.recordName)
+        #expect(try list() == ["\(key.recordName) Moderator"])
+        try account(.revokeKey(key.id))
+        let stranger = "_" + String(repeating: "ab", count: 16)
+        let operation = Commit.Operation.register(
+            Commit.Register(
+                namespace: RoleAssignment.namespace,
+                key: RoleAssignment.key(stranger, "Editor"),
+                value: RoleAssignment(number: 1, isGiven: true).value
+            )
+        )
+        let scope = try store.scopeNumber()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.perform([operation], in: scope, zone: nil, author: Author())
+        }
+        #expect(try list() == [" Editor", "\(key.recordName) Moderator"])
+        #expect(try list(user: key.recordName) == ["\(key.recordName) Moderator"])
+        #expect(try list(user: stranger) == [" Editor"])
+        // Nothing more is given to them.
+        #expect(throws: ServiceError.self) { try set("Editor", of: key.recordName) }
+        #expect(throws: ServiceError.self) {
+            try set("Editor", of: key.recordName, given: false)
+        }
+        for (user, role) in [(key.recordName, "Moderator"), (stranger, "Editor")] {
+            #expect(try !set(role, of: user, given: false))
+            #expect(try set(role, of: user, given: false))
+        }
+        #expect(try list() == [])
+        #expect(throws: ServiceError.self) { _ = try list(user: stranger) }
+    }
+
     @Test func whatIsUnknownIsRefusedWithAdvice() throws {
         func message(_ work: () throws -> Void) throws -> String {
             let error = try #require(throws: ServiceError.self) { try work() }

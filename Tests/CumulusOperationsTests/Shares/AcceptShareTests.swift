@@ -120,6 +120,16 @@ import Testing
         try bed.exchange(with: other)
         #expect(try bed.accept(by: bob) == .participantAlreadyInvited)
         #expect(try bed.accept(by: carol) == nil)
+        // To save it as it is settles nothing; to close it does, and so does to open it again.
+        let all = [bed.member(bob), bed.member(carol, .readOnly, as: .publicUser)]
+        #expect(try bed.set(all, .readOnly) == nil)
+        #expect(try bed.accept(by: bob) == .participantAlreadyInvited)
+        #expect(try bed.set([bed.member(bob)]) == nil)
+        let closed = try bed.copied(seed: 3)
+        #expect(try closed.accept(by: bob) == nil)
+        #expect(try bed.set([bed.member(bob)], .readOnly) == nil)
+        #expect(try bed.accept(by: bob) == nil)
+        #expect(try bed.save("b", by: bob) == .permissionFailure)
     }
 
     @Test func zonesOfOthersAreBounded() throws {

@@ -75,6 +75,24 @@ import Testing
         #expect(throws: ServiceError.self) { try found.get() }
     }
 
+    /// In the shared database zones have other owners, and none is made.
+    @Test func aZoneThatIsNotThereIsToldWithWhatToDo() throws {
+        func text(_ zone: ZoneAddress, in database: DatabaseScope) throws -> String {
+            let request = ModifyZones(database: database, deletes: [.success(zone)])
+            let item = try store.modify(request, by: bob).deletes[0]
+            guard case .failure(let failure) = item else { return "" }
+            #expect(failure.code == .zoneNotFound)
+            return failure.error.message
+        }
+        let nameless = ZoneAddress(name: ShareTestBed.zone)
+        let unowned = try text(nameless, in: .shared)
+        #expect(unowned.contains("without its owner") && !unowned.contains("or create it"))
+        let unknown = ZoneAddress(name: "Never", owner: bed.zone(of: bob).owner)
+        let gone = try text(unknown, in: .shared)
+        #expect(gone.contains("not shared with you") && !gone.contains("or create it"))
+        #expect(try text(nameless, in: .private).contains("or create it"))
+    }
+
     // MARK: Saves
 
     @Test func aWriterSavesInTheOwnersZone() throws {
@@ -121,7 +139,24 @@ import Testing
             saves: [bed.item("b", by: bob)],
             limits: limits
         )
-        #expect(try store.modify(modify, by: bob).codes == [.quotaExceeded])
+        let outcome = try store.modify(modify, by: bob)
+        #expect(outcome.codes == [.quotaExceeded])
+        let text = "the owner's database has no room for this; ask the owner"
+        guard case .failure(let failure) = outcome.saves[0] else { return }
+        // How much the owner's database holds is not for participants.
+        #expect(failure.error.message == text)
+        let request = PrepareAssets(
+            database: .shared,
+            zone: bed.zone(of: bob),
+            lists: [.success(SampleAsset.list(of: [6_000]))],
+            limits: limits
+        )
+        let answer = try store.run(store.request(.prepareAssets(request), by: bob)).get()
+        guard case .prepared(let lists) = answer, case .failure(let refusal) = lists[0] else {
+            Issue.record("the asset was taken")
+            return
+        }
+        #expect(refusal.code == .quotaExceeded && refusal.error.message == text)
     }
 
     /// 2 token revoked while its save waits: after a removal the next save finds no zone.
