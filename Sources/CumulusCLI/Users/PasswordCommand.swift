@@ -30,8 +30,9 @@ struct PasswordCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Nobody types passwords in vain.
+        // Nobody types passwords in vain, or loses all sessions and the new token.
         try connection.needToken()
+        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let (old, new) = try passwords.both()
         let session = try await connection.withContainer {
             try await $0.changePassword(from: old, to: new, label: label ?? "")
