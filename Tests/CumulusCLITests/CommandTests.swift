@@ -546,6 +546,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(failure.json().text == "{\"error\": \(json)}")
         let item = try JSONReader.read(failure.json(item: "a").text.utf8)
         #expect(item["error"]?["item"] == .string("a"))
+        let line = try JSONReader.read(failure.json(line: 7).text.utf8)
+        #expect(line["error"]?["line"] == .integer(7))
     }
 
     @Test func wrongUsageIsAnErrorToo() throws {

@@ -70,8 +70,10 @@ struct Failure {
 
     /// As programs read it: the code is CloudKit's, or null for what no server said.
     ///
-    /// - Parameter item: Of several, the one that failed.
-    func json(item: String? = nil) -> JSON {
+    /// - Parameters:
+    ///   - item: Of several, the one that failed.
+    ///   - line: Of a file, the line that failed.
+    func json(item: String? = nil, line: Int? = nil) -> JSON {
         var members = [
             JSON.Member("code", error.map { .integer(Int64($0.code.rawValue)) } ?? .null),
             JSON.Member("name", .string(name)),
@@ -81,13 +83,14 @@ struct Failure {
         }
         members.append(JSON.Member("message", .string(error?.message ?? message)))
         if let item { members.append(JSON.Member("item", .string(item))) }
+        if let line { members.append(JSON.Member("line", .integer(Int64(line)))) }
         return .object([JSON.Member("error", .object(members))])
     }
 
     /// Writes its line to standard error.
-    func report(item: String? = nil) {
+    func report(item: String? = nil, line: Int? = nil) {
         if Failure.isJSON {
-            writeToStandardError(json(item: item).text + "\n")
+            writeToStandardError(json(item: item, line: line).text + "\n")
         } else {
             complain((item.map { "\($0): " } ?? "") + message)
         }

@@ -18,7 +18,8 @@ struct PasswordCommand: AsyncParsableCommand {
                 sessions end, on all devices, and 'cumulus login' has to be run again. It prints \
                 the token of a new session, as 'cumulus sign-in' does. Access tokens that an \
                 operator made stay good: 'cumulus session revoke' ends them. Who has lost the \
-                password asks an operator ('cumulus user password').
+                password asks an operator ('cumulus user password'). With --json "user" is null: \
+                a token doesn't tell the name, and "recordName" says whose it is.
                 """
         )
     )
@@ -38,6 +39,7 @@ struct PasswordCommand: AsyncParsableCommand {
             try await $0.changePassword(from: old, to: new, label: label ?? "")
         }
         try output.show(session, of: nil, keptIn: tokenFile)
+        guard !output.json else { return }
         complain("The password is changed, and all earlier sessions have ended; use the new token.")
     }
 }
