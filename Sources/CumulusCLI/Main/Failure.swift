@@ -64,7 +64,11 @@ struct Failure {
         guard !(error is ExitCode), Main.exitCode(for: error) == .validationFailure else {
             return nil
         }
-        message = Main.message(for: error)
+        // What the parser says of the option stands between the message and the usage.
+        let help = Main.fullMessage(for: error).split(separator: "\n")
+            .drop { !$0.hasPrefix("Help:") }.prefix { !$0.hasPrefix("Usage:") }
+            .flatMap { $0.split(separator: " ") }.joined(separator: " ")
+        message = Main.message(for: error) + (help.isEmpty ? "" : ". \(help)")
         code = .validationFailure
     }
 

@@ -449,7 +449,7 @@ import Testing
     func anEndpointIsAnAddress(endpoint: String) async throws {
         let run = try await CommandLineRun(["record", "get", "a", "--endpoint", endpoint])
         #expect(run.code == 64)
-        #expect(run.errors.contains("'\(endpoint)' (flag) is no address; write host, host:"))
+        #expect(run.errors.contains("'\(endpoint)' (--endpoint) is no address; write host, host:"))
     }
 
     /// And not how commands are used in general.
