@@ -5,7 +5,7 @@ import Cumulus
 import CumulusBulk
 import CumulusModel
 
-/// The share of a zone, or of a record in it, whoever owns the zone.
+/// The share of a zone, or of a record in it; the zone may be of another user.
 struct ShareTarget: ParsableArguments {
     @OptionGroup var place: SharePlace
     @OptionGroup var owner: OwnerOption

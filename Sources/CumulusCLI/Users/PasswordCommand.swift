@@ -31,7 +31,7 @@ struct PasswordCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Nobody types passwords in vain, or loses all sessions and the new token.
+        // Before passwords are typed in vain, or all sessions end and the new token is lost.
         try connection.needToken()
         if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let (old, new) = try passwords.both()
