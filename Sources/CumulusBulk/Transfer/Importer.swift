@@ -99,8 +99,8 @@ package struct Importer {
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
 
-    /// - Parameter report: Told of each line that failed, of three at most with one mistake, in place
-    ///   of lines for people on standard error.
+    /// - Parameter report: Told of lines that failed, of three at most with one mistake; nil means
+    ///   that people are told, on standard error.
     package init(
         lines: LineReader,
         type: String,
