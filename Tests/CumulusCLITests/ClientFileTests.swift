@@ -33,7 +33,10 @@ import Testing
 
     @Test func onlyItsOwnerReadsIt() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
-        let file = try ClientFile("\(folder.path)/cumulus/client.json")
+        let file = try Setting.$variables.withValue(["XDG_CONFIG_HOME": folder.path]) {
+            try ClientFile()
+        }
+        try file.prepare()
         var settings = ClientFile.Settings(
             endpoints: ["a:1", "b:2"],
             container: "iCloud.x",
@@ -60,6 +63,15 @@ import Testing
         #expect(try !file.remove())
         #expect(try file.read()?.token == nil)
         #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    /// Where apps look a folder is made, and nowhere else.
+    @Test func aFileThatIsNamedNeedsItsFolder() throws {
+        let problem = #expect(throws: OutputProblem.self) {
+            try ClientFile("\(folder.path)/client.json").prepare()
+        }
+        #expect(problem?.message.contains("there is no folder \(folder.path); make it") == true)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
     }
 
     @Test(arguments: ["", "[]", #"{"token": 1}"#, #"{"endpoint": "a:1", "container": "c"}"#])

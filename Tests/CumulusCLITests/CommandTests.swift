@@ -508,6 +508,35 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(byToken["database"]?.value == "private")
     }
 
+    @Test(arguments: [
+        (["--database", "sharde"], [:], "(--database)"),
+        ([], ["CUMULUS_DATABASE": "sharde"], "(CUMULUS_DATABASE)"),
+        (["--endpoint", "127.0.0.1:999999"], [:], "(--endpoint)"),
+        ([], ["CUMULUS_TLS": "maybe"], "(CUMULUS_TLS)"),
+    ]) func aWrongValueIsNamedWithItsSource(
+        words: [String],
+        variables: [String: String],
+        source: String
+    ) throws {
+        let error = Setting.$variables.withValue(variables) {
+            #expect(throws: (any Error).self) {
+                try Main.parseAsRoot(["record", "get", "a"] + words)
+            }
+        }
+        #expect(Main.message(for: try #require(error)).contains(source))
+    }
+
+    /// The node would say that no user has it.
+    @Test func anOperatorsTokenIsNoUsers() async throws {
+        let token = "cumulus_operator_" + String(repeating: "5a", count: 32)
+        let words = ["record", "get", "a", "--token", token, "--endpoint", "127.0.0.1:1"]
+        let get = try #require(try Main.parseAsRoot(words) as? RecordCommand.Get)
+        let problem = await #expect(throws: UsageProblem.self) { try await get.run() }
+        let message = try #require(problem?.message)
+        #expect(message.contains("--token is an operator's") && !message.contains("5a5a"))
+        #expect(message.contains("--operator-token-file"))
+    }
+
     @Test func aTokenIsNeverShownWhole() throws {
         let token = "cumulus_" + String(repeating: "0123456789abcdef", count: 4)
         #expect(try settings(["CUMULUS_TOKEN": token])["token"]?.value == "cumulus_0123…")
@@ -552,6 +581,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(failure.json().text == "{\"error\": \(json)}")
         let item = try JSONReader.read(failure.json(item: "a").text.utf8)
         #expect(item["error"]?["item"] == .string("a"))
+        let line = try JSONReader.read(failure.json(line: 7).text.utf8)
+        #expect(line["error"]?["line"] == .integer(7))
     }
 
     @Test func wrongUsageIsAnErrorToo() throws {
@@ -561,6 +592,37 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(failure.code == .validationFailure && failure.message.contains("<names>"))
         let others: [any Error] = [ExitCode(64), CleanExit.helpRequest()]
         #expect(others.allSatisfy { Failure(ofUsage: $0).map(\.message) == nil })
+    }
+
+    /// Also for programs, which see no usage.
+    @Test func wrongUsageSaysWhatIsValid() throws {
+        let words = ["share", "create", "Trips", "--reader", "notanything", "--json"]
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        let usage = try #require(error)
+        let message = try #require(Failure(ofUsage: usage)).message
+        #expect(message.contains("'notanything'") && message.contains(Person.help))
+        #expect(!message.contains("Usage:") && !message.contains("\n"))
+    }
+
+    @Test(
+        arguments: [
+            (
+                "recrd get nix --json",
+                "there is no command 'recrd'; did you mean 'record'? See 'cumulus --help'"
+            ),
+            (
+                "--json record gett nix",
+                "there is no command 'record gett'; did you mean 'record get'? See 'cumulus "
+                    + "record --help'"
+            ),
+            ("frobnicate now", "there is no command 'frobnicate'; see 'cumulus --help'"),
+            ("record get --nonsense", nil), ("help recrd", nil), ("--endpoint a recrd", nil),
+            ("bench nonsense", nil), ("record", nil), ("", nil),
+        ] as [(String, String?)]
+    )
+    func aCommandThatIsNotThereIsNamed(line: String, message: String?) {
+        let words = line.split(separator: " ").map(String.init)
+        #expect(UnknownCommand.message(words) == message)
     }
 
     @Test func aRefusalNamesCodeAndNumber() {

@@ -102,6 +102,15 @@ import Testing
         #expect(throws: (any Error).self) { try Main.parseAsRoot(["share"] + words) }
     }
 
+    /// A share of another user is left, which the refusal says.
+    @Test func ownersStopTheirOwnSharesOnly() throws {
+        let help = Main.helpMessage(for: ShareCommand.Stop.self, columns: 400)
+        #expect(!help.contains("--owner") && help.contains("--root"))
+        let words = ["share", "stop", "Trips", "--owner", "_a"]
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        #expect(Main.message(for: try #require(error)).contains("cumulus share leave"))
+    }
+
     /// An operator names the user, and the environment like a user.
     @Test func anOperatorAsksAboutAUser() throws {
         let words = ["--user", "ada", "--container", "iCloud.notes", "--environment", "production"]

@@ -32,7 +32,7 @@ package struct NodeOptions: ParsableArguments {
         }
         guard !named.isEmpty else { throw ValidationError("--endpoint names no address.") }
         for text in named where Container.Configuration.address(from: text) == nil {
-            throw NodeOptions.noAddress("'\(text)' (\(endpointSetting.origin))")
+            throw NodeOptions.noAddress("'\(text)' (\(endpointSetting.source))")
         }
     }
 
@@ -84,7 +84,7 @@ package struct NodeOptions: ParsableArguments {
         let setting = tlsSetting
         guard let tls = Container.TLS(rawValue: setting.value) else {
             throw ValidationError(
-                "'\(setting.value)' is not automatic, always or never (\(setting.origin))."
+                "'\(setting.value)' is not automatic, always or never (\(setting.source))."
             )
         }
         return tls

@@ -72,6 +72,15 @@ package struct Setting: Equatable {
     /// Neither a flag nor the environment says it.
     package var isStandard: Bool { origin == "default" }
 
+    /// Where the value comes from, as people wrote it: the option or the variable.
+    package var source: String {
+        switch origin {
+        case "flag": "--\(name.rawValue)"
+        case "default": origin
+        default: name.variable ?? origin
+        }
+    }
+
     /// nil if there is none.
     package var file: String? { value.isEmpty ? nil : value }
 }

@@ -83,6 +83,8 @@ package struct Importer {
     /// How long a call may fail before the import gives up.
     let patience: Duration
     var progress: ProgressBar
+    /// Told of lines that failed; nil means that they are told to people, on standard error.
+    private let report: ((_ line: Int, _ error: any Error) -> Void)?
 
     private var summary = Summary()
     private var batch = Batch()
@@ -97,6 +99,8 @@ package struct Importer {
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
 
+    /// - Parameter report: Told of lines that failed, of three at most with one mistake; nil means
+    ///   that people are told, on standard error.
     package init(
         lines: LineReader,
         type: String,
@@ -106,7 +110,8 @@ package struct Importer {
         batchRecords: Int = 200,
         parallelCalls: Int = 4,
         patience: Duration,
-        progress: ProgressBar
+        progress: ProgressBar,
+        report: ((_ line: Int, _ error: any Error) -> Void)? = nil
     ) {
         self.lines = lines
         self.type = type
@@ -117,6 +122,7 @@ package struct Importer {
         self.parallelCalls = parallelCalls
         self.patience = patience
         self.progress = progress
+        self.report = report
     }
 
     private typealias Calls = ThrowingTaskGroup<Outcome, any Error>
@@ -125,7 +131,8 @@ package struct Importer {
     package mutating func run(into database: Database) async throws -> Summary {
         defer {
             progress.clear()
-            for line in summary.mistakes.rest { complain(line) }
+            // A program finds the counts in the summary.
+            if report == nil { for line in summary.mistakes.rest { complain(line) } }
         }
         try await withThrowingTaskGroup(of: Outcome.self) { calls in
             while !mustStop, let line = try lines.next() {
@@ -159,20 +166,20 @@ package struct Importer {
                 (error as? InputProblem)?.message
                 ?? (error as? JSONReader.Problem)?.message ?? "\(error)"
             summary.badLines += 1
-            report(line.number, message)
+            tell(line.number, InputProblem(message), message)
             return nil
         }
     }
 
-    private mutating func report(_ line: Int, _ message: String) {
+    private mutating func tell(_ line: Int, _ error: any Error, _ message: String) {
         guard summary.mistakes.add(message, line: line) else { return }
         progress.clear()
-        complain("line \(line): \(message)")
+        if let report { report(line, error) } else { complain("line \(line): \(message)") }
     }
 
     private mutating func refuse(_ refusals: some Sequence<Refusal>) {
         for refusal in refusals.sorted(by: { $0.line < $1.line }) {
-            report(refusal.line, "\(refusal.error)")
+            tell(refusal.line, refusal.error, "\(refusal.error)")
         }
     }
 

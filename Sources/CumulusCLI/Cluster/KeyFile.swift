@@ -42,29 +42,69 @@ enum KeyFile {
     }
 
     /// Writes a file whole or not at all; nobody else ever sees a secret one.
+    ///
+    /// Its folder must be there.
     static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
-        func check(_ result: Int32) throws {
-            guard result < 0 else { return }
-            throw OutputProblem("\(file) can't be written: \(String(cString: strerror(errno)))")
+        let draft = draft(of: file)
+        let descriptor = try begin(draft, of: file, isSecret: isSecret)
+        do {
+            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try handle.write(contentsOf: Data((text + "\n").utf8))
+            try handle.synchronize()
+            guard rename(draft, file) == 0 else { throw unwritable(file) }
+        } catch {
+            unlink(draft)
+            guard error is CocoaError else { throw error }
+            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
         }
-        let folder = URL(filePath: file).deletingLastPathComponent().path
+    }
+
+    /// Throws where `write` would throw.
+    ///
+    /// For commands that get something only once: they ask for it after this. A file that is
+    /// there keeps what it holds.
+    static func checkWritable(_ file: String) throws {
+        let draft = draft(of: file)
+        close(try begin(draft, of: file, isSecret: true))
+        unlink(draft)
+    }
+
+    /// Makes a folder that only its owner can enter, and the folders above it.
+    ///
+    /// If that fails, the next file in it can't be written, which says why.
+    static func makeFolder(_ folder: String) {
         try? FileManager.default.createDirectory(
             atPath: folder,
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
-        let draft = file + ".new"
+    }
+
+    /// Beside the file, since a file can be renamed only within its file system.
+    private static func draft(of file: String) -> String { file + ".new" }
+
+    /// Opens a new draft of a file, and returns its descriptor.
+    private static func begin(_ draft: String, of file: String, isSecret: Bool) throws -> Int32 {
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: file, isDirectory: &isFolder), isFolder.boolValue
+        {
+            throw OutputProblem("\(file) can't be written: it is a folder; name a file in it")
+        }
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL, isSecret ? 0o600 : 0o644)
-        try check(descriptor)
-        do {
-            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try handle.write(contentsOf: Data((text + "\n").utf8))
-            try handle.synchronize()
-            try check(rename(draft, file))
-        } catch let error as CocoaError {
-            unlink(draft)
-            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
+        guard descriptor >= 0 else { throw unwritable(file) }
+        return descriptor
+    }
+
+    /// Why the last call failed.
+    private static func unwritable(_ file: String) -> OutputProblem {
+        let reason = errno
+        let folder = URL(filePath: file).deletingLastPathComponent().path
+        if reason == ENOENT, !FileManager.default.fileExists(atPath: folder) {
+            return OutputProblem(
+                "\(file) can't be written: there is no folder \(folder); make it first"
+            )
         }
+        return OutputProblem("\(file) can't be written: \(String(cString: strerror(reason)))")
     }
 }

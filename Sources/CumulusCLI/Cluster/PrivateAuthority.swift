@@ -43,6 +43,7 @@ struct PrivateAuthority {
         } else {
             let fresh = P256.Signing.PrivateKey()
             (certificate, key) = (try PrivateAuthority.make(fresh, Date()), .init(fresh))
+            KeyFile.makeFolder(directory)
             try KeyFile.write(fresh.pemRepresentation, to: keyFile, isSecret: true)
             try KeyFile.write(certificate.serializeAsPEM().pemString, to: file)
         }

@@ -70,8 +70,9 @@ extension SchemaCommand {
                 note: """
                     The file is the complete schema. If it lacks a type or a field that is there, \
                     or gives a field another type, nothing is changed without --drop: it takes \
-                    away what records hold of them, for good. What production has stays in any \
-                    case.
+                    away what records hold of them, for good. To add types and fields and lose \
+                    nothing, export the schema ('cumulus schema export'), add yours to that file, \
+                    and import it. What production has stays in any case.
                     """
             )
         )

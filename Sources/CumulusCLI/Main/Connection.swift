@@ -48,7 +48,7 @@ struct ScopeOptions: ParsableArguments {
         let setting = environmentSetting
         guard let environment = Environment(name: setting.value) else {
             throw ValidationError(
-                "'\(setting.value)' is neither development nor production (\(setting.origin))."
+                "'\(setting.value)' is neither development nor production (\(setting.source))."
             )
         }
         return environment
@@ -81,8 +81,17 @@ struct Connection: ParsableArguments {
         """
     }
 
-    /// Throws for a variable that is there and empty, unless a server asks with its key.
+    /// Throws for a variable that is there and empty, unless a server asks with its key, and for an
+    /// operator's token as nodes make it: it is no user's, and need not travel.
     private func checkToken() throws {
+        let shown = tokenSetting
+        guard !shown.value.hasPrefix("cumulus_operator_") else {
+            throw UsageProblem(
+                "\(shown.source) is an operator's token, and this command asks as a user: "
+                    + "'cumulus sign-in NAME' gives a user's token; commands of operators take the "
+                    + "file of theirs with --operator-token-file"
+            )
+        }
         guard token == nil, let variable = Setting.Name.token.variable,
             Setting.variables[variable]?.isEmpty == true, keySetting.value.isEmpty
         else { return }
@@ -117,7 +126,7 @@ struct Connection: ParsableArguments {
         guard let file = key.file else { return nil }
         guard !isSignedIn else {
             throw UsageProblem(
-                "name a token (\(tokenSetting.origin)) or a server's key (\(key.origin)), not both"
+                "name a token (\(tokenSetting.source)) or a server's key (\(key.source)), not both"
             )
         }
         return try KeyFile.reading(file) { try ServiceKey(id: id.value, pem: $0) }

@@ -31,7 +31,7 @@ struct DatabaseConnection: ParsableArguments {
         case "shared": .shared
         default:
             throw ValidationError(
-                "'\(setting.value)' is not public, private or shared (\(setting.origin))."
+                "'\(setting.value)' is not public, private or shared (\(setting.source))."
             )
         }
     }

@@ -64,14 +64,20 @@ struct Failure {
         guard !(error is ExitCode), Main.exitCode(for: error) == .validationFailure else {
             return nil
         }
-        message = Main.message(for: error)
+        // What the parser says of the option stands between the message and the usage.
+        let help = Main.fullMessage(for: error).split(separator: "\n")
+            .drop { !$0.hasPrefix("Help:") }.prefix { !$0.hasPrefix("Usage:") }
+            .flatMap { $0.split(separator: " ") }.joined(separator: " ")
+        message = Main.message(for: error) + (help.isEmpty ? "" : ". \(help)")
         code = .validationFailure
     }
 
     /// As programs read it: the code is CloudKit's, or null for what no server said.
     ///
-    /// - Parameter item: Of several, the one that failed.
-    func json(item: String? = nil) -> JSON {
+    /// - Parameters:
+    ///   - item: Of several, the one that failed.
+    ///   - line: Of a file, the line that failed.
+    func json(item: String? = nil, line: Int? = nil) -> JSON {
         var members = [
             JSON.Member("code", error.map { .integer(Int64($0.code.rawValue)) } ?? .null),
             JSON.Member("name", .string(name)),
@@ -81,13 +87,14 @@ struct Failure {
         }
         members.append(JSON.Member("message", .string(error?.message ?? message)))
         if let item { members.append(JSON.Member("item", .string(item))) }
+        if let line { members.append(JSON.Member("line", .integer(Int64(line)))) }
         return .object([JSON.Member("error", .object(members))])
     }
 
     /// Writes its line to standard error.
-    func report(item: String? = nil) {
+    func report(item: String? = nil, line: Int? = nil) {
         if Failure.isJSON {
-            writeToStandardError(json(item: item).text + "\n")
+            writeToStandardError(json(item: item, line: line).text + "\n")
         } else {
             complain((item.map { "\($0): " } ?? "") + message)
         }

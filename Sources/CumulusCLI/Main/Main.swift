@@ -54,6 +54,11 @@ struct Main: AsyncParsableCommand {
             failure.report()
             exit(withError: failure.code)
         }
+        if exitCode(for: error) == .validationFailure,
+            let message = UnknownCommand.message(Array(CommandLine.arguments.dropFirst()))
+        {
+            end(with: UsageProblem(message))
+        }
         let text = fullMessage(for: error)
         guard exitCode(for: error) == .success, !text.isEmpty else {
             if Failure.isJSON, let failure = Failure(ofUsage: error) {

@@ -79,8 +79,9 @@ struct ChangeTokenOptions: ParsableArguments {
         (21), delete the file and the copy that you made from the changes, and begin again.
         With --follow the command goes on until it is interrupted, and writes the file after each \
         page that it has shown: the next run begins there. It goes on at another node if one is \
-        lost. With --json each change is an object on a line of its own, and the line \
-        {"change":"upToDate"} says that all so far was shown.
+        lost, and ends with 69 if none can be reached in the time of --timeout. With \
+        --json each change is an object on a line of its own, and the line {"change":"upToDate"} \
+        says that all so far was shown.
         """
 }
 

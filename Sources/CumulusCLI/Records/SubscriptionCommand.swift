@@ -110,7 +110,12 @@ extension SubscriptionCommand {
         func run() async throws {
             let subscription = try subscription()
             try await connection.withDatabase(replicas: replicas) { database in
-                _ = try await database.save(subscription)
+                do {
+                    _ = try await database.save(subscription)
+                } catch var error as ServiceError where error.isOfTwin {
+                    error.message += ": use that one, or delete it first"
+                    throw error
+                }
             }
             try output.show([subscription])
         }
@@ -293,5 +298,12 @@ extension Subscription.NotificationInfo {
             members.append(JSON.Member(part.name, .bool(true)))
         }
         return .object(members)
+    }
+}
+
+extension ServiceError {
+    /// Another subscription asks for the same; no reason tells it from other refusals.
+    fileprivate var isOfTwin: Bool {
+        code == .serverRejectedRequest && message.hasPrefix("subscription is duplicate of ")
     }
 }

@@ -17,8 +17,9 @@ struct WatchCommand: AsyncParsableCommand {
             "cumulus watch --token-file feed.token --once",
             note: """
                 Subscriptions are made by 'cumulus subscription save'; those of all databases of \
-                the container are shown. It goes on until it is interrupted, and goes on at \
-                another node if one is lost.
+                the container are shown. It goes on until it is interrupted: at another node if \
+                one is lost, and if no node can be reached it tries again until one can. It ends \
+                with 69 only if none could be reached from the beginning, or with --once.
                 Without --token-file it begins now. With it, it begins where the run ended that \
                 wrote the file; the file is written after each page that was shown. If the token \
                 has expired (21), delete the file and ask anew, by a query or 'cumulus changes'.
@@ -56,10 +57,27 @@ struct WatchCommand: AsyncParsableCommand {
         _ file: FeedTokenFile
     ) async throws {
         var listing = FeedListing(isJSON: output.json)
-        for try await page in container.notifications(since: token) {
-            try listing.show(page)
-            try file.write(page.token)
-            if once, page.isUpToDate { return }
+        var last = token
+        var (hasBegun, isAway) = (false, false)
+        while true {
+            do {
+                for try await page in container.notifications(since: last) {
+                    try listing.show(page)
+                    try file.write(page.token)
+                    if once, page.isUpToDate { return }
+                    last = page.token
+                    (hasBegun, isAway) = (true, false)
+                }
+                return
+            } catch var error as ServiceError where error.isUnreachable && hasBegun && !once {
+                // Told once of each time without a node.
+                if !isAway {
+                    error.message += "; trying again until a node can be reached"
+                    Failure(error)?.report()
+                }
+                isAway = true
+                try await Task.sleep(for: .seconds(1))
+            }
         }
     }
 }

@@ -130,7 +130,9 @@ extension ShareCommand {
             )
         )
 
-        @OptionGroup var target: ShareTarget
+        @OptionGroup var target: SharePlace
+        /// Taken only to say what else to do.
+        @OptionGroup(visibility: .hidden) var owner: OwnerOption
         @OptionGroup var others: UserOfShares
         @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
@@ -138,8 +140,8 @@ extension ShareCommand {
 
         func validate() throws {
             let copies = replicas.replicas.map { "\($0)" }
-            try others.check(connection, copies, target.owner.owner)
-            guard target.owner.owner == nil else {
+            try others.check(connection, copies, owner.owner)
+            guard owner.owner == nil else {
                 throw ValidationError(
                     "Owners stop their own shares, without --owner. To leave what another user "
                         + "shares: 'cumulus share leave'."
@@ -165,7 +167,7 @@ extension ShareCommand {
             if let stopped = try await others.stop(target, by: connection) { return stopped }
             return try await connection.withContainer(replicas: replicas) { container in
                 let database = container.privateCloudDatabase
-                let share = try await target.share(in: database)
+                let share = try await target.share(in: database, owner.zoneID(target.zone))
                 try await database.deleteRecord(withID: share.recordID)
                 return share
             }

@@ -29,7 +29,11 @@ struct ImportCommand: AsyncParsableCommand {
                 Running an import again gives the same data: a line replaces the fields that it \
                 names. While the server is away the import waits for it, for the time of \
                 --timeout. --json prints how many lines were saved and failed, and each mistake \
-                with its first line and how many lines have it, up to 1000 mistakes.
+                with its first line and how many lines have it, up to 1000 mistakes; its errors \
+                on standard error have the number too, as "line".
+
+                The exit code is 65 if a line is no such object, also if the server refused \
+                others, and with --strict; it is 1 if the server refused all lines that failed.
                 """
         )
     )
@@ -81,7 +85,8 @@ struct ImportCommand: AsyncParsableCommand {
                 batchRecords: batch,
                 parallelCalls: parallel,
                 patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
-                progress: ProgressBar(total: size)
+                progress: ProgressBar(total: size),
+                report: output.json ? { Failure($1)?.report(line: $0) } : nil
             )
             return try await importer.run(into: database)
         }

@@ -10,6 +10,8 @@ import Foundation
 struct ClientFile {
     /// Where it is.
     let path: String
+    /// Whether the path is the one where apps look: then its folder is made.
+    private var isStandard = false
 
     /// - Parameter named: A path that the command line names; nil: where apps look.
     init(_ named: String? = nil) throws {
@@ -23,8 +25,10 @@ struct ClientFile {
             path = named
         } else if let folder = variable("XDG_CONFIG_HOME") {
             path = "\(folder)/cumulus/client.json"
+            isStandard = true
         } else if let home = variable("HOME") {
             path = "\(home)/.config/cumulus/client.json"
+            isStandard = true
         } else {
             throw UsageProblem("there is no home directory: name the file with --file")
         }
@@ -83,6 +87,12 @@ struct ClientFile {
                 members.filter { !$0.1.isEmpty }.map { JSON.Member($0.0, .string($0.1)) }
             )
         }
+    }
+
+    /// Makes the folder where apps look, and throws if the file can't be written.
+    func prepare() throws {
+        if isStandard { KeyFile.makeFolder(URL(filePath: path).deletingLastPathComponent().path) }
+        try KeyFile.checkWritable(path)
     }
 
     /// Writes the file whole or not at all; only its owner can read it.

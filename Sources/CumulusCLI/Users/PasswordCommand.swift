@@ -18,7 +18,8 @@ struct PasswordCommand: AsyncParsableCommand {
                 sessions end, on all devices, and 'cumulus login' has to be run again. It prints \
                 the token of a new session, as 'cumulus sign-in' does. Access tokens that an \
                 operator made stay good: 'cumulus session revoke' ends them. Who has lost the \
-                password asks an operator ('cumulus user password').
+                password asks an operator ('cumulus user password'). With --json "user" is null: \
+                a token doesn't tell the name, and "recordName" says whose it is.
                 """
         )
     )
@@ -30,13 +31,15 @@ struct PasswordCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Nobody types passwords in vain.
+        // Before passwords are typed in vain, or all sessions end and the new token is lost.
         try connection.needToken()
+        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let (old, new) = try passwords.both()
         let session = try await connection.withContainer {
             try await $0.changePassword(from: old, to: new, label: label ?? "")
         }
         try output.show(session, of: nil, keptIn: tokenFile)
+        guard !output.json else { return }
         complain("The password is changed, and all earlier sessions have ended; use the new token.")
     }
 }

@@ -29,6 +29,8 @@ struct RegisterCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
+        // The name is for good: a token that can't be kept would be lost.
+        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let password = try password.new(of: name)
         let session = try await nodes.asVisitor(of: container) {
             try await $0.register(name: name, password: password, label: label ?? "")

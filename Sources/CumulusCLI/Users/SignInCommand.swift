@@ -52,6 +52,7 @@ struct SignInCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         try output.show(try await signIn(by: try proof()), of: name, keptIn: tokenFile)
     }
 

@@ -287,13 +287,18 @@ import Testing
         let words = ["import", file, "--type", "Place", "--parallel", "1", "--json"]
         let run = try await user.cumulus(words)
         #expect(run.code == 65)
-        let errors = run.errors.split(separator: "\n")
-        let numbers = errors.compactMap { line in
-            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        // For a program each of the errors is an object; the counts are in the summary.
+        let objects = try run.errors.split(separator: "\n").map {
+            try #require(try JSONReader.read($0.utf8)["error"])
         }
-        #expect(numbers.sorted() == [100, 101, 102, 500], "\(run.errors)")
-        #expect(errors.count == 5, "\(run.errors)")
-        #expect(errors.last?.hasPrefix("cumulus: 797 more lines: ") == true, "\(run.errors)")
+        #expect(objects.count == 4, "\(run.errors)")
+        for (line, name) in [
+            (100, "invalidArguments"), (101, "invalidArguments"), (102, "invalidArguments"),
+            (500, "badInput"),
+        ] {
+            let error = objects.first { $0["line"] == .integer(Int64(line)) }
+            #expect(error?["name"] == .string(name), "\(run.errors)")
+        }
         let summary = try JSONReader.read(run.output.utf8)
         #expect(summary["saved"] == .integer(99) && summary["failed"] == .integer(801))
         guard case .array(let mistakes)? = summary["errors"] else {
@@ -302,6 +307,15 @@ import Testing
         }
         let told = mistakes.map { [$0["line"], $0["lines"]] }
         #expect(told == [[.integer(100), .integer(800)], [.integer(500), .integer(1)]])
+
+        let plain = try await user.cumulus(words.dropLast())
+        let errors = plain.errors.split(separator: "\n")
+        let numbers = errors.compactMap { line in
+            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        }
+        #expect(numbers.sorted() == [100, 101, 102, 500], "\(plain.errors)")
+        #expect(errors.count == 5, "\(plain.errors)")
+        #expect(errors.last?.hasPrefix("cumulus: 797 more lines: ") == true, "\(plain.errors)")
     }
 
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
@@ -435,7 +449,7 @@ import Testing
     func anEndpointIsAnAddress(endpoint: String) async throws {
         let run = try await CommandLineRun(["record", "get", "a", "--endpoint", endpoint])
         #expect(run.code == 64)
-        #expect(run.errors.contains("'\(endpoint)' (flag) is no address; write host, host:"))
+        #expect(run.errors.contains("'\(endpoint)' (--endpoint) is no address; write host, host:"))
     }
 
     /// And not how commands are used in general.

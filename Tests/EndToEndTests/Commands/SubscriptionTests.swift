@@ -58,7 +58,7 @@ import Testing
             "create"
         )
         #expect(twin.code == 1)
-        #expect(twin.errors.contains("subscription is duplicate of 'large'"))
+        #expect(twin.errors.contains("subscription is duplicate of 'large': use that one"))
 
         // The node has no file of webhooks.
         let hook = try await cumulus("subscription", "save", "hook", "--webhook", "orders")

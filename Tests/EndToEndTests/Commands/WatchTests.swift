@@ -109,4 +109,42 @@ import Testing
             #expect(arrived)
         }
     }
+
+    /// With one node only there is no other one to go on at: about 5 s.
+    @Test func aWatchOutlivesItsOnlyNode() async throws {
+        var node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        func cumulus(_ words: String...) async throws {
+            let run = try await CommandLineRun(words, variables: variables)
+            #expect(run.code == 0, "\(words): \(run.errors)")
+        }
+        try await cumulus("record", "save", "City", "Rome", "--field", "name=Rome")
+        try await cumulus("subscription", "save", "cities", "--query", "City")
+        let errors = "\(folder.path)/err"
+        let program = try ChildProcess.builtProgram("cumulus")
+        let watch = try ChildProcess(
+            [program, "watch", "--json", "--timeout", "1"],
+            variables: variables,
+            output: output,
+            errors: errors
+        )
+        func holds(_ file: String, _ text: String) async throws -> Bool {
+            try await eventually(seconds: 20) {
+                try String(contentsOfFile: file, encoding: .utf8).contains(text)
+            }
+        }
+        #expect(try await holds(output, "upToDate"))
+        try await node.end(SIGKILL)
+        #expect(try await holds(errors, "trying again until a node can be reached"))
+        node = try await NodeProcess.ready(data: folder.node, port: node.port)
+        try await cumulus("record", "save", "City", "Oslo", "--field", "name=Oslo")
+        #expect(try await holds(output, "Oslo"))
+        let told = try String(contentsOfFile: errors, encoding: .utf8)
+        #expect(told.split(separator: "\n").count == 1, "\(told)")
+        watch.kill(SIGINT)
+        #expect(try await watch.waitForEnd(seconds: 20) == .exit(0))
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
 }
