@@ -105,6 +105,14 @@ import Testing
         #expect(try bed.code("b", by: owner) == .unknownItem)
     }
 
+    @Test func whatADisabledUserSharesStaysShared() throws {
+        let change = AccountChange.setDisabled(true, user: "owner")
+        let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+        _ = try store.run(request).get()
+        #expect(try bed.names(by: carol) == ["a", Names.zoneShare])
+        #expect(try bed.save("a", 2, by: bob) == nil)
+    }
+
     @Test func aReaderSavesNothing() throws {
         #expect(try bed.save("b", by: carol) == .permissionFailure)
         #expect(try bed.save("a", 2, by: carol) == .permissionFailure)
