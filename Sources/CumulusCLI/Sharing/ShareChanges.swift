@@ -11,7 +11,7 @@ extension ShareCommand {
             abstract: "Share a zone of the private database, or a record with all below it.",
             discussion: help(
                 "cumulus share create Trips --writer ada@example.org --title \"Our trips\"",
-                "cumulus share create Trips --root oslo --public readOnly",
+                "cumulus share create Cities --root oslo --public readOnly",
                 note: InvitationOptions.note + """
                      With --public everybody who has the URL may join, and nobody can be invited \
                     by name.

@@ -121,7 +121,8 @@ import Testing
             #expect(run.code == 0, "\(words): \(run.errors)")
         }
         try await cumulus("record", "save", "City", "Rome", "--field", "name=Rome")
-        try await cumulus("subscription", "save", "cities", "--query", "City")
+        let name = "name BEGINSWITH 'O'"
+        try await cumulus("subscription", "save", "cities", "--query", "City", "--where", name)
         let errors = "\(folder.path)/err"
         let program = try ChildProcess.builtProgram("cumulus")
         let watch = try ChildProcess(
