@@ -132,7 +132,7 @@ extension Wiring {
         let gateway = WebGateway(
             door,
             signInURL: site.map(SignInPages.url),
-            publicURL: site?.text
+            publicURL: configuration["web-url"].isEmpty ? nil : site?.text
         )
         var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
         if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
