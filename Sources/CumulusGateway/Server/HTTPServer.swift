@@ -15,7 +15,6 @@ package import Logging
 package import NIOCore
 import NIOHTTP1
 package import NIOSSL
-import Synchronization
 
 package struct HTTPServer: Sendable {
     /// What strangers are held to.
@@ -200,22 +199,39 @@ package struct HTTPServer: Sendable {
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
         if let response = await poll(request, web) { return response }
-        let length = web.contentLength
-        let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
-        if reserved > bounds.bodyBytes { return refusal(tooLarge) }
-        guard bodies.take(reserved) else { return refusal(HTTPServer.full) }
-        defer { bodies.give(reserved) }
-        caller.expectBody()
-        do {
-            let buffer = try await request.body.collect(upTo: bounds.bodyBytes)
-            web.body = Bytes(buffer.readableBytesView)
-        } catch is NIOTooManyBytesError {
-            return refusal(tooLarge)
+        let share = RoomShare(of: bodies)
+        defer { withExtendedLifetime(share) {} }
+        do throws(WebError) {
+            guard web.contentLength ?? 0 <= bounds.bodyBytes else { throw tooLarge }
+            caller.expectBody()
+            web.body = try await body(of: request, share)
         } catch {
-            return refusal(.badRequest("the body ended early"))
+            return refusal(error)
         }
         if let answer = await pages?.answer(web) { return HTTPServer.response(answer) }
         return HTTPServer.response(await gateway.answer(web))
+    }
+
+    /// Reads a body as far as there is room for it.
+    private func body(
+        of request: Request,
+        _ share: RoomShare
+    ) async throws(WebError) -> Bytes {
+        var bytes: Bytes = []
+        do {
+            for try await buffer in request.body {
+                guard bytes.count + buffer.readableBytes <= bounds.bodyBytes else {
+                    throw tooLarge
+                }
+                try share.grow(by: buffer.readableBytes)
+                bytes += buffer.readableBytesView
+            }
+        } catch let error as WebError {
+            throw error
+        } catch {
+            throw .badRequest("the body ended early")
+        }
+        return bytes
     }
 
     private var tooLarge: WebError {
@@ -248,22 +264,4 @@ package struct HTTPServer: Sendable {
         let body = ByteBuffer(bytes: answer.body)
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
     }
-}
-
-/// The bytes of bodies that may be in memory at once.
-final class BodyRoom: Sendable {
-    private let free: Mutex<Int>
-
-    init(_ bytes: Int) { free = Mutex(bytes) }
-
-    /// Returns false if there is no room.
-    func take(_ count: Int) -> Bool {
-        free.withLock { free in
-            guard count <= free else { return false }
-            free -= count
-            return true
-        }
-    }
-
-    func give(_ count: Int) { free.withLock { $0 += count } }
 }

@@ -122,6 +122,7 @@ import Testing
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 2_000
         bounds.uploadBytes = 100_000
+        bounds.transferBytes = 400_000
         try await withHTTP(bounds) { endpoint, user, _ in
             let ask = post(
                 user.target("private/assets/upload"),
@@ -139,6 +140,13 @@ import Testing
                 return String(path.dropFirst("http://node".count))
             }
             let link = try path(try exchange(endpoint, ask), "url")
+            // Uploads that are announced only take no room.
+            let idle = try (0..<5).map { _ in
+                let client = try RawClient(endpoint)
+                try client.send(Bytes(post(link, "").replacing("h: 0", with: "h: 99999").utf8))
+                return client
+            }
+            defer { for client in idle { client.close() } }
             let content = String(repeating: "content ", count: 10_000)
             let uploaded = try exchange(endpoint, post(link, content))
             #expect(uploaded.hasPrefix("HTTP/1.1 200"), "\(uploaded)")
@@ -257,6 +265,47 @@ import Testing
             let long = try exchange(endpoint, head)
             #expect(long.hasPrefix("HTTP/1.1 431") && long.contains("too large"), "\(long)")
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    /// What is announced takes no room, what has come does.
+    @Test func bodiesTakeTheRoomOfTheirBytes() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.bodyBytes = 2_000
+        bounds.allBodyBytes = 5_000
+        try await withHTTP(bounds) { endpoint, user, _ in
+            let target = user.target("private/records/lookup")
+            let head = "POST \(target) HTTP/1.1\r\nHost: node\r\n"
+            let chunked = head + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
+            let stated = head + "Content-Length: 2000\r\n\r\n"
+            func open(_ text: String) throws -> RawClient {
+                let client = try RawClient(endpoint)
+                try client.send(Bytes(text.utf8))
+                return client
+            }
+            let small = post(target, #"{"records": []\#(String(repeating: " ", count: 1_500))}"#)
+            let idle = try (0..<10).map { try open($0 < 5 ? chunked : stated) }
+            defer { for client in idle { client.close() } }
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(try !exchange(endpoint, small).hasPrefix("HTTP/1.1 503"))
+            // Two bodies that lack a byte fill most of it.
+            let large = try (0..<2).map { _ in
+                try open(stated + String(repeating: " ", count: 1_999))
+            }
+            /// What the small one is answered with, once they are read or given up.
+            func answer(isRefused: Bool) async throws -> String {
+                for _ in 0..<100 {
+                    let answer = try exchange(endpoint, small)
+                    if answer.hasPrefix("HTTP/1.1 503") == isRefused { return answer }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                return ""
+            }
+            let refused = try await answer(isRefused: true)
+            #expect(refused.contains("Retry-After: 1\r\n"))
+            #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
+            for client in large { client.close() }
+            #expect(try await answer(isRefused: false).hasPrefix("HTTP/1.1 "))
         }
     }
 
