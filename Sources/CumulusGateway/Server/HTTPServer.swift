@@ -185,8 +185,11 @@ package struct HTTPServer: Sendable {
             return HTTPServer.response(answer)
         }
         var headers: [String: String] = [:]
-        for field in request.headers where headers[field.name.canonicalName] == nil {
-            headers[field.name.canonicalName] = field.value
+        // A field on several lines is one list: RFC 9110, section 5.3.
+        for field in request.headers {
+            let name = field.name.canonicalName
+            let separator = name == "cookie" ? "; " : ", "
+            headers[name] = headers[name].map { $0 + separator + field.value } ?? field.value
         }
         if let host = request.head.authority { headers["host"] = host }
         var web = WebRequest(method, target, headers: headers)

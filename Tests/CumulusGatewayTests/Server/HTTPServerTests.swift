@@ -177,6 +177,10 @@ import Testing
             }
             #expect(try status("If-None-Match: \(tag)").hasPrefix("304"))
             #expect(try status("If-None-Match: \(tag)").hasSuffix("\r\n\r\n"))
+            // A list may stand on several lines.
+            let other = #""other""#
+            #expect(try status("If-None-Match: \(other)\r\nIf-None-Match: \(tag)").hasPrefix("304"))
+            #expect(try status("If-Match: \(other)\r\nIf-Match: \(tag)").hasPrefix("200"))
             let part = try status("If-Range: \(tag)\r\nRange: bytes=8-14")
             #expect(part.hasPrefix("206") && part.hasSuffix("\r\n\r\ncontent"))
             let beyond = try status("Range: bytes=80000-")

@@ -7,12 +7,13 @@ import CumulusTesting
 import Testing
 
 @Suite struct HeadGuardTests {
-    /// Says under which host and target it was asked.
+    /// Says under which host and target it was asked, and with which cookies.
     private struct Page: WebPages {
         func isAt(_ path: Substring) -> Bool { path == "/page" }
 
         func answer(_ request: WebRequest) async -> WebAnswer? {
-            let text = "\(request.headers["host"] ?? "none") \(request.target)"
+            var text = "\(request.headers["host"] ?? "none") \(request.target)"
+            if let cookies = request.headers["cookie"] { text += " " + cookies }
             return WebAnswer(status: 200, body: Bytes(text.utf8))
         }
     }
@@ -100,6 +101,13 @@ import Testing
             let bad = try answer("GET http://evil.example/page HTTP/1.1\r\nHost: node")
             #expect(bad.hasPrefix("421"))
             #expect(try answer("GET http://node HTTP/1.1\r\nHost: node").hasPrefix("404"))
+        }
+    }
+
+    @Test func fieldsOnSeveralLinesAreOne() async throws {
+        try await withPage { answer in
+            let page = try answer("GET /page HTTP/1.1\r\nHost: node\r\nCookie: a=b\r\nCookie: c=d")
+            #expect(page.hasSuffix("node /page a=b; c=d"), "\(page)")
         }
     }
 
