@@ -29,7 +29,7 @@ extension HTTPServer {
         }
         guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let isDownload = web.method == "GET" || web.method == "HEAD"
-        if isDownload { return await download(web) }
+        if isDownload { return await download(web, caller) }
         return await upload(request, web, caller) { body, onWait in
             await gateway.transfers.upload(web, body, limit: bounds.uploadBytes, onWait: onWait)
         }
@@ -65,7 +65,8 @@ extension HTTPServer {
 
     // MARK: Down
 
-    private func download(_ web: WebRequest) async -> Response {
+    private func download(_ web: WebRequest, _ caller: Caller) async -> Response {
+        caller.expectBody()
         let held = gateway.transfers.memoryBytes(of: web)
         let share = RoomShare(of: transfers)
         do throws(WebError) {

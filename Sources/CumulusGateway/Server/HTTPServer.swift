@@ -134,8 +134,8 @@ package struct HTTPServer: Sendable {
             self.channel = channel
         }
 
-        /// The body is read from now on: the request has its time once more, and a caller that
-        /// waits with its body is told to send it.
+        /// The body is read, or the answer made, from now on: the request has its time once more,
+        /// and a caller that waits with its body is told to send it.
         func expectBody() {
             channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
         }
@@ -201,7 +201,7 @@ package struct HTTPServer: Sendable {
         let host = headers["host"] ?? ""
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
-        if let response = await poll(request, web) { return response }
+        if let response = await poll(request, web, caller) { return response }
         let share = RoomShare(of: bodies)
         defer { withExtendedLifetime(share) {} }
         do throws(WebError) {

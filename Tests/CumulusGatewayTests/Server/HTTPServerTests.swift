@@ -254,6 +254,32 @@ import Testing
         }
     }
 
+    /// Late bytes of a request that was answered begin a time, which is not the next one's.
+    @Test func aPollHasItsOwnTime() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.requestMilliseconds = 2_000
+        try await withHTTP(bounds) { endpoint, user, _ in
+            let made = try exchange(
+                endpoint,
+                post(user.target("tokens/create"), #"{"apnsEnvironment": "development"}"#)
+            )
+            let url = try #require(made.firstMatch(of: /http:\/\/node(\/device[^"]+)"/)).output.1
+            let client = try RawClient(endpoint)
+            defer { client.close() }
+            let early = "POST /livez HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\n"
+            try client.send(Bytes(early.utf8))
+            let refused = String(decoding: try #require(try client.receive()), as: UTF8.self)
+            #expect(refused.hasPrefix("HTTP/1.1 405"), "\(refused)")
+            try await Task.sleep(for: .milliseconds(100))
+            try client.send(Bytes("hello".utf8))
+            try await Task.sleep(for: .milliseconds(1_000))
+            let start = Date()
+            try client.send(Bytes(get(String(url)).utf8))
+            while try client.receive() != nil {}
+            #expect(Date().timeIntervalSince(start) > 1.8)
+        }
+    }
+
     @Test func hugeRequestsAreRefused() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 1_000
