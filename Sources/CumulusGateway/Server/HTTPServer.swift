@@ -181,9 +181,14 @@ package struct HTTPServer: Sendable {
     private func respond(to request: Request, _ caller: Caller) async -> Response {
         let target = request.head.path ?? "/"
         let method = request.method.rawValue
-        if let answer = await pages.answer(method, target, isLoopback: caller.isLoopback) {
-            return HTTPServer.response(answer)
-        }
+        let host = request.head.authority ?? ""
+        let operatorAnswer = await pages.answer(
+            method,
+            target,
+            isLoopback: caller.isLoopback,
+            isOwnHost: hosts.admits(host)
+        )
+        if let operatorAnswer { return HTTPServer.response(operatorAnswer) }
         var headers: [String: String] = [:]
         // A field on several lines is one list: RFC 9110, section 5.3.
         for field in request.headers {
@@ -191,14 +196,13 @@ package struct HTTPServer: Sendable {
             let separator = name == "cookie" ? "; " : ", "
             headers[name] = headers[name].map { $0 + separator + field.value } ?? field.value
         }
-        if let host = request.head.authority { headers["host"] = host }
+        if !host.isEmpty { headers["host"] = host }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
         web.isEncrypted = secure != nil
         web.isSecret = web.isEncrypted || caller.isLoopback
         let path = target.prefix { $0 != "?" }
         let pages = webPages.first { $0.isAt(path) }
-        let host = headers["host"] ?? ""
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
         if let response = await poll(request, web, caller) { return response }

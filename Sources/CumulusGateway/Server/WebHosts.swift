@@ -1,5 +1,5 @@
-// The hosts under whose names browsers find the pages that hold cookies: the console and the page
-// to sign in at.
+// The hosts under whose names browsers find the pages that hold cookies, the console and the page
+// to sign in at, and the metrics.
 //
 // Made by `cumulusd` of what the operator configured, asked by `HTTPServer`. A page elsewhere can
 // let its own name lead to the node (DNS rebinding). Then the browser takes the node's answers for

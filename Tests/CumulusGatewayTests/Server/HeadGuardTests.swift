@@ -76,6 +76,8 @@ import Testing
                     try answer("GET /page HTTP/1.1\r\nHost: \(host)").hasPrefix("200"),
                     "\(host)"
                 )
+                let metrics = try answer("GET /metrics HTTP/1.1\r\nHost: \(host)")
+                #expect(metrics.contains("\ncumulus_ready 1\n"), "\(host)")
             }
             for host in [
                 "evil.example", "node.evil.example", "127.0.0.1.evil.example", "localhost.evil",
@@ -84,6 +86,8 @@ import Testing
                 let refused = try answer("GET /page HTTP/1.1\r\nHost: \(host)")
                 #expect(refused.hasPrefix("421"), "\(host)")
                 #expect(refused.contains("--web-host"))
+                let metrics = try answer("GET /metrics HTTP/1.1\r\nHost: \(host)")
+                #expect(metrics.hasPrefix("421") && !metrics.contains("cumulus_ready"), "\(host)")
                 // Probes and web services are for all.
                 #expect(try answer("GET /livez HTTP/1.1\r\nHost: \(host)").hasPrefix("200"))
                 let query = "POST /database/1/x HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 0"
