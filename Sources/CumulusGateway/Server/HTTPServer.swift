@@ -251,8 +251,11 @@ package struct HTTPServer: Sendable {
         return error
     }()
 
+    /// The answer to a request that goes no further; it is counted.
     func refusal(_ error: WebError) -> Response {
-        HTTPServer.response(gateway.refusal(error))
+        let answer = gateway.refusal(error)
+        gateway.meter.note(nil, status: answer.status, microseconds: 0)
+        return HTTPServer.response(answer)
     }
 
     static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {

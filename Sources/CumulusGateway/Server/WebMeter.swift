@@ -1,6 +1,6 @@
 // What the gateway counts of requests: how many, with which status, and how long they took.
 //
-// Written by `WebGateway` once per request, read by `OperatorPages`. Few names are counted apart,
+// Written by `WebGateway` once per request, and by `HTTPServer` for those that it refuses; read by `OperatorPages`. Few names are counted apart,
 // whatever strangers ask for: endpoints that exist, and one for everything else.
 
 import CoreMetrics

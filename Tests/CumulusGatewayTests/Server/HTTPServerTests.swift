@@ -290,6 +290,8 @@ import Testing
             let refused = try exchange(endpoint, post(target, large))
             #expect(refused.hasPrefix("HTTP/1.1 400"), "\(refused)")
             #expect(refused.contains("larger than 1000 bytes"))
+            let counted = #"cumulus_http_requests_total{endpoint="none",status="400"} 1"#
+            #expect(try exchange(endpoint, get("/metrics")).contains(counted))
             let head =
                 "GET /livez HTTP/1.1\r\nHost: \(String(repeating: "x", count: 3_000))\r\n\r\n"
             let long = try exchange(endpoint, head)
@@ -332,6 +334,8 @@ import Testing
                 return ""
             }
             let refused = try await answer(isRefused: true)
+            let counted = #"cumulus_http_requests_total{endpoint="none",status="503"} 1"#
+            #expect(try exchange(endpoint, get("/metrics")).contains(counted))
             #expect(refused.contains("Retry-After: 1\r\n"))
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
             for client in large { client.close() }
