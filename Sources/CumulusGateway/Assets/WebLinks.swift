@@ -59,8 +59,8 @@ package struct WebLinks: Sendable {
 extension WebRequest {
     /// The URL under which the caller reached this node, up to the path that is the node's own.
     ///
-    /// A proxy says by `X-Forwarded-Proto` how it was called; of several the first one is nearest to
-    /// the caller.
+    /// A proxy says by `X-Forwarded-Proto` how it was called; of several the first one is nearest
+    /// to the caller.
     var base: String {
         let prefix = target.prefix(
             upTo: WebRoute.signedPath(target)?.startIndex ?? target.startIndex
