@@ -35,12 +35,15 @@ package struct WebHosts: Sendable {
         return error
     }
 
-    /// In lower case and without a port; nil for what names no host.
+    /// In lower case, without a port, and without the dot that ends a whole name; nil for what
+    /// names no host.
     private static func host(of authority: String) -> String? {
-        guard let address = WebAddress("http://" + authority), address.target == "/" else {
+        // The port may be empty: RFC 3986, section 3.2.3.
+        let named = authority.hasSuffix(":") ? authority.dropLast() : authority[...]
+        guard let address = WebAddress("http://" + named), address.target == "/" else {
             return nil
         }
-        return address.host
+        return address.host.hasSuffix(".") ? String(address.host.dropLast()) : address.host
     }
 
     /// Whether a text is a host without a port.

@@ -51,6 +51,7 @@ import Testing
             let host = "\r\nHost: node"
             for (head, status) in [
                 ("hello", "400"), ("GET /livez HTTP/2.0" + host, "505"),
+                ("GET /livez HTTP/1.1\nHost: node\n", "505"),
                 ("POST /x HTTP/1.1" + host + "\r\nContent-Length: -1", "400"),
                 (
                     "POST /x HTTP/1.1" + host
@@ -70,7 +71,7 @@ import Testing
         try await withPage { answer in
             for host in [
                 "node", "NODE:80", "localhost:7480", "127.0.0.1", "127.0.0.1:7480", "[::1]:1",
-                "192.0.2.7",
+                "192.0.2.7", "127.0.0.1:", "[::1]:", "localhost.", "Node.:80",
             ] {
                 #expect(
                     try answer("GET /page HTTP/1.1\r\nHost: \(host)").hasPrefix("200"),
@@ -81,7 +82,7 @@ import Testing
             }
             for host in [
                 "evil.example", "node.evil.example", "127.0.0.1.evil.example", "localhost.evil",
-                "", "node:x", "a_b",
+                "", "node:x", "a_b", ":", ".", "node::", "node..",
             ] {
                 let refused = try answer("GET /page HTTP/1.1\r\nHost: \(host)")
                 #expect(refused.hasPrefix("421"), "\(host)")
@@ -112,6 +113,25 @@ import Testing
         try await withPage { answer in
             let page = try answer("GET /page HTTP/1.1\r\nHost: node\r\nCookie: a=b\r\nCookie: c=d")
             #expect(page.hasSuffix("node /page a=b; c=d"), "\(page)")
+        }
+    }
+
+    /// What comes of the connection is said where HTTP/1.1 doesn't say it already.
+    @Test func anAnswerSaysWhetherTheConnectionStays() async throws {
+        try await withHTTP { endpoint, _, _ in
+            let client = try RawClient(endpoint)
+            defer { client.close() }
+            for (head, fields) in [
+                ("HTTP/1.1\r\nHost: node", []),
+                ("HTTP/1.0\r\nConnection: keep-alive", ["Connection: keep-alive"]),
+                ("HTTP/1.0", ["Connection: close"]),
+            ] {
+                try client.send(Bytes("HEAD /livez \(head)\r\n\r\n".utf8))
+                let answer = String(decoding: try #require(try client.receive()), as: UTF8.self)
+                let lines = answer.split(separator: "\r\n").map { String($0) }
+                #expect(lines.filter { $0.hasPrefix("Connection") } == fields, "\(answer)")
+            }
+            #expect(try client.receive() == nil)
         }
     }
 
