@@ -130,6 +130,9 @@ import Testing
             (["--web-url", "node.example.com"], "web-url: 'node.example.com' is no URL"),
             (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
             (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
+            (["--web-host", "node,"], "web-host: '' is no host"),
+            (["--http", "nonsense"], "http: 'nonsense' is no address; write one such as"),
+            (["--http=", "--web-apps=", "--web-host", "node"], "web-host: it is of no use"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
             let node = try NodeProcess(data: folder.node, arguments: arguments + more)
