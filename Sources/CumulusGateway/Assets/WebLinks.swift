@@ -59,14 +59,15 @@ package struct WebLinks: Sendable {
 extension WebRequest {
     /// The URL under which the caller reached this node, up to the path that is the node's own.
     ///
-    /// A proxy says by `X-Forwarded-Proto` how it was called.
+    /// A proxy says by `X-Forwarded-Proto` how it was called; of several the first one is nearest
+    /// to the caller.
     var base: String {
         let prefix = target.prefix(
             upTo: WebRoute.signedPath(target)?.startIndex ?? target.startIndex
         )
         guard let host = headers["host"], !host.isEmpty else { return String(prefix) }
         let forwarded = headers["x-forwarded-proto"]
-        let isHTTPS = forwarded.map { $0 == "https" } ?? isEncrypted
+        let isHTTPS = forwarded.map { $0.prefix { $0 != "," } == "https" } ?? isEncrypted
         return "\(isHTTPS ? "https" : "http")://\(host)\(prefix)"
     }
 }

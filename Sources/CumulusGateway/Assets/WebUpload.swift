@@ -67,6 +67,8 @@ struct WebUpload {
     ) async throws(WebError) -> Bytes? where Pieces.Element == Bytes {
         do {
             return try await pieces.next(isolation: #isolation)
+        } catch let error as WebError {
+            throw error
         } catch {
             throw .badRequest("the body ended early: \(error)")
         }

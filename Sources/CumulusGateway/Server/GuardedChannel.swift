@@ -41,7 +41,7 @@ struct GuardedChannel: ServerChildChannel {
     }
 }
 
-/// Told to a connection: its body is read, or came on, and has its time once more.
+/// Told to a connection: its request is read, or came on, and has its time once more.
 struct RequestCameOn: Sendable {}
 
 /// Closes a connection whose request is not answered in time, however slowly it still comes.

@@ -29,7 +29,7 @@ extension HTTPServer {
         }
         guard WebLink.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
         let isDownload = web.method == "GET" || web.method == "HEAD"
-        if isDownload { return await download(web) }
+        if isDownload { return await download(web, caller) }
         return await upload(request, web, caller) { body, onWait in
             await gateway.transfers.upload(web, body, limit: bounds.uploadBytes, onWait: onWait)
         }
@@ -38,7 +38,7 @@ extension HTTPServer {
     // MARK: Up
 
     /// The pieces of a file.
-    private typealias FileBody = AsyncMapSequence<RequestBody, Bytes>
+    private typealias FileBody = AsyncThrowingMapSequence<RequestBody, Bytes>
 
     private func upload(
         _ request: Request,
@@ -53,18 +53,27 @@ extension HTTPServer {
                 .badRequest("the file has more than \(bounds.uploadBytes) bytes, the limit here")
             )
         }
-        let held = min(2 * (length ?? UploadCutter.memoryBytes), UploadCutter.memoryBytes)
-        guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
+        let share = RoomShare(of: transfers)
         defer { withExtendedLifetime(share) {} }
-        let body = request.body.map { Bytes($0.readableBytesView) }
+        let body = request.body.map { buffer in
+            // The bytes, and the messages made of them.
+            try share.grow(by: 2 * buffer.readableBytes, upTo: UploadCutter.memoryBytes)
+            return Bytes(buffer.readableBytesView)
+        }
         return HTTPServer.response(await take(body, caller.expectBody))
     }
 
     // MARK: Down
 
-    private func download(_ web: WebRequest) async -> Response {
+    private func download(_ web: WebRequest, _ caller: Caller) async -> Response {
+        caller.expectBody()
         let held = gateway.transfers.memoryBytes(of: web)
-        guard let share = RoomShare(held, of: transfers) else { return refusal(HTTPServer.full) }
+        let share = RoomShare(of: transfers)
+        do throws(WebError) {
+            try share.grow(by: held)
+        } catch {
+            return refusal(error)
+        }
         switch await gateway.transfers.download(web) {
         case .answer(let answer):
             return HTTPServer.response(answer)
@@ -90,19 +99,4 @@ extension HTTPServer {
             )
         }
     }
-}
-
-/// Part of the room for files, given back when it is released.
-private final class RoomShare: Sendable {
-    private let byteCount: Int
-    private let room: BodyRoom
-
-    /// nil if there is no room.
-    init?(_ byteCount: Int, of room: BodyRoom) {
-        guard room.take(byteCount) else { return nil }
-        self.byteCount = byteCount
-        self.room = room
-    }
-
-    deinit { room.give(byteCount) }
 }

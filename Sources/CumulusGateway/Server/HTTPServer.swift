@@ -15,7 +15,6 @@ package import Logging
 package import NIOCore
 import NIOHTTP1
 package import NIOSSL
-import Synchronization
 
 package struct HTTPServer: Sendable {
     /// What strangers are held to.
@@ -135,8 +134,8 @@ package struct HTTPServer: Sendable {
             self.channel = channel
         }
 
-        /// The body is read from now on: the request has its time once more, and a caller that
-        /// waits with its body is told to send it.
+        /// The body is read, or the answer made, from now on: the request has its time once more,
+        /// and a caller that waits with its body is told to send it.
         func expectBody() {
             channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
         }
@@ -182,40 +181,64 @@ package struct HTTPServer: Sendable {
     private func respond(to request: Request, _ caller: Caller) async -> Response {
         let target = request.head.path ?? "/"
         let method = request.method.rawValue
-        if let answer = await pages.answer(method, target, isLoopback: caller.isLoopback) {
-            return HTTPServer.response(answer)
-        }
+        let host = request.head.authority ?? ""
+        let operatorAnswer = await pages.answer(
+            method,
+            target,
+            isLoopback: caller.isLoopback,
+            isOwnHost: hosts.admits(host)
+        )
+        if let operatorAnswer { return HTTPServer.response(operatorAnswer) }
         var headers: [String: String] = [:]
-        for field in request.headers where headers[field.name.canonicalName] == nil {
-            headers[field.name.canonicalName] = field.value
+        // A field on several lines is one list: RFC 9110, section 5.3.
+        for field in request.headers {
+            let name = field.name.canonicalName
+            let separator = name == "cookie" ? "; " : ", "
+            headers[name] = headers[name].map { $0 + separator + field.value } ?? field.value
         }
-        if let host = request.head.authority { headers["host"] = host }
+        if !host.isEmpty { headers["host"] = host }
         var web = WebRequest(method, target, headers: headers)
         web.address = caller.address
         web.isEncrypted = secure != nil
         web.isSecret = web.isEncrypted || caller.isLoopback
         let path = target.prefix { $0 != "?" }
         let pages = webPages.first { $0.isAt(path) }
-        let host = headers["host"] ?? ""
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
-        if let response = await poll(request, web) { return response }
-        let length = web.contentLength
-        let reserved = length ?? (headers["transfer-encoding"] == nil ? 0 : bounds.bodyBytes)
-        if reserved > bounds.bodyBytes { return refusal(tooLarge) }
-        guard bodies.take(reserved) else { return refusal(HTTPServer.full) }
-        defer { bodies.give(reserved) }
-        caller.expectBody()
-        do {
-            let buffer = try await request.body.collect(upTo: bounds.bodyBytes)
-            web.body = Bytes(buffer.readableBytesView)
-        } catch is NIOTooManyBytesError {
-            return refusal(tooLarge)
+        if let response = await poll(request, web, caller) { return response }
+        let share = RoomShare(of: bodies)
+        defer { withExtendedLifetime(share) {} }
+        do throws(WebError) {
+            guard web.contentLength ?? 0 <= bounds.bodyBytes else { throw tooLarge }
+            caller.expectBody()
+            web.body = try await body(of: request, share)
         } catch {
-            return refusal(.badRequest("the body ended early"))
+            return refusal(error)
         }
         if let answer = await pages?.answer(web) { return HTTPServer.response(answer) }
         return HTTPServer.response(await gateway.answer(web))
+    }
+
+    /// Reads a body as far as there is room for it.
+    private func body(
+        of request: Request,
+        _ share: RoomShare
+    ) async throws(WebError) -> Bytes {
+        var bytes: Bytes = []
+        do {
+            for try await buffer in request.body {
+                guard bytes.count + buffer.readableBytes <= bounds.bodyBytes else {
+                    throw tooLarge
+                }
+                try share.grow(by: buffer.readableBytes)
+                bytes += buffer.readableBytesView
+            }
+        } catch let error as WebError {
+            throw error
+        } catch {
+            throw .badRequest("the body ended early")
+        }
+        return bytes
     }
 
     private var tooLarge: WebError {
@@ -228,8 +251,11 @@ package struct HTTPServer: Sendable {
         return error
     }()
 
+    /// The answer to a request that goes no further; it is counted.
     func refusal(_ error: WebError) -> Response {
-        HTTPServer.response(gateway.refusal(error))
+        let answer = gateway.refusal(error)
+        gateway.meter.note(nil, status: answer.status, microseconds: 0)
+        return HTTPServer.response(answer)
     }
 
     static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {
@@ -248,22 +274,4 @@ package struct HTTPServer: Sendable {
         let body = ByteBuffer(bytes: answer.body)
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
     }
-}
-
-/// The bytes of bodies that may be in memory at once.
-final class BodyRoom: Sendable {
-    private let free: Mutex<Int>
-
-    init(_ bytes: Int) { free = Mutex(bytes) }
-
-    /// Returns false if there is no room.
-    func take(_ count: Int) -> Bool {
-        free.withLock { free in
-            guard count <= free else { return false }
-            free -= count
-            return true
-        }
-    }
-
-    func give(_ count: Int) { free.withLock { $0 += count } }
 }

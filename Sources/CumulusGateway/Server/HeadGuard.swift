@@ -22,6 +22,8 @@ final class HeadGuard: ChannelDuplexHandler {
     private var refusal: Refusal?
     /// The caller waits for "100 Continue" before it sends its body.
     private var isWaiting = false
+    /// What each answer that is due says of the connection; nil: nothing.
+    private var connections: [String?] = []
 
     // MARK: In
 
@@ -39,6 +41,8 @@ final class HeadGuard: ChannelDuplexHandler {
         isWaiting =
             head.version != .http1_0
             && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
+        let stays = head.version == .http1_0 ? "keep-alive" : nil
+        connections.append(head.isKeepAlive ? stays : "close")
         context.fireChannelRead(HeadGuard.wrapInboundOut(.head(head)))
     }
 
@@ -76,7 +80,12 @@ final class HeadGuard: ChannelDuplexHandler {
                         reason: "the URL is too long, or the fields are too large or too many"
                     )
                 case .invalidVersion:
-                    Refusal(status: .httpVersionNotSupported, reason: "use HTTP/1.1")
+                    // The decoder tells a bare line feed behind the version so, too.
+                    Refusal(
+                        status: .httpVersionNotSupported,
+                        reason: "the first line must end in HTTP/1.1, a carriage return and a "
+                            + "line feed"
+                    )
                 default:
                     Refusal(status: .badRequest, reason: "this is no request of HTTP: \(error)")
                 }
@@ -100,10 +109,17 @@ final class HeadGuard: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .head(var head) = HeadGuard.unwrapOutboundIn(data) else {
+            return context.write(data, promise: promise)
+        }
         // The answers to requests before this one don't close the connection.
-        guard let refusal, case .head(var head) = HeadGuard.unwrapOutboundIn(data),
-            head.status == .badRequest, head.headers["connection"] == ["close"]
-        else { return context.write(data, promise: promise) }
+        guard let refusal, head.status == .badRequest, head.headers["connection"] == ["close"]
+        else {
+            if !connections.isEmpty, let connection = connections.removeFirst() {
+                head.headers.replaceOrAdd(name: "Connection", value: connection)
+            }
+            return context.write(HeadGuard.wrapOutboundOut(.head(head)), promise: promise)
+        }
         let text = context.channel.allocator.buffer(string: refusal.reason + "\n")
         head.status = refusal.status
         head.headers.replaceOrAdd(name: "Content-Length", value: "\(text.readableBytes)")

@@ -30,10 +30,13 @@ package struct OperatorPages: Sendable {
     }
 
     /// nil means the page is none of these.
+    ///
+    /// - Parameter isOwnHost: The request names a host of the node, see `WebHosts`.
     package func answer(
         _ method: String,
         _ target: String,
-        isLoopback: Bool
+        isLoopback: Bool,
+        isOwnHost: Bool
     ) async -> WebAnswer? {
         let path = target.prefix { $0 != "?" }
         guard path == "/livez" || path == "/readyz" || path == "/metrics" else { return nil }
@@ -48,6 +51,14 @@ package struct OperatorPages: Sendable {
         default:
             guard isLoopback || showsMetricsToAll else {
                 return OperatorPages.text(403, "metrics are told to this machine only\n")
+            }
+            // A page in a browser of this machine may have let its own name lead here.
+            guard isOwnHost || showsMetricsToAll else {
+                return OperatorPages.text(
+                    421,
+                    "metrics are told under the node's own hosts only: ask for them at localhost, "
+                        + "or start cumulusd with --web-host\n"
+                )
             }
             let web = meter.metrics + (webhooks?.metrics(now: node.environment.wallClock()) ?? [])
             let text = await node.metricsText(and: web + (libraries?.families ?? []))

@@ -1,5 +1,5 @@
-// The hosts under whose names browsers find the pages that hold cookies: the console and the page
-// to sign in at.
+// The hosts under whose names browsers find the pages that hold cookies, the console and the page
+// to sign in at, and the metrics.
 //
 // Made by `cumulusd` of what the operator configured, asked by `HTTPServer`. A page elsewhere can
 // let its own name lead to the node (DNS rebinding). Then the browser takes the node's answers for
@@ -35,12 +35,15 @@ package struct WebHosts: Sendable {
         return error
     }
 
-    /// In lower case and without a port; nil for what names no host.
+    /// In lower case, without a port, and without the dot that ends a whole name; nil for what
+    /// names no host.
     private static func host(of authority: String) -> String? {
-        guard let address = WebAddress("http://" + authority), address.target == "/" else {
+        // The port may be empty: RFC 3986, section 3.2.3.
+        let named = authority.hasSuffix(":") ? authority.dropLast() : authority[...]
+        guard let address = WebAddress("http://" + named), address.target == "/" else {
             return nil
         }
-        return address.host
+        return address.host.hasSuffix(".") ? String(address.host.dropLast()) : address.host
     }
 
     /// Whether a text is a host without a port.

@@ -1,7 +1,8 @@
 // What the gateway counts of requests: how many, with which status, and how long they took.
 //
-// Written by `WebGateway` once per request, read by `OperatorPages`. Few names are counted apart,
-// whatever strangers ask for: endpoints that exist, and one for everything else.
+// Written by `WebGateway` once per request, and by `HTTPServer` for requests that it refuses; read
+// by `OperatorPages`. Few names are counted apart, whatever strangers ask for: endpoints that
+// exist, and one for everything else.
 
 import CoreMetrics
 package import CumulusNode

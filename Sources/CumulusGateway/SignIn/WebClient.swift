@@ -111,10 +111,15 @@ package struct OutboundWebClient: WebClient {
             eventLoopGroup: group,
             configuration: configuration
         ) { client in
-            let response = try await client.execute(
-                request,
-                timeout: .milliseconds(milliseconds)
-            )
+            let response: HTTPClientResponse
+            do {
+                response = try await client.execute(request, timeout: .milliseconds(milliseconds))
+            } catch  where OutboundWebClient.isDoubt(error) {
+                throw Failure(
+                    description: "the certificate of \(address.host) is not one that the system's "
+                        + "authorities vouch for"
+                )
+            }
             do {
                 let body = try await response.body.collect(upTo: OutboundWebClient.mostBytes)
                 return (Int(response.status.code), Bytes(body.readableBytesView))
@@ -122,6 +127,11 @@ package struct OutboundWebClient: WebClient {
                 throw Failure(description: "the answer of \(address.host) is too large")
             }
         }
+    }
+
+    /// Whether TLS ended because the certificate is not believed; only the error's text says so.
+    private static func isDoubt(_ error: any Error) -> Bool {
+        "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
     }
 
     private func configuration(

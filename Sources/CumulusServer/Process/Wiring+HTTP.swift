@@ -14,12 +14,20 @@ extension Wiring {
         let text = configuration["http"]
         let findApp = try webApps()
         if !text.isEmpty {
+            guard Endpoint.split(text) != nil else {
+                throw Configuration.Problem(
+                    message: "http: '\(text)' is no address; write one such as 127.0.0.1:7480"
+                )
+            }
             let address = try address(text, of: "http")
             _ = try hosts(try site(at: address), address.host)
             return address
         }
         guard findApp == nil else {
             throw Configuration.Problem(message: "web-apps: say where they call, with --http")
+        }
+        for name in ["web-url", "web-host"] where !configuration[name].isEmpty {
+            throw Configuration.Problem(message: "\(name): it is of no use without --http")
         }
         return nil
     }
@@ -49,8 +57,9 @@ extension Wiring {
 
     /// The hosts under which browsers find the node's pages.
     private func hosts(_ site: WebAddress?, _ listener: String) throws -> WebHosts {
-        let named = configuration["web-host"].split(separator: ",").map { String($0) }
-        for name in named where !WebHosts.isHost(name) {
+        let text = configuration["web-host"]
+        let named = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+        for name in named.map(String.init) where !WebHosts.isHost(name) {
             throw Configuration.Problem(
                 message: """
                     web-host: '\(name)' is no host; write a name without a port, such as \
@@ -58,7 +67,7 @@ extension Wiring {
                     """
             )
         }
-        return WebHosts(named + [listener] + (site.map { [$0.host] } ?? []))
+        return WebHosts(named.map(String.init) + [listener] + (site.map { [$0.host] } ?? []))
     }
 
     /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
@@ -132,7 +141,7 @@ extension Wiring {
         let gateway = WebGateway(
             door,
             signInURL: site.map(SignInPages.url),
-            publicURL: site?.text
+            publicURL: configuration["web-url"].isEmpty ? nil : site?.text
         )
         var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
         if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }

@@ -122,6 +122,7 @@ import Testing
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 2_000
         bounds.uploadBytes = 100_000
+        bounds.transferBytes = 400_000
         try await withHTTP(bounds) { endpoint, user, _ in
             let ask = post(
                 user.target("private/assets/upload"),
@@ -139,6 +140,13 @@ import Testing
                 return String(path.dropFirst("http://node".count))
             }
             let link = try path(try exchange(endpoint, ask), "url")
+            // Uploads that are announced only take no room.
+            let idle = try (0..<5).map { _ in
+                let client = try RawClient(endpoint)
+                try client.send(Bytes(post(link, "").replacing("h: 0", with: "h: 99999").utf8))
+                return client
+            }
+            defer { for client in idle { client.close() } }
             let content = String(repeating: "content ", count: 10_000)
             let uploaded = try exchange(endpoint, post(link, content))
             #expect(uploaded.hasPrefix("HTTP/1.1 200"), "\(uploaded)")
@@ -169,6 +177,10 @@ import Testing
             }
             #expect(try status("If-None-Match: \(tag)").hasPrefix("304"))
             #expect(try status("If-None-Match: \(tag)").hasSuffix("\r\n\r\n"))
+            // A list may stand on several lines.
+            let other = #""other""#
+            #expect(try status("If-None-Match: \(other)\r\nIf-None-Match: \(tag)").hasPrefix("304"))
+            #expect(try status("If-Match: \(other)\r\nIf-Match: \(tag)").hasPrefix("200"))
             let part = try status("If-Range: \(tag)\r\nRange: bytes=8-14")
             #expect(part.hasPrefix("206") && part.hasSuffix("\r\n\r\ncontent"))
             let beyond = try status("Range: bytes=80000-")
@@ -242,6 +254,32 @@ import Testing
         }
     }
 
+    /// Late bytes of a request that was answered begin a time, which is not the next one's.
+    @Test func aPollHasItsOwnTime() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.requestMilliseconds = 2_000
+        try await withHTTP(bounds) { endpoint, user, _ in
+            let made = try exchange(
+                endpoint,
+                post(user.target("tokens/create"), #"{"apnsEnvironment": "development"}"#)
+            )
+            let url = try #require(made.firstMatch(of: /http:\/\/node(\/device[^"]+)"/)).output.1
+            let client = try RawClient(endpoint)
+            defer { client.close() }
+            let early = "POST /livez HTTP/1.1\r\nHost: node\r\nContent-Length: 5\r\n\r\n"
+            try client.send(Bytes(early.utf8))
+            let refused = String(decoding: try #require(try client.receive()), as: UTF8.self)
+            #expect(refused.hasPrefix("HTTP/1.1 405"), "\(refused)")
+            try await Task.sleep(for: .milliseconds(100))
+            try client.send(Bytes("hello".utf8))
+            try await Task.sleep(for: .milliseconds(1_000))
+            let start = Date()
+            try client.send(Bytes(get(String(url)).utf8))
+            while try client.receive() != nil {}
+            #expect(Date().timeIntervalSince(start) > 1.8)
+        }
+    }
+
     @Test func hugeRequestsAreRefused() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 1_000
@@ -252,11 +290,56 @@ import Testing
             let refused = try exchange(endpoint, post(target, large))
             #expect(refused.hasPrefix("HTTP/1.1 400"), "\(refused)")
             #expect(refused.contains("larger than 1000 bytes"))
+            let counted = #"cumulus_http_requests_total{endpoint="none",status="400"} 1"#
+            #expect(try exchange(endpoint, get("/metrics")).contains(counted))
             let head =
                 "GET /livez HTTP/1.1\r\nHost: \(String(repeating: "x", count: 3_000))\r\n\r\n"
             let long = try exchange(endpoint, head)
             #expect(long.hasPrefix("HTTP/1.1 431") && long.contains("too large"), "\(long)")
             #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
+        }
+    }
+
+    /// What is announced takes no room, what has come does.
+    @Test func bodiesTakeTheRoomOfTheirBytes() async throws {
+        var bounds = HTTPServer.Bounds()
+        bounds.bodyBytes = 2_000
+        bounds.allBodyBytes = 5_000
+        try await withHTTP(bounds) { endpoint, user, _ in
+            let target = user.target("private/records/lookup")
+            let head = "POST \(target) HTTP/1.1\r\nHost: node\r\n"
+            let chunked = head + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
+            let stated = head + "Content-Length: 2000\r\n\r\n"
+            func open(_ text: String) throws -> RawClient {
+                let client = try RawClient(endpoint)
+                try client.send(Bytes(text.utf8))
+                return client
+            }
+            let small = post(target, #"{"records": []\#(String(repeating: " ", count: 1_500))}"#)
+            let idle = try (0..<10).map { try open($0 < 5 ? chunked : stated) }
+            defer { for client in idle { client.close() } }
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(try !exchange(endpoint, small).hasPrefix("HTTP/1.1 503"))
+            // Two bodies that lack a byte fill most of it.
+            let large = try (0..<2).map { _ in
+                try open(stated + String(repeating: " ", count: 1_999))
+            }
+            /// What the small one is answered with, once they are read or given up.
+            func answer(isRefused: Bool) async throws -> String {
+                for _ in 0..<100 {
+                    let answer = try exchange(endpoint, small)
+                    if answer.hasPrefix("HTTP/1.1 503") == isRefused { return answer }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                return ""
+            }
+            let refused = try await answer(isRefused: true)
+            let counted = #"cumulus_http_requests_total{endpoint="none",status="503"} 1"#
+            #expect(try exchange(endpoint, get("/metrics")).contains(counted))
+            #expect(refused.contains("Retry-After: 1\r\n"))
+            #expect(try exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
+            for client in large { client.close() }
+            #expect(try await answer(isRefused: false).hasPrefix("HTTP/1.1 "))
         }
     }
 

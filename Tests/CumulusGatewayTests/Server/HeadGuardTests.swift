@@ -7,12 +7,13 @@ import CumulusTesting
 import Testing
 
 @Suite struct HeadGuardTests {
-    /// Says under which host and target it was asked.
+    /// Says under which host and target it was asked, and with which cookies.
     private struct Page: WebPages {
         func isAt(_ path: Substring) -> Bool { path == "/page" }
 
         func answer(_ request: WebRequest) async -> WebAnswer? {
-            let text = "\(request.headers["host"] ?? "none") \(request.target)"
+            var text = "\(request.headers["host"] ?? "none") \(request.target)"
+            if let cookies = request.headers["cookie"] { text += " " + cookies }
             return WebAnswer(status: 200, body: Bytes(text.utf8))
         }
     }
@@ -50,6 +51,7 @@ import Testing
             let host = "\r\nHost: node"
             for (head, status) in [
                 ("hello", "400"), ("GET /livez HTTP/2.0" + host, "505"),
+                ("GET /livez HTTP/1.1\nHost: node\n", "505"),
                 ("POST /x HTTP/1.1" + host + "\r\nContent-Length: -1", "400"),
                 (
                     "POST /x HTTP/1.1" + host
@@ -69,20 +71,24 @@ import Testing
         try await withPage { answer in
             for host in [
                 "node", "NODE:80", "localhost:7480", "127.0.0.1", "127.0.0.1:7480", "[::1]:1",
-                "192.0.2.7",
+                "192.0.2.7", "127.0.0.1:", "[::1]:", "localhost.", "Node.:80",
             ] {
                 #expect(
                     try answer("GET /page HTTP/1.1\r\nHost: \(host)").hasPrefix("200"),
                     "\(host)"
                 )
+                let metrics = try answer("GET /metrics HTTP/1.1\r\nHost: \(host)")
+                #expect(metrics.contains("\ncumulus_ready 1\n"), "\(host)")
             }
             for host in [
                 "evil.example", "node.evil.example", "127.0.0.1.evil.example", "localhost.evil",
-                "", "node:x", "a_b",
+                "", "node:x", "a_b", ":", ".", "node::", "node..",
             ] {
                 let refused = try answer("GET /page HTTP/1.1\r\nHost: \(host)")
                 #expect(refused.hasPrefix("421"), "\(host)")
                 #expect(refused.contains("--web-host"))
+                let metrics = try answer("GET /metrics HTTP/1.1\r\nHost: \(host)")
+                #expect(metrics.hasPrefix("421") && !metrics.contains("cumulus_ready"), "\(host)")
                 // Probes and web services are for all.
                 #expect(try answer("GET /livez HTTP/1.1\r\nHost: \(host)").hasPrefix("200"))
                 let query = "POST /database/1/x HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 0"
@@ -100,6 +106,32 @@ import Testing
             let bad = try answer("GET http://evil.example/page HTTP/1.1\r\nHost: node")
             #expect(bad.hasPrefix("421"))
             #expect(try answer("GET http://node HTTP/1.1\r\nHost: node").hasPrefix("404"))
+        }
+    }
+
+    @Test func fieldsOnSeveralLinesAreOne() async throws {
+        try await withPage { answer in
+            let page = try answer("GET /page HTTP/1.1\r\nHost: node\r\nCookie: a=b\r\nCookie: c=d")
+            #expect(page.hasSuffix("node /page a=b; c=d"), "\(page)")
+        }
+    }
+
+    /// What comes of the connection is said where HTTP/1.1 doesn't say it already.
+    @Test func anAnswerSaysWhetherTheConnectionStays() async throws {
+        try await withHTTP { endpoint, _, _ in
+            let client = try RawClient(endpoint)
+            defer { client.close() }
+            for (head, fields) in [
+                ("HTTP/1.1\r\nHost: node", []),
+                ("HTTP/1.0\r\nConnection: keep-alive", ["Connection: keep-alive"]),
+                ("HTTP/1.0", ["Connection: close"]),
+            ] {
+                try client.send(Bytes("HEAD /livez \(head)\r\n\r\n".utf8))
+                let answer = String(decoding: try #require(try client.receive()), as: UTF8.self)
+                let lines = answer.split(separator: "\r\n").map { String($0) }
+                #expect(lines.filter { $0.hasPrefix("Connection") } == fields, "\(answer)")
+            }
+            #expect(try client.receive() == nil)
         }
     }
 

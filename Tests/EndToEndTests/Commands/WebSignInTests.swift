@@ -57,6 +57,7 @@ import Testing
         }
         let link = try part(of: try caller(), #""redirectURL": ""#, "\"")
         #expect(link.hasPrefix(Self.site + "/sign-in?state="))
+        var session = ""
         // A proxy may pass the path of --web-url on, or not.
         for target in [link.dropFirst("http://127.0.0.1:1".count), link.dropFirst(Self.site.count)]
         {
@@ -78,8 +79,8 @@ import Testing
                 """
             )
             #expect(done.hasPrefix("HTTP/1.1 303"))
-            let token = try part(of: done, "Location: notes:in?ckWebAuthToken=", "&")
-            let answer = try caller("&ckWebAuthToken=\(token)")
+            session = try part(of: done, "Location: notes:in?ckWebAuthToken=", "&")
+            let answer = try caller("&ckWebAuthToken=\(session)")
             #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("userRecordName"))
         }
         for path in ["/sign-in", "/console"] {
@@ -87,6 +88,33 @@ import Testing
             let refused = try RawClient.exchange(web, request)
             #expect(refused.hasPrefix("HTTP/1.1 421") && refused.contains("--web-host"))
         }
+        // Links begin with --web-url, and without it with the address that the caller used.
+        #expect(try courierURL(session, at: web).hasPrefix(Self.site + "/device/1/courier/"))
+        try await node.end(SIGTERM)
+        let bare = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--http", web, "--web-apps", "\(folder.path)/apps.json"]
+        )
+        let made = try courierURL(session, at: try await bare.httpEndpoint())
+        #expect(made.hasPrefix("https://public.example/device/1/courier/"), "\(made)")
+    }
+
+    /// The URL to poll at, as a caller behind a proxy gets it.
+    private func courierURL(_ session: String, at web: String) throws -> String {
+        let path = "/device/1/\(NodeProcess.container)/development/tokens/create"
+        let body = #"{"apnsEnvironment": "development"}"#
+        let answer = try RawClient.exchange(
+            web,
+            """
+            POST \(path)?ckAPIToken=\(Self.app)&ckWebAuthToken=\(session) HTTP/1.1\r
+            Host: public.example\r
+            X-Forwarded-Proto: https\r
+            Content-Length: \(body.utf8.count)\r
+            \r
+            \(body)
+            """
+        )
+        return try part(of: answer, #""webcourierURL": ""#, "\"")
     }
 
     @Test func aMistakeIsToldAtTheStart() async throws {
@@ -102,6 +130,9 @@ import Testing
             (["--web-url", "node.example.com"], "web-url: 'node.example.com' is no URL"),
             (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
             (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
+            (["--web-host", "node,"], "web-host: '' is no host"),
+            (["--http", "nonsense"], "http: 'nonsense' is no address; write one such as"),
+            (["--http=", "--web-apps=", "--web-host", "node"], "web-host: it is of no use"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
             let node = try NodeProcess(data: folder.node, arguments: arguments + more)

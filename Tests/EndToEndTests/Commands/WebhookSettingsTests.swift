@@ -92,7 +92,10 @@ import Testing
         let failed = #"cumulus_webhook_failures_in_a_row{webhook="notes"} 1"#
         for _ in 0..<300 where !metrics.contains(failed) {
             try await Task.sleep(for: .milliseconds(100))
-            metrics = try RawClient.exchange(web, "GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n")
+            metrics = try RawClient.exchange(
+                web,
+                "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
         }
         #expect(metrics.contains(failed), "\(metrics)")
         #expect(metrics.contains(#"cumulus_webhook_taken_total{webhook="notes"} 0"#), "\(metrics)")

@@ -372,7 +372,7 @@ import Testing
                 arguments: ["--http", "127.0.0.1:0"]
             )
             let idle = try RawClient(try await node.httpEndpoint())
-            try idle.send(Bytes("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n".utf8))
+            try idle.send(Bytes("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
             let answer = String(decoding: try #require(try idle.receive()), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
             #expect(answer.contains("\r\nDate: "), "\(answer)")
