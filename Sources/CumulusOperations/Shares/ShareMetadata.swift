@@ -87,7 +87,7 @@ extension RowReader where Self: ~Copyable {
         }
         guard var view else { throw .corrupt("the share '\(name)' can't be shown") }
         let entries = found.share.entries
-        view.sharing = ShareView(found.share, in: zone.zone, for: caller.user)
+        view.add(found.share, in: zone.zone, for: caller.user)
         var metadata = ShareMetadata(
             zone: ZoneAddress(name: zone.zone.name, owner: zone.zone.database.owner),
             share: view,
