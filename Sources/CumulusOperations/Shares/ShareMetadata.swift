@@ -119,8 +119,8 @@ extension RowReader where Self: ~Copyable {
 
 /// Makes a participant of a handle, to be added to a share.
 ///
-/// The same reads and the same answer whether or not a user has the handle; the user is named only
-/// if it wants to be found.
+/// The same reads and the same answer whether or not a user has the handle, as `People` says; the
+/// user is named only if it wants to be found.
 package struct LookUpParticipant: Sendable {
     package var handle: Handle
 
