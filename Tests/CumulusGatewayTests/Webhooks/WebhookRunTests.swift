@@ -343,6 +343,12 @@ import Testing
             return error?.code == .invalidArguments
                 && error?.message.contains("no webhook 'nots' is registered") == true
         }
+        await #expect {
+            try await subscribe(user, webhook: String(repeating: "n", count: 10_000))
+        } throws: { error in
+            let text = (error as? ServiceError)?.message ?? ""
+            return text.contains("no webhook 'nnn") && text.utf8.count < 400
+        }
         try await subscribe(user)
         let saved = try await user.privateCloudDatabase.allSubscriptions()
         #expect(saved.map(\.notificationInfo?.webhook) == ["notes"])
