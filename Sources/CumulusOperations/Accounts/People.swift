@@ -2,9 +2,9 @@
 // from a handle or a record name to a user who wants to be found.
 //
 // Read by `PeopleCalls` of the node, written through `AccountChange`. Somebody who looks for a
-// handle or a record name learns nothing of users who don't want that from the answer, which is that
-// for one that no user has, nor from the reads, which are the same. A row that exists takes less than
-// a microsecond longer to read than one that doesn't; that difference remains.
+// handle or a record name learns nothing of users who don't want that: the same reads, and the same
+// answer as for one that no user has. A row that exists takes less than a microsecond longer to read
+// than one that doesn't; that difference remains.
 
 package import CumulusModel
 package import CumulusStorage
