@@ -181,6 +181,14 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(try save.subscription() == Subscription(id: "s", kind: kind))
     }
 
+    @Test func aWebhookHasAName() {
+        #expect {
+            try Main.parseAsRoot(["subscription", "save", "s", "--webhook", ""])
+        } throws: { error in
+            Main.message(for: error).contains("--webhook needs a name")
+        }
+    }
+
     @Test func aSaveOverwritesUnlessToldOtherwise() throws {
         let command = try parse("record", "save", "T", "n", as: RecordCommand.Save.self)
         #expect(command.policy.savePolicy == .allKeys)

@@ -78,6 +78,9 @@ extension SubscriptionCommand {
             if query != nil, type != nil {
                 throw ValidationError("--query names the type already: leave out --type.")
             }
+            if notification.webhook == "" {
+                throw ValidationError("--webhook needs a name: give one, or leave it out.")
+            }
             do {
                 _ = try subscription()
             } catch {

@@ -108,7 +108,7 @@
         /// When the record was first saved; nil before.
         public var creationDate: Date? { read(\.creationDate).map { Date($0) } }
 
-        /// The user who first saved the record; nil before.
+        /// The user who first saved the record; nil before, and if the caller may not see who.
         public var creatorUserRecordID: ID? {
             read(\.creatorUserRecordName).map { ID(recordName: $0) }
         }
@@ -116,7 +116,8 @@
         /// When the record was last saved; nil before the first save.
         public var modificationDate: Date? { read(\.modificationDate).map { Date($0) } }
 
-        /// The user who last saved the record; nil before the first save.
+        /// The user who last saved the record; nil before the first save, and if the caller may not
+        /// see who.
         public var lastModifiedUserRecordID: ID? {
             read(\.lastModifiedUserRecordName).map { ID(recordName: $0) }
         }

@@ -46,9 +46,24 @@ extension ConsoleCall {
         limit: Int,
         onWait: () -> Void
     ) async throws -> ConsoleReply where Body.Element == Bytes {
-        let (scope, database) = (try scope(), try database())
+        let scope = try scope()
         let calls = try await user(in: scope)
         defer { calls.close() }
+        do {
+            return try await upload(body, in: scope, calls, limit: limit, onWait: onWait)
+        } catch let error as ServiceError where error.code == .notAuthenticated {
+            throw ConsoleCall.sessionEnded
+        }
+    }
+
+    private func upload<Body: AsyncSequence>(
+        _ body: Body,
+        in scope: ScopeID,
+        _ calls: any WebCalls,
+        limit: Int,
+        onWait: () -> Void
+    ) async throws -> ConsoleReply where Body.Element == Bytes {
+        let (database, zone) = (try database(), try zone())
         let (type, field) = (try values.needed("type"), try values.needed("field"))
         let column = try await calls.columns(of: [type])[type]?[field]
         guard column == .one(.asset) || column == .list(.asset) else {
@@ -57,17 +72,32 @@ extension ConsoleCall {
                     + "LIST<ASSET>"
             )
         }
+        try await check(zone, of: database, calls)
         // The file is the whole body, whatever its type is.
-        var upload = try WebUpload(
-            calls,
-            database,
-            zone: try zone(),
-            limit: limit,
-            contentType: ""
-        )
+        guard request.contentLength ?? 0 <= limit else {
+            throw WebError.badRequest("the file has more than \(limit) bytes, the limit here")
+        }
+        var upload = try WebUpload(calls, database, zone: zone, limit: limit, contentType: "")
         let asset = try await upload.take(body, of: request, onWait: onWait)
         let value = links(scope, database).json(asset, for: calls.user)
         return .json([.init("singleFile", value)])
+    }
+
+    /// Refuses a zone that is not there, before the file comes.
+    private func check(
+        _ zone: RecordZone.ID,
+        of database: DatabaseScope,
+        _ calls: any WebCalls
+    ) async throws {
+        let isDefault =
+            zone.zoneName == Names.defaultZone
+            && [Names.currentUser, calls.user].contains(zone.ownerName)
+        if isDefault, database != .shared { return }
+        let message = FetchZonesRequest(database: database, ids: [WireZoneID(zone)])
+        let messages = try await calls.read(.zonesFetch, message.encoded())
+        let results = try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+        guard let result = results.first else { throw WebContext.resultMissing }
+        _ = try result.get()
     }
 
     /// The bytes of an asset, checked against its name.

@@ -119,9 +119,15 @@ struct ConsoleCall: Sendable {
             return try await enter(scope, .session(digest: actor.digest))
         } catch {
             guard error.code == .notAuthenticated else { throw error }
-            throw WebError(.accessDenied, "the user's session has ended; act as the user again")
+            throw ConsoleCall.sessionEnded
         }
     }
+
+    /// Not 401: that would mean that the operator has to sign in.
+    static let sessionEnded = WebError(
+        .accessDenied,
+        "the user's session has ended; act as the user again"
+    )
 
     /// Refuses an operator whose token is the node's no more, where no call does.
     func checkOperator() async throws(ServiceError) {

@@ -174,7 +174,8 @@ package struct WebGateway: Sendable {
             base: publicURL ?? request.base
         )
         do throws(WebError) {
-            return try await WebContext(route, object, calls, links, uuid: uuid).answer()
+            let context = WebContext(route, object, calls, links, uuid: uuid) { signIn(caller) }
+            return try await context.answer()
         } catch {
             guard error.code == .authenticationRequired else { throw error }
             throw signIn(caller)

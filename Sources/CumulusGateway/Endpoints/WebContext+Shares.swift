@@ -17,9 +17,7 @@ extension WebContext {
                 results.append(json(found, value, options))
             } catch let error as ServiceError {
                 let isUserNeeded = user.isEmpty && error.code == .notAuthenticated
-                results.append(
-                    shareEntry(isUserNeeded ? WebContext.userNeeded : WebError(error), value)
-                )
+                results.append(shareEntry(isUserNeeded ? signIn() : WebError(error), value))
             }
         }
         return [JSON.Member("results", .array(results))]

@@ -15,19 +15,23 @@ package struct WebContext: Sendable {
     /// Names the request in errors.
     package let uuid: String
     let links: WebLinks
+    /// What refuses a caller who has to sign in first, with where to do so.
+    let signIn: @Sendable () -> WebError
 
     package init(
         _ route: WebRoute,
         _ request: WebObject,
         _ calls: any WebCalls,
         _ links: WebLinks,
-        uuid: String
+        uuid: String,
+        signIn: @escaping @Sendable () -> WebError = { WebContext.userNeeded }
     ) {
         self.route = route
         self.request = request
         self.calls = calls
         self.links = links
         self.uuid = uuid
+        self.signIn = signIn
     }
 
     var door: any WebDoor { links.door }

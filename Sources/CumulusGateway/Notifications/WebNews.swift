@@ -21,7 +21,11 @@ enum WebNews {
         _ calls: any WebCalls
     ) async throws(ServiceError) -> [WebNotification] {
         var isWide = false
-        if case .zones = notification.news { isWide = try await isOfDatabase(notification, calls) }
+        if case .zones = notification.news,
+            case .database? = try await subscription(of: notification, calls)?.kind
+        {
+            isWide = true
+        }
         return WebNotification.all(
             notification,
             in: container,
@@ -30,11 +34,11 @@ enum WebNews {
         )
     }
 
-    /// Whether the subscription is one to a whole database.
-    private static func isOfDatabase(
-        _ notification: FeedNotification,
+    /// The subscription that tells a notification, as it is now; nil if it is saved no more.
+    static func subscription(
+        of notification: FeedNotification,
         _ calls: any WebCalls
-    ) async throws(ServiceError) -> Bool {
+    ) async throws(ServiceError) -> Subscription? {
         let call = FetchSubscriptionsRequest(
             database: notification.databaseScope,
             ids: [Bytes(notification.subscriptionID.utf8)]
@@ -43,7 +47,6 @@ enum WebNews {
         let results = messages.flatMap { message in
             (try? FetchSubscriptionsResponse.results(wire: message)) ?? []
         }
-        guard case .database? = try? results.first?.get().kind else { return false }
-        return true
+        return try? results.first?.get()
     }
 }

@@ -138,11 +138,13 @@ package struct WebRecordWriter: Sendable {
     }
 
     /// When something was done, and by whom; the device is not told to others.
+    /// - Parameter user: nil if the caller is not told.
     private func moment(_ time: Timestamp?, _ user: String?) -> JSON {
-        [
-            "timestamp": .integer(time?.millisecondsSince1970 ?? 0),
-            "userRecordName": .string(WebZone.owner(user ?? "", fields.user)),
-            "deviceID": "",
+        let milliseconds = JSON.integer(time?.millisecondsSince1970 ?? 0)
+        guard let user else { return ["timestamp": milliseconds, "deviceID": ""] }
+        return [
+            "timestamp": milliseconds,
+            "userRecordName": .string(WebZone.owner(user, fields.user)), "deviceID": "",
         ]
     }
 

@@ -88,6 +88,11 @@ package struct WebSubscription {
         for part in Subscription.NotificationInfo.texts {
             if let text = try object.string(part.name) { info[keyPath: part.path] = text }
         }
+        guard info.webhook != "" else {
+            throw .badRequest(
+                "'\(object.place("webhook"))' is empty; name a webhook, or leave it out"
+            )
+        }
         for part in Subscription.NotificationInfo.lists {
             if let names = try object.strings(webName(part.name)) {
                 info[keyPath: part.path] = names

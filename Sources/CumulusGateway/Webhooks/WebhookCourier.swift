@@ -3,8 +3,10 @@
 //
 // Run by `WebhookRunner` on the node that delivers, until it is cancelled. What could not be told
 // is not kept: after each failure the page is read again, so that its rights, fields and marks are
-// those of the moment of the next attempt.
+// those of the moment of the next attempt. A record that was sent before the failure and is gone by
+// then is told as deleted, since the feed tells nothing of a record that came and went.
 
+import Crypto
 import CumulusModel
 import CumulusNode
 import CumulusWire
@@ -99,13 +101,64 @@ struct WebhookCourier: Sendable {
             let told = try await WebNews.told(by: notification, in: container, calls)
             for told in told where progress.owes(told) {
                 let since = notification.changedAt.millisecondsSince1970
+                progress.send(notification)
                 try await send(told, since: since, &progress)
+            }
+        }
+        for sent in progress.untold(by: page) {
+            guard let deletion = try await deletion(behind: sent, calls) else { continue }
+            let told = try await WebNews.told(by: deletion, in: container, calls)
+            for told in told where progress.owes(told) {
+                try await send(told, since: door.now, &progress)
             }
         }
         guard let reset = try await own(page.reset) else { return }
         let told = WebNotification.reset(reset, page.token, in: container)
         try await send(told, since: door.now, &progress)
     }
+
+    /// Tells that a record is gone of which the endpoint was told; nil if the user still has it, or
+    /// the subscription doesn't tell the webhook of deletions.
+    private func deletion(
+        behind sent: FeedNotification,
+        _ calls: any WebCalls
+    ) async throws -> FeedNotification? {
+        guard case .record(var news) = sent.news, news.reason != .deleted,
+            let subscription = try await WebNews.subscription(of: sent, calls),
+            subscription.notificationInfo?.webhook == name,
+            subscription.options.contains(.firesOnRecordDeletion),
+            !subscription.options.contains(.firesOnce)
+        else { return nil }
+        let call = FetchRecordsRequest(
+            database: sent.databaseScope,
+            ids: [WireRecordID(news.recordID)],
+            keys: []
+        )
+        do {
+            let messages = try await calls.read(.recordsFetch, call.encoded())
+            let results = try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+            guard let result = results.first else { throw WebContext.resultMissing }
+            _ = try result.get()
+            return nil
+        } catch let error as ServiceError where WebhookCourier.gone.contains(error.code) {
+            news.reason = .deleted
+            news.transition = .left
+            news.fields = [:]
+            var deletion = sent
+            deletion.news = .record(news)
+            deletion.isPruned = false
+            // The same for each attempt to tell it.
+            let hash = Bytes(SHA256.hash(data: sent.id.bytes))
+            deletion.id = FeedNotification.ID(
+                bytes: Bytes(hash.prefix(FeedNotification.ID.byteCount))
+            )
+            return deletion
+        }
+    }
+
+    private static let gone: Set<ServiceError.Code> = [
+        .unknownItem, .zoneNotFound, .userDeletedZone,
+    ]
 
     /// What of a reset the webhook is told: that of subscriptions which name it.
     private func own(_ reset: FeedReset?) async throws -> FeedReset? {

@@ -1,5 +1,5 @@
-// How far a webhook has come: what of a page was taken, when the next attempt is due, and when the
-// feed is to be marked as read.
+// How far a webhook has come: what of a page was sent and taken, when the next attempt is due, and
+// when the feed is to be marked as read.
 //
 // Kept by `WebhookCourier` for as long as its node delivers. It is synchronous and does no I/O;
 // what it forgets when the node ends, the webhook's mark in the store knows.
@@ -13,6 +13,11 @@ package struct WebhookProgress: Sendable {
     package private(set) var feed: Bytes?
     /// Notifications after `feed` that were taken, by their ids.
     private var taken: Set<String> = []
+    /// Records that the endpoint was told of or may know of: what was sent of each last, whether or
+    /// not it was taken.
+    ///
+    /// They are of a page that was not finished, or was read again and did not tell them.
+    private var sent: [Subject: FeedNotification] = [:]
     /// Whether anything was taken since the feed was marked as read.
     private var isMarkOwed = false
     /// Attempts since the last one that succeeded.
@@ -27,6 +32,22 @@ package struct WebhookProgress: Sendable {
     /// than what feeds keep would make the next node reset the feed.
     package static let markInterval: Int64 = 3_600_000
 
+    /// What is told of: a record, by one subscription.
+    private struct Subject: Hashable {
+        var subscription: SubscriptionName
+        var record: Record.ID
+
+        /// nil if it is no record that is told of.
+        init?(_ notification: FeedNotification) {
+            guard case .record(let news) = notification.news else { return nil }
+            subscription = SubscriptionName(
+                databaseScope: notification.databaseScope,
+                subscriptionID: notification.subscriptionID
+            )
+            record = news.recordID
+        }
+    }
+
     package init() {}
 
     /// The mark is known.
@@ -35,6 +56,18 @@ package struct WebhookProgress: Sendable {
     /// Whether the endpoint is still to be told.
     package func owes(_ notification: WebNotification) -> Bool {
         !taken.contains(notification.id)
+    }
+
+    /// The endpoint is about to be told, and may know of the record even if the attempt fails.
+    package mutating func send(_ notification: FeedNotification) {
+        if let subject = Subject(notification) { sent[subject] = notification }
+    }
+
+    /// What was sent of records that a page does not tell of, though it ends what was read again.
+    package func untold(by page: WireFeedPage) -> [FeedNotification] {
+        guard page.isCheckpoint else { return [] }
+        let told = Set(page.notifications.compactMap(Subject.init))
+        return sent.filter { !told.contains($0.key) }.map(\.value)
     }
 
     /// The endpoint has taken a notification.
@@ -70,6 +103,11 @@ package struct WebhookProgress: Sendable {
     package mutating func finish(_ page: WireFeedPage) {
         feed = page.token
         taken = []
+        if page.isCheckpoint {
+            sent = [:]
+        } else {
+            for subject in page.notifications.compactMap(Subject.init) { sent[subject] = nil }
+        }
         failures = 0
     }
 }

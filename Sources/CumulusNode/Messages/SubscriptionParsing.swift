@@ -56,11 +56,12 @@ extension RequestParser {
         }
         subscription.notificationInfo = wire.info
         if let webhook = wire.info?.webhook, !knowsWebhook(webhook) {
+            let shown = webhook.count > 64 ? webhook.prefix(64) + "…" : webhook[...]
             throw ServiceError(
                 .invalidArguments,
                 .invalidValue,
                 """
-                no webhook '\(webhook)' is registered at this node for this container; use a name \
+                no webhook '\(shown)' is registered at this node for this container; use a name \
                 that an operator has given in the file of 'cumulusd --webhooks', or leave it out
                 """
             )

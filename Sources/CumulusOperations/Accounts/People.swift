@@ -3,7 +3,8 @@
 //
 // Read by `PeopleCalls` of the node, written through `AccountChange`. Somebody who looks for a
 // handle or a record name learns nothing of users who don't want that: the same reads, and the same
-// answer as for one that no user has.
+// answer as for one that no user has. A row that exists takes less than a microsecond longer to
+// read than one that doesn't; that difference remains.
 
 package import CumulusModel
 package import CumulusStorage
@@ -96,7 +97,7 @@ package enum People {
         _ scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Person? {
-        // All of it is done in any case, so that it takes as long.
+        // All of it is done in any case, so that it takes nearly as long.
         let id = userID ?? nobody
         let profile = try stored(id, scope, in: reader)
         let isDisabled = try Users.isDisabled(id, scope, in: reader)

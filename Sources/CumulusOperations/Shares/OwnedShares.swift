@@ -63,7 +63,7 @@ package enum OwnedShares {
             RecordView(share.row, name: share.name)
         }
         view.fields = []
-        view.sharing = ShareView(share, in: found.zone, for: database.owner)
+        view.add(share, in: found.zone, for: database.owner)
         return Entry(zone: ZoneAddress(name: place.zone, owner: database.owner), share: view)
     }
 }

@@ -87,7 +87,7 @@ extension RowReader where Self: ~Copyable {
         }
         guard var view else { throw .corrupt("the share '\(name)' can't be shown") }
         let entries = found.share.entries
-        view.sharing = ShareView(found.share, in: zone.zone, for: caller.user)
+        view.add(found.share, in: zone.zone, for: caller.user)
         var metadata = ShareMetadata(
             zone: ZoneAddress(name: zone.zone.name, owner: zone.zone.database.owner),
             share: view,
@@ -119,8 +119,8 @@ extension RowReader where Self: ~Copyable {
 
 /// Makes a participant of a handle, to be added to a share.
 ///
-/// The same reads and the same answer whether or not a user has the handle; the user is named only
-/// if it wants to be found.
+/// The same reads and the same answer whether or not a user has the handle, as `People` says; the
+/// user is named only if it wants to be found.
 package struct LookUpParticipant: Sendable {
     package var handle: Handle
 

@@ -1,7 +1,8 @@
 // What a share's record shows beside its fields, as a caller may see it.
 //
 // Called for each share that is shown. The owner, administrators and invited users see all who are
-// invited or in; a user who joined by the URL sees only the owner and itself.
+// invited or in; a user who joined by the URL sees only the owner and itself, and a stranger only
+// the owner. Who changed the share last is one of the participants, so it is shown to the same.
 
 package import CumulusModel
 package import CumulusStorage
@@ -10,13 +11,11 @@ extension ShareView {
     init(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         let entries = share.entries
         let participants = entries.participants.filter(entries.isListed)
+        let seesAll = ShareView.showsAll(share, in: zone, to: user)
         let own = ParticipantID(user: user)
         func isCaller(_ participant: AccessEntries.Participant) -> Bool {
-            participant.hasAccepted ? participant.user == user : participant.id == own
+            participant.isUser(user, own)
         }
-        let seesAll =
-            zone.database.owner == user || entries.broken.contains(.hiddenParticipants)
-            || participants.contains { isCaller($0) && $0.role > .publicUser }
         let root = share.root ?? .zone
         var rootName = ""
         if case .record(let name, _) = root { rootName = name }
@@ -29,6 +28,39 @@ extension ShareView {
             owner: zone.database.owner
         )
         self.init(share: ShareID(root, in: zone).bytes, details: details)
+    }
+
+    /// Whether a user sees all who are invited or in.
+    fileprivate static func showsAll(
+        _ share: StoredShare,
+        in zone: Commit.Zone,
+        to user: String
+    ) -> Bool {
+        let entries = share.entries
+        let own = ParticipantID(user: user)
+        return zone.database.owner == user || entries.broken.contains(.hiddenParticipants)
+            || entries.participants.contains {
+                entries.isListed($0) && $0.isUser(user, own) && $0.role > .publicUser
+            }
+    }
+}
+
+extension AccessEntries.Participant {
+    /// - Parameter own: The user's own name as a participant.
+    fileprivate func isUser(_ user: String, _ own: ParticipantID) -> Bool {
+        hasAccepted ? self.user == user : id == own
+    }
+}
+
+extension RecordView {
+    /// Adds what a share's record shows beside its fields, as a user may see it.
+    mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
+        sharing = ShareView(share, in: zone, for: user)
+        if ShareView.showsAll(share, in: zone, to: user) { return }
+        // The last one who joined changed it last.
+        let shown: Set = [zone.database.owner, user]
+        if !shown.contains(createdBy) { createdBy = "" }
+        if !shown.contains(modifiedBy) { modifiedBy = "" }
     }
 }
 
@@ -85,7 +117,7 @@ extension RowReader where Self: ~Copyable {
             let number = found.number, let share = try share(view.name, in: number)
         else { return view }
         var view = view
-        view.sharing = ShareView(share, in: found.zone, for: caller.user)
+        view.add(share, in: found.zone, for: caller.user)
         return view
     }
 }

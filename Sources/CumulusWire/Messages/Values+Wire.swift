@@ -115,9 +115,9 @@ extension Record {
         self.init(recordType: raw.type.swiftText, recordID: WireRecordID(wire: id.pointee).id)
         recordChangeTag = raw.change_tag.len == 0 ? nil : raw.change_tag.swiftBytes.hex
         creationDate = Timestamp(millisecondsSince1970: raw.created)
-        creatorUserRecordName = raw.created_by.swiftText
+        creatorUserRecordName = raw.created_by.len == 0 ? nil : raw.created_by.swiftText
         modificationDate = Timestamp(millisecondsSince1970: raw.modified)
-        lastModifiedUserRecordName = raw.modified_by.swiftText
+        lastModifiedUserRecordName = raw.modified_by.len == 0 ? nil : raw.modified_by.swiftText
         if let parent = raw.parent {
             receive(parent: Reference(recordName: parent.pointee.record_name.swiftText))
         }

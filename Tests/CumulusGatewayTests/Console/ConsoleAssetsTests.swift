@@ -6,6 +6,7 @@ import CumulusGateway
 import CumulusModel
 import CumulusTesting
 import Foundation
+import Synchronization
 import Testing
 
 extension ConsoleUser {
@@ -213,9 +214,59 @@ extension ConsoleUser {
                 let query = Self.photo.replacing(part, with: wrong)
                 #expect(try await refusal(query) == 400, "\(query)")
             }
+            let own = Self.photo.replacing("=public", with: "=private")
+            for wrong in [
+                "zone=nozone", "zone=../x", "zone=", "zone=" + String(repeating: "z", count: 5_000),
+                "owner=_nobody",
+            ] {
+                let status = try await refusal("\(own)&\(wrong)")
+                #expect((400..<500).contains(status) && ![401, 403].contains(status), "\(wrong)")
+            }
             let end = try await browser.post("user/end")
             #expect(end.status == 200)
             #expect(try await refusal() == 403)
+        }
+    }
+
+    @Test func aFileIsForAZoneThatIsThere() async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            try await browser.act(as: "ann", server)
+            let zone: JSON = ["zoneID": ["zoneName": "Trips"]]
+            let creation: JSON = ["operationType": "create", "zone": zone]
+            _ = try await browser.post(
+                "\(Self.path)/private/zones/modify?as=user",
+                ["operations": .array([creation])]
+            )
+            let own = Self.photo.replacing("=public", with: "=private")
+            for query in [own, "\(own)&zone=Trips"] {
+                let value = try await browser.value([1], query)
+                #expect(value["size"] == JSON.integer(1))
+            }
+        }
+    }
+
+    /// 401 would make the page ask for the operator's token.
+    @Test func anUploadWhoseUserLosesItsSessionIsDenied() async throws {
+        try await withConsole { browser, server in
+            _ = try await browser.signIn()
+            let token = try await server.makeUser("ann")
+            let act = try await browser.post("user", inScope(["accessToken": .string(token)]))
+            try #require(act.status == 200)
+            let user = server.container(token: token)
+            let pieces = Mutex(0)
+            let body = AsyncThrowingStream<Bytes, any Error> {
+                let count = pieces.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == 2 { try await user.revokeAllSessions() }
+                return count <= 2 ? Bytes("half".utf8) : nil
+            }
+            let refused = try await browser.upload(body, Self.photo)
+            #expect(refused.status == 403, "\(refused.json.text)")
+            #expect(refused.json["reason"]?.string?.contains("session has ended") == true)
+            await user.close()
         }
     }
 
@@ -239,6 +290,15 @@ extension ConsoleUser {
                 let answer = try await browser.upload(body, Self.photo, length: length)
                 #expect(answer.status == 400, "\(length)")
             }
+            // The length alone refuses a file that is one byte too long.
+            let longer = try await browser.upload(
+                broken(),
+                Self.photo,
+                limit: 999,
+                length: 1_000
+            )
+            #expect(longer.status == 400)
+            #expect(longer.json["reason"]?.string?.contains("999 bytes") == true)
             let whole = WebUser.pieces(content, of: 300)
             let answer = try await browser.upload(whole, Self.photo, limit: 1_000, length: 1_000)
             #expect(answer.status == 200, "\(answer.json.text)")

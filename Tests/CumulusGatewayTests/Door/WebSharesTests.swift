@@ -133,6 +133,16 @@ extension WebUser {
                 """
             )
             #expect(refused.entries("records").first?.errorCode == "ACCESS_DENIED")
+            // Who joined last is told to those who are told of participants.
+            let later = try await stranger.post(
+                "public/records/resolve",
+                #"{"shortGUIDs": [{"value": "\#(value)"}]}"#
+            )
+            let record = later.entries("results").first?["share"]
+            #expect(record?["modified"]?["timestamp"] != nil)
+            #expect(record?["modified"]?["userRecordName"] == nil)
+            #expect(record?["created"]?["userRecordName"]?.string == name)
+            #expect(try await !later.json.text.contains(user.name))
             let wrong = try await send("resolve", String(repeating: "A", count: 22))
             #expect(wrong.entries("results").first?.errorCode == "NOT_FOUND")
             let broken = try await send("resolve", "?")
@@ -219,6 +229,12 @@ extension WebUser {
             )
             let value = try #require(made["shortGUID"]?.string, "\(made.text)")
             let body = #"{"shortGUIDs": [{"value": "\#(value)"}]}"#
+            let stranger = WebUser(gateway: user.gateway, door: user.door, token: nil)
+            let closed = try await stranger.post("public/records/resolve", body)
+            let refusal = try #require(closed.entries("results").first, "\(closed.json.text)")
+            #expect(refusal.errorCode == "AUTHENTICATION_REQUIRED")
+            let url = refusal["redirectURL"]?.string
+            #expect(url?.hasPrefix("https://node.example/sign-in?state=") == true)
             let joined = try await guest.post("public/records/accept", body)
             let result = joined.entries("results").first
             #expect(result?["participantType"] == "USER", "\(joined.json.text)")

@@ -99,6 +99,7 @@ import Testing
         #"{"subscriptionType": "query", "query": {"recordType": "A"}, "firesOn": ["x"]}"#,
         #"{"subscriptionType": "what"}"#, "{}",
         #"{"subscriptionType": "zone", "notificationInfo": {"alertBody": 5}}"#,
+        #"{"subscriptionType": "database", "notificationInfo": {"webhook": ""}}"#,
     ])
     func whatIsNoSubscriptionIsRefused(_ text: String) {
         #expect {

@@ -22,11 +22,17 @@ final class WebhookEndpoint: WebPages {
         var user: String { json?["user"]?.string ?? "" }
         /// The record that it tells of.
         var record: String { json?["ck"]?["qry"]?["rid"]?.string ?? "" }
+        /// Why: 1 means created, 2 updated, 3 deleted.
+        var reason: Int64? {
+            guard case .integer(let reason)? = json?["ck"]?["qry"]?["fo"] else { return nil }
+            return reason
+        }
     }
 
     private struct State {
         var arrivals: [Arrival] = []
         var failures = 0
+        var refused: String?
         var open = 0
         var mostOpen = 0
     }
@@ -46,25 +52,35 @@ final class WebhookEndpoint: WebPages {
     /// Refuses the next requests.
     func fail(_ count: Int) { state.withLock { $0.failures = count } }
 
+    /// Refuses all that tells of a record; nil ends that.
+    func refuse(_ record: String?) { state.withLock { $0.refused = record } }
+
+    /// Why each notification of a record came, in the order in which they came.
+    func reasons(of record: String) -> [Int64?] {
+        arrivals.filter { $0.record == record }.map(\.reason)
+    }
+
     func isAt(_ path: Substring) -> Bool { path == "/hook" }
 
     func answer(_ request: WebRequest) async -> WebAnswer? {
         guard request.method == "POST", request.target == "/hook?a=b" else { return nil }
-        let isTaken = state.withLock { state in
+        let signature = request.headers["cumulus-signature"] ?? ""
+        var arrival = Arrival(body: request.body, signature: signature, isTaken: false)
+        let record = arrival.record
+        arrival.isTaken = state.withLock { state in
             state.open += 1
             state.mostOpen = max(state.mostOpen, state.open)
             state.failures -= 1
-            return state.failures < 0
+            return state.failures < 0 && state.refused != record
         }
+        let came = arrival
         // Long enough for a second request to arrive, if one were sent.
         try? await Task.sleep(for: .milliseconds(10))
         state.withLock { state in
             state.open -= 1
-            let signature = request.headers["cumulus-signature"] ?? ""
-            let arrival = Arrival(body: request.body, signature: signature, isTaken: isTaken)
-            state.arrivals.append(arrival)
+            state.arrivals.append(came)
         }
-        return WebAnswer(status: isTaken ? 204 : 503)
+        return WebAnswer(status: came.isTaken ? 204 : 503)
     }
 
     /// Serves an endpoint for the length of a test.

@@ -47,6 +47,42 @@ import Testing
         #expect(progress.owes(told("a")))
     }
 
+    /// A record that was sent counts until a read that ends at a checkpoint has told it or not.
+    @Test func whatWasSentAndIsNotToldAgainIsKnown() {
+        func news(_ name: String, _ id: UInt8, _ subscription: String = "s") -> FeedNotification {
+            FeedNotification(
+                id: FeedNotification.ID(bytes: Bytes(repeating: id, count: 16)),
+                subscriptionID: subscription,
+                databaseScope: .private,
+                news: .record(
+                    FeedNotification.RecordNews(
+                        recordID: Record.ID(recordName: name),
+                        recordType: "Note",
+                        reason: .created,
+                        transition: .entered
+                    )
+                ),
+                changedAt: Timestamp(millisecondsSince1970: 0)
+            )
+        }
+        func page(_ news: [FeedNotification], isCheckpoint: Bool = true) -> WireFeedPage {
+            WireFeedPage(notifications: news, token: [1], isCheckpoint: isCheckpoint)
+        }
+        var progress = WebhookProgress()
+        progress.send(news("a", 1))
+        progress.send(news("a", 2, "t"))
+        progress.send(news("b", 3))
+        _ = progress.fail()
+        // The page is read again: one has changed, and one moved behind the page.
+        let first = page([news("a", 4)], isCheckpoint: false)
+        #expect(progress.untold(by: first).isEmpty)
+        progress.finish(first)
+        #expect(progress.untold(by: page([news("b", 5)])) == [news("a", 2, "t")])
+        #expect(Set(progress.untold(by: page([]))) == [news("a", 2, "t"), news("b", 3)])
+        progress.finish(page([]))
+        #expect(progress.untold(by: page([])).isEmpty)
+    }
+
     @Test func theFeedIsMarkedWhenItIsUpToDate() {
         var progress = WebhookProgress()
         // Once at the beginning, so that a quiet feed has a position.

@@ -93,12 +93,14 @@ import Testing
         _ container: Container,
         _ id: String = "notes",
         where format: String = "TRUEPREDICATE",
+        options: Subscription.Options = .standard,
         webhook: String? = "notes"
     ) async throws {
         let predicate = try Query.Predicate(format: format)
         var subscription = Subscription(
             id: id,
-            kind: .query(recordType: "Note", predicate: predicate)
+            kind: .query(recordType: "Note", predicate: predicate),
+            options: options
         )
         if let webhook {
             subscription.notificationInfo = Subscription.NotificationInfo()
@@ -191,6 +193,42 @@ import Testing
             }
             #expect(endpoint.arrivals.dropFirst(4).map(\.record) == ["c", "d"])
             #expect(endpoint.mostOpen == 1)
+            await user.close()
+            try await server.stop()
+        }
+    }
+
+    /// An endpoint that was told of a record, or may have been, hears that it is gone, though the
+    /// feed tells nothing of a record that came and went.
+    @Test func aRecordThatGoesAfterItWasSentIsToldAsDeleted() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await Self.server()
+            try await server.importSchema(WebUser.schema)
+            let user = server.container(token: try await server.makeUser("hook"))
+            let webhook = try Self.webhook(address)
+            try await subscribe(user, where: "title BEGINSWITH 'n'")
+            let creation: Subscription.Options = .firesOnRecordCreation
+            try await subscribe(user, "creations", where: "title == 'c'", options: creation)
+            try await save("c", "n1", "n2", "n3", in: user)
+            endpoint.refuse("n2")
+            try await delivering({ [webhook] }, of: server) {
+                try await wait("an attempt fails") { !endpoint.reasons(of: "n2").isEmpty }
+                for name in ["c", "n1", "n2"] {
+                    let id = Record.ID(recordName: name)
+                    try await user.privateCloudDatabase.deleteRecord(withID: id)
+                }
+                endpoint.refuse(nil)
+                try await wait("all is taken") {
+                    endpoint.reasons(of: "n2").last == 3 && endpoint.reasons(of: "n3") == [1]
+                }
+                try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
+            }
+            // The one was taken, and the answer of the other one may have been lost.
+            #expect(endpoint.reasons(of: "n1") == [1, 3])
+            #expect(endpoint.reasons(of: "n2").dropLast().allSatisfy { $0 == 1 })
+            #expect(Set(endpoint.arrivals.filter(\.isTaken).map(\.id)).count >= 4)
+            // Its subscription doesn't tell of deletions.
+            #expect(!endpoint.reasons(of: "c").contains(3))
             await user.close()
             try await server.stop()
         }
@@ -304,6 +342,12 @@ import Testing
             let error = error as? ServiceError
             return error?.code == .invalidArguments
                 && error?.message.contains("no webhook 'nots' is registered") == true
+        }
+        await #expect {
+            try await subscribe(user, webhook: String(repeating: "n", count: 10_000))
+        } throws: { error in
+            let text = (error as? ServiceError)?.message ?? ""
+            return text.contains("no webhook 'nnn") && text.utf8.count < 400
         }
         try await subscribe(user)
         let saved = try await user.privateCloudDatabase.allSubscriptions()

@@ -111,6 +111,25 @@ import Testing
         #expect(try bed.code("a", by: bob) == .zoneNotFound)
     }
 
+    /// Who joins changes the share's record; only those who see all participants see that.
+    @Test func strangersDoNotSeeWhoJoinedLast() throws {
+        try bed.shareZone(with: [bed.member(bob)], .readOnly)
+        try bed.accept(by: bob)
+        try bed.accept(by: bed.dave)
+        try bed.accept(by: carol)
+        let id = try bed.shareID()
+        for (caller, seen) in [
+            (owner, carol.user), (bob, carol.user), (carol, carol.user), (bed.dave, ""),
+            (Caller.anonymous, ""),
+        ] {
+            let shown = try bed.metadata(of: id, by: caller).share
+            #expect(shown.modifiedBy == seen && shown.createdBy == owner.user)
+            if caller.role == .anonymous { continue }
+            let fetched = try bed.fetch(Names.zoneShare, by: caller).get()
+            #expect(fetched.modifiedBy == seen && fetched.createdBy == owner.user)
+        }
+    }
+
     /// An invitation and an opening that did not know of each other.
     @Test func anInvitationToAnOpenShareIsSettledByItsOwner() throws {
         try bed.shareZone()
