@@ -117,6 +117,13 @@ import Testing
         return try part(of: answer, #""webcourierURL": ""#, "\"")
     }
 
+    /// A node does not start, and says why.
+    private func expectEnd(_ arguments: [String], _ why: String) async throws {
+        let node = try NodeProcess(data: folder.node, arguments: arguments)
+        #expect(try await node.waitForEnd(seconds: 20) == .exit(1))
+        #expect(node.errors.contains(why), "\(node.errors)")
+    }
+
     @Test func aMistakeIsToldAtTheStart() async throws {
         let web: JSON = [
             "clientID": .string(TestIssuer.app), "authorization": "http://id.example.org/auth",
@@ -132,12 +139,10 @@ import Testing
             (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
             (["--web-host", "node,"], "web-host: '' is no host"),
             (["--http", "nonsense"], "http: 'nonsense' is no address; write one such as"),
-            (["--http=", "--web-apps=", "--web-host", "node"], "web-host: it is of no use"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
-            let node = try NodeProcess(data: folder.node, arguments: arguments + more)
-            #expect(try await node.waitForEnd(seconds: 20) == .exit(1))
-            #expect(node.errors.contains(why), "\(node.errors)")
+            try await expectEnd(arguments + more, why)
         }
+        try await expectEnd(["--web-host", "node"], "web-host: it is of no use without --http")
     }
 }
