@@ -65,7 +65,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    /// Where apps look a folder is made, and nowhere else.
+    /// Only the folder of the standard file is made.
     @Test func aFileThatIsNamedNeedsItsFolder() throws {
         let problem = #expect(throws: OutputProblem.self) {
             try ClientFile("\(folder.path)/client.json").prepare()

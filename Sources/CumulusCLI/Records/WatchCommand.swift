@@ -70,7 +70,7 @@ struct WatchCommand: AsyncParsableCommand {
                 }
                 return
             } catch var error as ServiceError where error.isUnreachable && hasBegun && !once {
-                // Told once of each time without a node.
+                // Reported once for each outage.
                 if !isAway {
                     error.message += "; trying again until a node can be reached"
                     Failure(error)?.report()

@@ -131,7 +131,7 @@ extension ShareCommand {
         )
 
         @OptionGroup var target: SharePlace
-        /// Taken only to say what else to do.
+        /// Accepted only so that the error can name the right command.
         @OptionGroup(visibility: .hidden) var owner: OwnerOption
         @OptionGroup var others: UserOfShares
         @OptionGroup var replicas: ReplicasOption

@@ -10,7 +10,7 @@ import Foundation
 struct ClientFile {
     /// Where it is.
     let path: String
-    /// Whether the path is the one where apps look: then its folder is made.
+    /// Whether the path is the standard one; only its folder is made if it is missing.
     private var isStandard = false
 
     /// - Parameter named: A path that the command line names; nil: where apps look.

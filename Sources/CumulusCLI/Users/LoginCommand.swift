@@ -47,7 +47,7 @@ struct LoginCommand: AsyncParsableCommand {
 
     func run() async throws {
         let target = try ClientFile(file)
-        // Before there is a session whose token would be lost.
+        // Checked first: the token of a new session would be lost.
         try target.prepare()
         let token = try await token()
         let user = try await withContainer(token: token) { try await $0.userRecordID() }

@@ -34,7 +34,7 @@ enum WebNews {
         )
     }
 
-    /// The subscription that tells a notification, as it is now; nil if it is saved no more.
+    /// The subscription that tells a notification, as it is now; nil if it was deleted.
     static func subscription(
         of notification: FeedNotification,
         _ calls: any WebCalls

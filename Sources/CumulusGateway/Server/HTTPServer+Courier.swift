@@ -11,7 +11,7 @@ extension HTTPServer {
     /// Answers a poll; nil if the request is for something else.
     func poll(_ request: Request, _ web: WebRequest, _ caller: Caller) async -> Response? {
         guard CourierToken.token(of: web.target) != nil, web.method != "OPTIONS" else { return nil }
-        // Its time may run since late bytes of the request before it.
+        // Late bytes of the request before it may have started the timer.
         caller.expectBody()
         let courier = gateway.courier
         let delivery = try? await request.body.consumeWithCancellationOnInboundClose { _ in

@@ -156,7 +156,7 @@ package struct HTTPServer: Sendable {
         do {
             try await writer.write(response: response.head, body: response.body)
         } catch is HTTPParserError {
-            // As it is, it would be answered once more.
+            // Hummingbird would send a second answer for an error of the parser.
             throw UnreadableRequest()
         }
     }

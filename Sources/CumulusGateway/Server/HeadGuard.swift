@@ -22,7 +22,7 @@ final class HeadGuard: ChannelDuplexHandler {
     private var refusal: Refusal?
     /// The caller waits for "100 Continue" before it sends its body.
     private var isWaiting = false
-    /// What each answer that is due says of the connection; nil: nothing.
+    /// The field Connection of each answer that is due; nil: the answer has none.
     private var connections: [String?] = []
 
     // MARK: In
@@ -60,7 +60,7 @@ final class HeadGuard: ChannelDuplexHandler {
         if !head.isKeepAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }
     }
 
-    /// What RFC 9112, section 3.2, demands; nil if that is kept.
+    /// What RFC 9112, section 3.2, demands; nil if the head is right.
     private static func problem(with head: HTTPRequestHead) -> String? {
         let hosts = head.headers["host"]
         if hosts.count > 1 { return "the request has \(hosts.count) fields named Host" }

@@ -48,9 +48,9 @@ package struct WebError: Error, Hashable, Sendable {
     package var retryAfter: Int64?
     /// Where a user signs in; an absolute URL.
     package var redirectURL: String?
-    /// That of the code, unless HTTP has a narrower one.
+    /// The code's status, unless HTTP has a more exact one.
     package var status: Int
-    /// What HTTP tells beside such a status, by the names of headers.
+    /// Headers that belong to the status, such as Allow.
     package var headers: [String: String] = [:]
 
     package init(_ code: Code, _ reason: String) {

@@ -160,7 +160,7 @@ struct WebhookCourier: Sendable {
         .unknownItem, .zoneNotFound, .userDeletedZone,
     ]
 
-    /// What of a reset the webhook is told: that of subscriptions which name it.
+    /// The part of a reset that is about subscriptions which name this webhook.
     private func own(_ reset: FeedReset?) async throws -> FeedReset? {
         guard case .subscriptions(let names)? = reset else { return reset }
         let told = try await door.subscriptions(of: subscriber)

@@ -13,10 +13,8 @@ package struct WebhookProgress: Sendable {
     package private(set) var feed: Bytes?
     /// Notifications after `feed` that were taken, by their ids.
     private var taken: Set<String> = []
-    /// Records that the endpoint was told of or may know of: what was sent of each last, whether or
-    /// not it was taken.
-    ///
-    /// They are of a page that was not finished, or was read again and did not tell them.
+    /// The last notification that was sent about each record since the last finished page, whether
+    /// or not the endpoint took it.
     private var sent: [Subject: FeedNotification] = [:]
     /// Whether anything was taken since the feed was marked as read.
     private var isMarkOwed = false
@@ -37,7 +35,7 @@ package struct WebhookProgress: Sendable {
         var subscription: SubscriptionName
         var record: Record.ID
 
-        /// nil if it is no record that is told of.
+        /// nil if the notification is not about a record.
         init?(_ notification: FeedNotification) {
             guard case .record(let news) = notification.news else { return nil }
             subscription = SubscriptionName(
@@ -63,7 +61,7 @@ package struct WebhookProgress: Sendable {
         if let subject = Subject(notification) { sent[subject] = notification }
     }
 
-    /// What was sent of records that a page does not tell of, though it ends what was read again.
+    /// What was sent about records that are not in the page which was read again.
     package func untold(by page: WireFeedPage) -> [FeedNotification] {
         guard page.isCheckpoint else { return [] }
         let told = Set(page.notifications.compactMap(Subject.init))

@@ -31,7 +31,7 @@ package struct WebhookRunner: Sendable {
     /// What is known of subscriptions.
     private struct Known {
         var scopes: [ScopeID: WebhookScope] = [:]
-        /// Names that the log has told of, since no webhook has them.
+        /// Names without a webhook that are in the log already.
         var missing: Set<String> = []
     }
 
@@ -75,7 +75,7 @@ package struct WebhookRunner: Sendable {
 
     /// The webhooks that subscriptions name, and on whose behalf each is told.
     private func wanted(_ known: inout Known) async -> [WebhookSubscriber: Webhook] {
-        // A store that can't be read now has changed little.
+        // If the store can't be read now, what was known before is used.
         known.scopes = (try? await door.webhookSubscribers(after: known.scopes)) ?? known.scopes
         let webhooks = Dictionary(webhooks().map { ($0.entry.name, $0) }) { first, _ in first }
         var wanted: [WebhookSubscriber: Webhook] = [:]
@@ -99,8 +99,8 @@ package struct WebhookRunner: Sendable {
         return wanted
     }
 
-    /// Ends couriers whose webhook has changed or is not named any more, and only then starts those
-    /// that lack.
+    /// Ends couriers whose webhook has changed or is not named any more, and only then starts the
+    /// missing ones.
     private func adjust(
         _ running: inout [WebhookSubscriber: Running],
         to wanted: [WebhookSubscriber: Webhook]

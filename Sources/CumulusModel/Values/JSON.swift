@@ -74,7 +74,7 @@ package enum JSON: Equatable, Sendable {
         text += "\""
     }
 
-    /// Whether no escaped character begins with a byte: most text has none.
+    /// Whether a byte belongs to a character that is not escaped.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<0x20, UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x7F, 0xC2: false

@@ -118,7 +118,7 @@ extension CallContext {
         return EndedShares(reader: reader, scope: try scope(), caller: caller)
     }
 
-    /// Says for the audit log that zones were deleted, with the shares in them; on the loop.
+    /// Notes for the audit log that zones were deleted, with the shares in them; on the loop.
     func note(_ ended: EndedShares?, _ outcome: ModifyOutcome, of request: ModifyZones) {
         guard var ended, !outcome.isRepeated else { return }
         for (address, item) in zip(request.deletes, outcome.deletes) {

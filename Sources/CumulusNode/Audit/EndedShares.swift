@@ -10,7 +10,7 @@ import CumulusOperations
 import CumulusStorage
 
 struct EndedShares: Sendable {
-    /// Shares of a zone that have a line each; of more, one line tells how many there were.
+    /// Up to so many shares of a zone have a line each; for more, one line tells their number.
     static let mostLines = 8
     /// Records that are looked at on a reader thread before others may read.
     private static let looksAtOnce = 1_000

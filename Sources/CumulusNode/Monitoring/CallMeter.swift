@@ -78,7 +78,7 @@ final class CallMeter: Sendable {
     }
 }
 
-/// A row of handles, each made when it is needed first: what never happened is not shown.
+/// A row of handles, each made at its first use: events that never happened are not shown.
 private final class LazyHandles<Handle: AnyObject & Sendable>: @unchecked Sendable {
     // The slots are atomic, and stay where they are until the end.
     private let slots: UnsafeMutableBufferPointer<AtomicLazyReference<Handle>>

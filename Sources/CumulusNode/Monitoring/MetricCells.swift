@@ -1,7 +1,7 @@
 // What keeps the numbers of one series: a count, a gauge, a sum of values, a histogram of times.
 //
 // Made by `PrometheusRegistry` and added to by any thread through the handles of swift-metrics,
-// without a lock. Read now and then, when one addition of a value may be seen before the other.
+// without a lock. A reader may see one of the two additions of a value before the other.
 // hot: once per call.
 
 import CoreMetrics

@@ -3,7 +3,7 @@
 //
 // Written by sessions, the writer and the readers from their own threads. Events go through handles
 // of swift-metrics, to a registry of the node's own and to the embedder's factory where there is
-// one. What is a state, and decides what the node does, is a number here.
+// one. Numbers that decide what the node does are plain atomics here.
 //
 // Folder: what a node measures, and how monitoring reads it. Read `NodeMeter`, then `CallMeter` and
 // `MetricCells`, which are hot; `PrometheusRegistry` keeps what is recorded, `Node+Metrics` lists
@@ -57,7 +57,7 @@ package final class NodeMeter: Sendable {
     /// Snapshots that are open for peers that take this node's state, or may go on with it.
     package let statesHandedOver = Atomic<Int>(0)
 
-    /// - Parameter other: Is told all events, too.
+    /// - Parameter other: Gets all events, too.
     package init(telling other: (any MetricsFactory)? = nil) {
         let factory = registry.and(other)
         calls = EventCount(.callsStarted, registry, factory)

@@ -1,8 +1,8 @@
 // Metrics that are recorded with swift-metrics, as families that `MetricsText` writes down.
 //
 // `NodeMeter`, `WebMeter` and `WebhookMeter` have one each; `cumulusd` has one more, for what its
-// libraries record. A handle is made under a lock, once, and kept by who made it; recording takes
-// no lock. A metric that is made twice is the same one.
+// libraries record. Making a handle takes a lock, so its user makes it once and keeps it; recording
+// takes no lock. A metric that is made twice is the same one.
 
 package import CoreMetrics
 import Synchronization
@@ -59,7 +59,7 @@ package final class PrometheusRegistry: MetricsFactory {
         )
     }
 
-    /// Records here, and with another factory where there is one.
+    /// A factory that records here, and in another factory if there is one.
     package func and(_ other: (any MetricsFactory)?) -> any MetricsFactory {
         guard let other else { return self }
         return MultiplexMetricsHandler(factories: [self, other])
@@ -74,7 +74,7 @@ package final class PrometheusRegistry: MetricsFactory {
         count(label, dimensions)
     }
 
-    /// The count of a series, for who reads it as well.
+    /// The count of a series, which its maker can read, too.
     func count(_ label: String, _ dimensions: [(String, String)] = []) -> CountCell {
         cell(label, "_total", .counter, dimensions) { _ in CountCell() }
     }
@@ -112,7 +112,7 @@ package final class PrometheusRegistry: MetricsFactory {
                 families[name] ?? Family(description: MetricDescription(name, kind, ""))
             if let cell = family.series[key]?.cell as? Cell { return cell }
             let cell = make(family.description)
-            // A name has one kind: what takes it for another one records, and is not shown.
+            // A name has one kind. A handle of another kind records, but is not shown.
             guard family.description.kind == kind else { return cell }
             family.series[key] = Series(labels: labels, cell: cell)
             families[name] = family
@@ -162,7 +162,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     // MARK: Names
 
-    /// Labels as Prometheus takes them; of those with one name the first.
+    /// Labels as Prometheus takes them; of several with one name the first counts.
     private static func labels(_ dimensions: [(String, String)]) -> [MetricFamily.Label] {
         var labels: [MetricFamily.Label] = []
         for (name, value) in dimensions {

@@ -10,7 +10,7 @@ package enum AssignedRoles {
     package struct Change: Hashable, Sendable {
         /// The user's name, as the operator chose it, or the record name of a service key.
         ///
-        /// A role is taken away also by the record name of anybody who has it.
+        /// To take a role away, the record name of its holder works in any case.
         package var user: String
         package var role: String
         package var isGiven: Bool
@@ -189,7 +189,7 @@ extension AssignedRoles.Change {
         let known = try AssignedRoles.recordName(of: user, in: scope, transaction)
         let name = known ?? user
         let current = try transaction.roleAssignment(of: role, to: name, in: number)
-        // What somebody had who is gone can be taken, and taken again.
+        // A role of a deleted user or a revoked key can be taken away, also twice.
         guard known != nil || (!isGiven && current.number > 0) else {
             return .failure(AssignedRoles.unknown(user: user))
         }

@@ -97,7 +97,7 @@ package enum Users {
         )
     }
 
-    /// Why a user does not come in on whose behalf the node calls.
+    /// Why the node can't call on behalf of a user.
     package static let refusal = ServiceError(
         .notAuthenticated,
         "the user does not exist any more, or an operator has disabled it"

@@ -17,7 +17,7 @@ struct FoundShare {
         "Share not found: its URL is wrong, or its owner stopped sharing; ask for a new one"
     )
 
-    /// How callers stand to it who are no users.
+    /// How callers without a user stand to it.
     var standingOfStrangers: ShareStanding {
         share.entries.publicPermission == .none ? .outside(ShareStanding.closed) : .open
     }

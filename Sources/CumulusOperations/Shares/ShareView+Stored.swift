@@ -57,7 +57,7 @@ extension RecordView {
     mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         sharing = ShareView(share, in: zone, for: user)
         if ShareView.showsAll(share, in: zone, to: user) { return }
-        // The last one who joined changed it last.
+        // Joining changes the share, so the last user who joined would be named here.
         let shown: Set = [zone.database.owner, user]
         if !shown.contains(createdBy) { createdBy = "" }
         if !shown.contains(modifiedBy) { modifiedBy = "" }

@@ -39,7 +39,7 @@ struct Wiring {
 
     /// Runs the node until a signal ends it.
     func run() async throws {
-        // Libraries ask for it when they make what they record with.
+        // Libraries use it when they make their counters and timers.
         MetricsSystem.bootstrap(libraries)
         OpenFiles.keepStandardOnes()
         let fileLimit = OpenFiles.raiseLimit()

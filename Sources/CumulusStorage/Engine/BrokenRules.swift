@@ -92,9 +92,9 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let lostRoots = BrokenRules(rawValue: 1 << 39)
     /// The token of the shared database does not say which zones were told.
     package static let toldZones = BrokenRules(rawValue: 1 << 40)
-    /// How a life hung is not kept where its end is known first.
+    /// A move that arrives after the end of its life is not kept.
     package static let lateMoves = BrokenRules(rawValue: 1 << 41)
-    /// Of several commits that end a life only the first is kept.
+    /// Of several ends of a life only the first is kept.
     package static let laterEnds = BrokenRules(rawValue: 1 << 42)
     /// A user who joined by the URL keeps the permission of that time.
     package static let publicPermissions = BrokenRules(rawValue: 1 << 43)

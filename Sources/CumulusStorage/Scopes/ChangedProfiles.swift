@@ -17,7 +17,7 @@ package final class ChangedProfiles: Sendable {
 
     package init() {}
 
-    /// Adds a user, before anybody reads the profile that it has now.
+    /// Adds a user; called before the new profile can be read.
     func add(_ userID: Bytes) {
         state.withLock { state in
             if state.known.insert(userID).inserted { state.users.append(userID) }

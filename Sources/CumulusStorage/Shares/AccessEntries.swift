@@ -82,7 +82,7 @@ package struct AccessEntries: Hashable, Sendable {
 
     /// Ascending by key, each once.
     package private(set) var entries: [Entry] = []
-    /// Of the reader that found them; a simulation breaks rules to see that it is noticed.
+    /// Rules that a simulation has broken in the reader that found them; empty in a node.
     package var broken: BrokenRules = []
 
     package init() {}

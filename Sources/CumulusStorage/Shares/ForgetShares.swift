@@ -120,7 +120,7 @@ extension WriteTransaction {
         let lives = try lives(zone, name).filter { !$0.isDead }
         for (birth, events) in Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
         {
-            // Where the floor covers its end, nothing of a life counts.
+            // Once the floor covers a life's end, its rows are not needed.
             let ends = events.filter { $0.event == .ended }.map(\.stamp)
             if let end = ends.min(), end.time.milliseconds < time {
                 for event in events { put(.hang(zone, name, birth, event.stamp), nil) }

@@ -165,7 +165,7 @@ extension WriteTransaction {
 
     /// The birth of a life whose end is remembered.
     ///
-    /// The hang floor covers other ends: by each token such a life is over.
+    /// An end without a row is covered by the hang floor, so for each token the life is over.
     private borrowing func endedLife(
         _ birth: Dot,
         of name: String,

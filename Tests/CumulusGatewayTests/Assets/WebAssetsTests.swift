@@ -161,18 +161,19 @@ extension WebUser {
                 """
             )
             let entry = try #require(saved.entries("records").first)
-            guard case .array(let values)? = entry.field("album") else {
-                Issue.record("no list: \(saved.json.text)")
-                return
-            }
-            var texts: [String] = []
-            for value in values {
-                let url = try #require(value["downloadURL"]?.string)
-                let content = try await user.download(url).content
-                texts.append(String(decoding: content, as: UTF8.self))
-            }
-            #expect(texts == ["one", "two"])
+            #expect(try await texts(of: entry.field("album"), user) == ["one", "two"])
         }
+    }
+
+    /// The contents of a list of assets, by their links; nil if it is no list.
+    private func texts(of field: JSON?, _ user: WebUser) async throws -> [String]? {
+        guard case .array(let values)? = field else { return nil }
+        var texts: [String] = []
+        for value in values {
+            let url = try #require(value["downloadURL"]?.string)
+            texts.append(String(decoding: try await user.download(url).content, as: UTF8.self))
+        }
+        return texts
     }
 
     @Test func receiptsOfOthersAndWrongOnesAreRefused() async throws {
@@ -255,17 +256,7 @@ extension WebUser {
                 "private",
                 operation(.create, "b", type: "Note", copy)
             )
-            guard case .array(let values)? = saved.first?.field("album") else {
-                Issue.record("no list: \(saved)")
-                return
-            }
-            var texts: [String] = []
-            for value in values {
-                let url = try #require(value["downloadURL"]?.string)
-                let content = try await user.download(url).content
-                texts.append(String(decoding: content, as: UTF8.self))
-            }
-            #expect(texts == ["one", "two"])
+            #expect(try await texts(of: saved.first?.field("album"), user) == ["one", "two"])
         }
     }
 

@@ -151,7 +151,7 @@ extension ConsoleUser {
                 texts.append(String(decoding: content, as: UTF8.self))
             }
             #expect(texts == ["two", "three"])
-            // The list holds the first one no more.
+            // The first asset is not in the list any more.
             let gone: JSON = before[0]["fileChecksum"] ?? .null
             for wrong in [gone, "AAAA"] as [JSON] {
                 #expect(try await receipt(of: wrong).errorCode == "BAD_REQUEST", "\(wrong)")

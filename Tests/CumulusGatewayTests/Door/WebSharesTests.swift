@@ -133,7 +133,7 @@ extension WebUser {
                 """
             )
             #expect(refused.entries("records").first?.errorCode == "ACCESS_DENIED")
-            // Who joined last is told to those who are told of participants.
+            // Only callers who see the participants see who joined last.
             let later = try await stranger.post(
                 "public/records/resolve",
                 #"{"shortGUIDs": [{"value": "\#(value)"}]}"#

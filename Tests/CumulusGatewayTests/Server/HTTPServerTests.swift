@@ -254,7 +254,7 @@ import Testing
         }
     }
 
-    /// Late bytes of a request that was answered begin a time, which is not the next one's.
+    /// Late bytes of an answered request start a timer, which must not end the next request.
     @Test func aPollHasItsOwnTime() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.requestMilliseconds = 2_000
@@ -300,7 +300,7 @@ import Testing
         }
     }
 
-    /// What is announced takes no room, what has come does.
+    /// Announced bytes take no room; bytes that have come do.
     @Test func bodiesTakeTheRoomOfTheirBytes() async throws {
         var bounds = HTTPServer.Bounds()
         bounds.bodyBytes = 2_000

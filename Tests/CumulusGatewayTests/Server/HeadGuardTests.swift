@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// What comes of the connection is said where HTTP/1.1 doesn't say it already.
+    /// An answer says whether the connection stays, where HTTP/1.1 has no rule for it.
     @Test func anAnswerSaysWhetherTheConnectionStays() async throws {
         try await withHTTP { endpoint, _, _ in
             let client = try RawClient(endpoint)

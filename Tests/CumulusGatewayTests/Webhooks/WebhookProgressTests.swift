@@ -47,7 +47,7 @@ import Testing
         #expect(progress.owes(told("a")))
     }
 
-    /// A record that was sent counts until a read that ends at a checkpoint has told it or not.
+    /// A sent record is remembered until the page was read again up to its checkpoint.
     @Test func whatWasSentAndIsNotToldAgainIsKnown() {
         func news(_ name: String, _ id: UInt8, _ subscription: String = "s") -> FeedNotification {
             FeedNotification(

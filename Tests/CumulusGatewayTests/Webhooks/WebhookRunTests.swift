@@ -223,7 +223,7 @@ import Testing
                 }
                 try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
             }
-            // The one was taken, and the answer of the other one may have been lost.
+            // The endpoint took the first; the answer to the second may have been lost.
             #expect(endpoint.reasons(of: "n1") == [1, 3])
             #expect(endpoint.reasons(of: "n2").dropLast().allSatisfy { $0 == 1 })
             #expect(Set(endpoint.arrivals.filter(\.isTaken).map(\.id)).count >= 4)
@@ -296,7 +296,7 @@ import Testing
             try await subscribe(bob)
             try await save("a", "b", "c", in: alice)
             try await save("d", in: bob)
-            // What an app has read is told to the webhook all the same.
+            // What an app marks as read makes no difference to the webhook.
             for try await page in alice.notificationHistory() {
                 try await alice.markNotificationsRead(upTo: page.token)
             }

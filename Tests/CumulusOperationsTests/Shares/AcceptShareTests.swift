@@ -139,7 +139,7 @@ import Testing
         try bed.exchange(with: other)
         #expect(try bed.accept(by: bob) == .participantAlreadyInvited)
         #expect(try bed.accept(by: carol) == nil)
-        // To save it as it is settles nothing; to close it does, and so does to open it again.
+        // Saving it unchanged settles nothing. Closing it does, and so does opening it again.
         let all = [bed.member(bob), bed.member(carol, .readOnly, as: .publicUser)]
         #expect(try bed.set(all, .readOnly) == nil)
         #expect(try bed.accept(by: bob) == .participantAlreadyInvited)

@@ -306,8 +306,8 @@ import Testing
         #expect(try bed.code("a", by: bob) == nil)
     }
 
-    /// The owner is not shown who joined in a former era: a list without that user removes it from
-    /// nothing.
+    /// The owner is not shown who joined in a former era, so a list without that user does not
+    /// remove it.
     @Test func aUserOfAFormerEraJoinsAgain() throws {
         try bed.shareZone(with: [], .readOnly)
         try bed.save("a", by: owner)

@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Devices kept records that had left, or were told of records as deleted that they never held:
-    /// a node that heard of a life's end first kept nothing of how it hung where it still lived.
+    /// a node that heard of a life's end dropped the moves that arrived later.
     @Test(arguments: [1805, 2262, 3045, 3519, 3558, 4476]) func aMoveAfterTheEndIsKept(
         seed: UInt64
     ) throws {

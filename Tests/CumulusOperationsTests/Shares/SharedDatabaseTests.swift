@@ -75,7 +75,7 @@ import Testing
         #expect(throws: ServiceError.self) { try found.get() }
     }
 
-    /// In the shared database zones have other owners, and none is made.
+    /// Zones of the shared database have other owners, and can't be made there.
     @Test func aZoneThatIsNotThereIsToldWithWhatToDo() throws {
         func text(_ zone: ZoneAddress, in database: DatabaseScope) throws -> String {
             let request = ModifyZones(database: database, deletes: [.success(zone)])

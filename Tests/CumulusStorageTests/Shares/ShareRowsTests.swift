@@ -213,8 +213,8 @@ import Testing
         #expect(events.map(\.stamp) == [foreign.stamp])
     }
 
-    /// Where a move comes after the end of its life, it counts for those who had heard of it alone;
-    /// so does each end.
+    /// A move that comes after the end of its life is remembered, and so is each end: a token may
+    /// cover one and not the others.
     @Test mutating func whatComesAfterTheEndIsRemembered() throws {
         try perform([.put(try Commit.Put("p", [:])), .put(try Commit.Put("n", [:]))])
         let born = try record("n").birth

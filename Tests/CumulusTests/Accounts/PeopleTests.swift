@@ -83,8 +83,7 @@ import Testing
         let found = try #require(try await bob.userIdentity(forUserRecordID: adas))
         #expect(found.userRecordID == adas && found.displayName == "Ada L.")
         #expect(found.lookupInfo == .userRecordID(adas))
-        // In as many calls as it takes; names of no form and of no user are found as little as
-        // those of users who don't want to be found.
+        // This takes several calls. Unknown users are left out.
         let many = (0..<250).map { Record.ID(recordName: "nobody\($0)") } + [bobs, adas]
         let all = try await bob.userIdentities(forUserRecordIDs: many)
         #expect(all.mapValues(\.displayName) == [adas: "Ada L."])

@@ -27,9 +27,9 @@ package enum SimulatedShareRule: String, CaseIterable, Sendable {
     case always
     /// The end of a life is kept when its name is used again.
     case ends
-    /// How a life hung is kept also where its end is known first.
+    /// A move that arrives after the end of its life is kept.
     case late
-    /// Of several commits that end a life each is kept.
+    /// Each of several ends of a life is kept.
     case again
     /// A share is of one life of its root.
     case birth
