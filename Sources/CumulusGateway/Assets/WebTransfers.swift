@@ -174,8 +174,9 @@ package struct WebTransfers: Sendable {
         switch error {
         case let error as WebError: return error
         case let error as ServiceError:
-            // Content that the caller may not read, or not any more, is not there for it.
-            let isGone = error.code == .assetNotAvailable && error.reason != .assetIncomplete
+            // Content that the caller may not read, or that no node has, is not there for it.
+            let mayCome = error.reason == .assetIncomplete && error.retryAfterMilliseconds != nil
+            let isGone = error.code == .assetNotAvailable && !mayCome
             return isGone ? WebError(.notFound, error.message) : WebError(error)
         default: return WebError(.internalError, "the node's answer can't be read: \(error)")
         }

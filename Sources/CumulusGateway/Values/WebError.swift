@@ -114,7 +114,9 @@ package struct WebError: Error, Hashable, Sendable {
 
 extension WebError {
     package init(_ error: ServiceError) {
-        self.init(Code(error.code), error.message)
+        // Nothing comes of waiting for content that no node has.
+        let isGone = error.code == .assetNotAvailable && error.retryAfterMilliseconds == nil
+        self.init(isGone ? .badRequest : Code(error.code), error.message)
         guard code == .throttled || code == .tryAgainLater else { return }
         let milliseconds = Int64(error.retryAfterMilliseconds ?? 1_000)
         retryAfter = max(1, (milliseconds + 999) / 1_000)

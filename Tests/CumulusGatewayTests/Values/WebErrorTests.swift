@@ -36,6 +36,16 @@ import Testing
         #expect(WebError(ServiceError(.zoneBusy, "why")).retryAfter == 1)
     }
 
+    /// A file that no node has doesn't come by waiting.
+    @Test func missingFilesAreWaitedForWhereOthersMayHaveThem() {
+        var error = ServiceError(.assetNotAvailable, .assetIncomplete, "why")
+        #expect(WebError(error).code == .badRequest)
+        #expect(WebError(error).retryAfter == nil)
+        error.retryAfterMilliseconds = 1_000
+        #expect(WebError(error).code == .tryAgainLater)
+        #expect(WebError(error).retryAfter == 1)
+    }
+
     @Test func dictionariesHoldWhatClientsRead() {
         var error = WebError(.throttled, "slowly")
         error.retryAfter = 3
