@@ -9,7 +9,7 @@ import CumulusWire
 
 extension WebContext {
     func announceUploads() throws(WebError) -> [JSON.Member] {
-        let zone = try WebZone.id(in: request)
+        let zone = try self.zone(in: request)
         guard database != .shared || zone != nil else {
             throw .badRequest("'zoneID' is missing: it names the shared zone and its owner")
         }
@@ -29,11 +29,11 @@ extension WebContext {
     }
 
     func rereferenceAssets() async throws -> [JSON.Member] {
-        let zone = try WebZone.id(in: request) ?? .default
+        let zone = try self.zone(in: request) ?? .default
         var wishes: [(id: Record.ID, field: String, checksum: String?)] = []
         for item in try request.items("assets") {
             let name = try item.needed("recordName")
-            let id = Record.ID(recordName: name, zoneID: try WebZone.id(in: item) ?? zone)
+            let id = Record.ID(recordName: name, zoneID: try self.zone(in: item) ?? zone)
             wishes.append((id, try item.needed("fieldName"), try item.string("fileChecksum")))
         }
         let keys = Array(Set(wishes.map(\.field))).sorted().map { Bytes($0.utf8) }

@@ -40,7 +40,7 @@ extension ConsoleCall {
         let scope = try scope()
         let database = try database()
         let question = try question()
-        let zone = try WebZone.id(in: values)
+        let zone = try WebZone.id(in: values, for: "")
         var message = QueryRecordsRequest(
             question,
             database: database,

@@ -42,7 +42,7 @@ extension WebContext {
         let base = try WebRecordOptions(request)
         var entries: [JSON] = []
         for item in try request.items("zones") {
-            guard let id = try WebZone.id(in: item) else {
+            guard let id = try zone(in: item) else {
                 throw WebError.badRequest("'\(item.place("zoneID"))' is missing")
             }
             let options = try WebRecordOptions(item, over: base)
@@ -61,7 +61,7 @@ extension WebContext {
     }
 
     func recordsChanges() async throws -> [JSON.Member] {
-        guard let id = try WebZone.id(in: request) else {
+        guard let id = try zone(in: request) else {
             throw WebError.badRequest("'zoneID' is missing")
         }
         guard id.zoneName != Names.defaultZone else {

@@ -16,14 +16,17 @@ extension WebContext {
     private static let rounds = 5
 
     func modifyRecords() async throws -> [JSON.Member] {
-        let modify = try WebModify(request) { newRecordName() }
+        let modify = try WebModify(request, for: user) { newRecordName() }
         var outcomes: [Int: Outcome] = [:]
         var open = Array(modify.operations.indices)
         for _ in 0..<WebContext.rounds where !open.isEmpty {
             let knowledge = try await knowledge(of: open, modify)
             let plan = modify.plan(open, knowledge)
             for (place, error) in plan.failures { outcomes[place] = .failed(error) }
-            open = try await send(plan, modify, &outcomes)
+            let errors = try await send(plan, modify, &outcomes)
+            let verdict = modify.judge(errors, in: database)
+            for (place, error) in verdict.failures { outcomes[place] = .failed(error) }
+            open = verdict.again
         }
         for place in open {
             var error = WebError(.tryAgainLater, "others change the record all the time; try again")
@@ -63,17 +66,17 @@ extension WebContext {
             columns: try await calls.columns(of: types.sorted()),
             user: user,
             database: database,
-            asset: { [links, user] in links.asset(of: $0, for: user) }
+            asset: { [links, user] receipt, _ in links.asset(of: receipt, for: user) }
         )
     }
 
-    /// Sends a plan; returns the operations that are to be planned again.
+    /// Sends a plan; returns what the node refused, by the places of the operations.
     private func send(
         _ plan: WebModify.Plan,
         _ modify: WebModify,
         _ outcomes: inout [Int: Outcome]
-    ) async throws -> [Int] {
-        if plan.saves.isEmpty, plan.deletes.isEmpty { return [] }
+    ) async throws -> [Int: ServiceError] {
+        if plan.saves.isEmpty, plan.deletes.isEmpty { return [:] }
         let message = ModifyRecordsRequest.encoded(
             database: database,
             policy: 0,
@@ -92,34 +95,22 @@ extension WebContext {
         guard saves.count == plan.saves.count, deletes.count == plan.deletes.count else {
             throw WebContext.resultMissing
         }
-        var overtaken: Set<Int> = []
-        var waiting: [Int] = []
-        // What is wrong with the root of a new share is told for the share.
-        var withoutRoot: Set<Int> = []
+        var errors: [Int: ServiceError] = [:]
         for (save, result) in zip(plan.saves, saves) {
             switch result {
             case .success(let answer):
                 if !save.isRoot { outcomes[save.place] = .saved(save.record.saved(as: answer)) }
             case .failure(let error):
-                let isTold = withoutRoot.contains(save.place)
-                if !isTold { outcomes[save.place] = .failed(WebError(error)) }
-                if save.isRoot, error.code != .batchRequestFailed {
-                    withoutRoot.insert(save.place)
-                }
-                let isForced = modify.operations[save.place].kind.isForced
-                let isLate = error.code == .serverRecordChanged || error.code == .unknownItem
-                if isForced, isLate { overtaken.insert(save.place) }
-                if error.code == .batchRequestFailed { waiting.append(save.place) }
+                // What is wrong with the root of a new share is told for the share.
+                let known = errors[save.place]
+                if known == nil || known?.code == .batchRequestFailed { errors[save.place] = error }
             }
         }
         for (delete, error) in zip(plan.deletes, deletes) {
-            outcomes[delete.place] = error.map { .failed(WebError($0)) } ?? .deleted
-            if error?.code == .batchRequestFailed { waiting.append(delete.place) }
+            errors[delete.place] = error
+            if error == nil { outcomes[delete.place] = .deleted }
         }
-        // The rest of an atomic zone goes with the operation that it failed for.
-        let zones = Set(overtaken.map { modify.operations[$0].id.zoneID })
-        let others = waiting.filter { zones.contains(modify.operations[$0].id.zoneID) }
-        return (overtaken.union(others)).sorted()
+        return errors
     }
 
     // MARK: Answers

@@ -6,11 +6,11 @@ import CumulusWire
 extension WebContext {
     func lookUpRecords() async throws -> [JSON.Member] {
         let base = try WebRecordOptions(request)
-        let zone = try WebZone.id(in: request) ?? .default
+        let zone = try self.zone(in: request) ?? .default
         var wishes: [(id: Record.ID, options: WebRecordOptions)] = []
         for item in try request.items("records") {
             let name = try item.needed("recordName")
-            let id = Record.ID(recordName: name, zoneID: try WebZone.id(in: item) ?? zone)
+            let id = Record.ID(recordName: name, zoneID: try self.zone(in: item) ?? zone)
             wishes.append((id, try WebRecordOptions(item, over: base)))
         }
         let keys = WebContext.wireKeys(wishes.map(\.options))
@@ -77,7 +77,7 @@ extension WebContext {
 
     /// nil means all zones.
     private func queriedZone() throws -> RecordZone.ID? {
-        if let zone = try WebZone.id(in: request) { return zone }
+        if let zone = try self.zone(in: request) { return zone }
         let isWide = try request.flag("zoneWide") ?? false
         // A public database has one zone.
         return isWide && database != .public ? nil : .default

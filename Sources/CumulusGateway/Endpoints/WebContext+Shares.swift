@@ -35,16 +35,17 @@ extension WebContext {
         accepts: Bool
     ) async throws -> WireShareMetadata {
         let url = Bytes(value.utf8)
+        let keys = try item.strings("rootRecordDesiredKeys")
+        let wantsRoot = try item.flag("shouldFetchRootRecord") ?? false
         if accepts {
             let message = AcceptShareRequest(url: url).encoded()
             let answer = try await calls.read(.sharingAccept, message)
             guard let first = answer.first else { throw WebContext.resultMissing }
-            return try WireShareMetadata(wire: first)
+            if !wantsRoot { return try WireShareMetadata(wire: first) }
         }
-        let keys = try item.strings("rootRecordDesiredKeys")
         let message = ShareMetadataRequest(
             url: url,
-            wantsRootRecord: try item.flag("shouldFetchRootRecord") ?? false,
+            wantsRootRecord: wantsRoot,
             keys: keys?.map { Bytes($0.utf8) }
         )
         let answer = try await calls.read(.sharingMetadata, message.encoded())

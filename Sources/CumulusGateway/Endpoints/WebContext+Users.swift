@@ -46,9 +46,10 @@ extension WebContext {
         var lookUps: [LookUp] = []
         for item in try request.items(key) {
             let names = ["emailAddress", "phoneNumber", "userRecordName"]
-            guard let name = names.first(where: { item[$0] != nil }) else {
+            let given = names.filter { item[$0] != nil }
+            guard given.count == 1, let name = given.first else {
                 throw WebError.badRequest(
-                    "'\(item.path)' must have an emailAddress, a phoneNumber or a userRecordName"
+                    "'\(item.path)' must have one of emailAddress, phoneNumber and userRecordName"
                 )
             }
             lookUps.append(LookUp(key: name, value: try item.needed(name)))

@@ -13,7 +13,7 @@ extension WebContext {
 
     func lookUpZones() async throws -> [JSON.Member] {
         var ids: [RecordZone.ID] = []
-        for item in try request.items("zones") { ids.append(try WebZone.id(item)) }
+        for item in try request.items("zones") { ids.append(try WebZone.id(item, for: user)) }
         return [JSON.Member("zones", .array(try await zoneEntries(of: ids)))]
     }
 
@@ -40,8 +40,8 @@ extension WebContext {
                 throw WebError.badRequest("'\(item.place("zone.zoneID"))' is missing")
             }
             switch try item.needed("operationType") {
-            case "create": operations.append((try WebZone.id(id), false))
-            case "delete": operations.append((try WebZone.id(id), true))
+            case "create": operations.append((try WebZone.id(id, for: user), false))
+            case "delete": operations.append((try WebZone.id(id, for: user), true))
             case let text:
                 throw WebError.badRequest(
                     "'\(item.place("operationType"))' must be create or delete, not '\(text)'"

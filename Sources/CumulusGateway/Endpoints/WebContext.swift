@@ -85,6 +85,11 @@ package struct WebContext: Sendable {
 
     // MARK: Parts
 
+    /// The zone that an object names; nil: it names none.
+    func zone(in object: WebObject) throws(WebError) -> RecordZone.ID? {
+        try WebZone.id(in: object, for: user)
+    }
+
     /// How many entries the answer may have.
     func limit(_ object: WebObject) throws(WebError) -> Int {
         min(try object.count("resultsLimit") ?? WebLimits.items, WebLimits.items)

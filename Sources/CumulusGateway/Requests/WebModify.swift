@@ -69,13 +69,16 @@ package struct WebModify: Sendable {
     package var operations: [WebOperation] = []
     package var isAtomic: Bool
 
-    /// - Parameter newName: Makes a name for a record that came without one.
+    /// - Parameters:
+    ///   - user: The caller's user record name; empty: no user is signed in.
+    ///   - newName: Makes a name for a record that came without one.
     package init(
         _ request: WebObject,
+        for user: String,
         newName: () -> String
     ) throws(WebError) {
         isAtomic = try request.flag("atomic") ?? true
-        let zone = try WebZone.id(in: request) ?? .default
+        let zone = try WebZone.id(in: request, for: user) ?? .default
         let options = try WebRecordOptions(request)
         var names: Set<Record.ID> = []
         for item in try request.items("operations") {
@@ -86,7 +89,7 @@ package struct WebModify: Sendable {
             guard let object = try item.object("record") else {
                 throw .badRequest("'\(item.place("record"))' is missing")
             }
-            let record = try WebRecord(object)
+            let record = try WebRecord(object, for: user)
             guard let name = record.name ?? (kind.needsStored ? nil : newName()),
                 record.name != nil || kind == .create
             else { throw .badRequest("'\(object.place("recordName"))' is missing") }
@@ -127,15 +130,15 @@ package struct WebModify: Sendable {
         /// The caller's user record name.
         package var user: String
         package var database: DatabaseScope
-        /// What a receipt of an upload stands for.
-        package var asset: @Sendable (String) -> Asset?
+        /// What a receipt of an upload stands for in a zone.
+        package var asset: @Sendable (String, RecordZone.ID) -> Asset?
 
         package init(
             stored: [Record.ID: Result<Record, ServiceError>],
             columns: [String: [String: FieldType]],
             user: String,
             database: DatabaseScope,
-            asset: @escaping @Sendable (String) -> Asset? = { _ in nil }
+            asset: @escaping @Sendable (String, RecordZone.ID) -> Asset? = { _, _ in nil }
         ) {
             self.stored = stored
             self.columns = columns
@@ -160,6 +163,10 @@ package struct WebModify: Sendable {
 
     package func plan(_ places: [Int], _ knowledge: Knowledge) -> Plan {
         var plan = Plan()
+        if let refusal = zonesRefusal(in: knowledge.database) {
+            for place in places { plan.failures[place] = refusal }
+            return plan
+        }
         for place in places {
             let operation = operations[place]
             do throws(WebError) {
@@ -184,26 +191,65 @@ package struct WebModify: Sendable {
                 plan.failures[place] = error
             }
         }
-        failSiblings(&plan, knowledge.database)
+        if !plan.failures.isEmpty, isAllOrNothing(in: knowledge.database) {
+            for place in places where plan.failures[place] == nil {
+                plan.failures[place] = WebModify.sibling
+            }
+            plan.saves = []
+            plan.deletes = []
+        }
         return plan
     }
 
-    /// Whether operations in a zone are done together or not at all.
-    package func isAtomic(_ zone: RecordZone.ID, in database: DatabaseScope) -> Bool {
-        isAtomic && database != .public && zone.zoneName != Names.defaultZone
+    /// Whether the operations are done together or not at all: asked for, and of a custom zone.
+    private func isAllOrNothing(in database: DatabaseScope) -> Bool {
+        isAtomic && database != .public
+            && operations.contains { $0.id.zoneID.zoneName != Names.defaultZone }
     }
 
-    /// The others of an atomic zone in which one operation can't be done.
-    private func failSiblings(_ plan: inout Plan, _ database: DatabaseScope) {
-        let failed = Set(plan.failures.keys.map { operations[$0].id.zoneID })
-            .filter { isAtomic($0, in: database) }
-        if failed.isEmpty { return }
-        let places = plan.saves.map(\.place) + plan.deletes.map(\.place)
-        for place in places where failed.contains(operations[place].id.zoneID) {
-            plan.failures[place] = WebModify.sibling
+    /// Why an atomic request can't be one: what is done in one zone is done, whatever comes of the
+    /// next one.
+    private func zonesRefusal(in database: DatabaseScope) -> WebError? {
+        let zones = Set(operations.map(\.id.zoneID))
+        guard zones.count > 1, isAllOrNothing(in: database) else { return nil }
+        return .badRequest(
+            "an atomic request changes records of one zone, and this one names \(zones.count); "
+                + "send a request for each zone, or set 'atomic' to false"
+        )
+    }
+
+    // MARK: Further rounds
+
+    /// What becomes of operations that the node refused.
+    ///
+    /// - Parameters:
+    ///   - errors: By the places of the operations.
+    ///   - fetched: Operations whose files came to the node meanwhile.
+    /// - Returns: Those that are to be planned again, and the failures of the others.
+    package func judge(
+        _ errors: [Int: ServiceError],
+        fetched: Set<Int> = [],
+        in database: DatabaseScope
+    ) -> (again: [Int], failures: [Int: WebError]) {
+        let isWhole = isAllOrNothing(in: database)
+        var failures = errors.mapValues { WebError($0) }
+        // In an atomic request these fail with the others, and go on with them.
+        let passing = errors.filter { isPassing($1, at: $0) || fetched.contains($0) }
+        let siblings = errors.filter { isWhole && $1.code == .batchRequestFailed }
+        let isOver = isWhole && passing.count + siblings.count < errors.count
+        if passing.isEmpty { return ([], failures) }
+        if isOver {
+            for place in passing.keys { failures[place] = WebModify.sibling }
+            return ([], failures)
         }
-        plan.saves.removeAll { plan.failures[$0.place] != nil }
-        plan.deletes.removeAll { plan.failures[$0.place] != nil }
+        let again = Set(passing.keys).union(siblings.keys)
+        return (again.sorted(), failures.filter { !again.contains($0.key) })
+    }
+
+    /// A forced operation that somebody was ahead of.
+    private func isPassing(_ error: ServiceError, at place: Int) -> Bool {
+        let isLate = error.code == .serverRecordChanged || error.code == .unknownItem
+        return isLate && operations[place].kind.isForced
     }
 
     private static let sibling = WebError(
@@ -248,7 +294,10 @@ package struct WebModify: Sendable {
         }
         let isShare = type == Names.shareType
         guard isShare || operation.record.share == nil else {
-            throw .badRequest("a record of type '\(type)' is no share: it has no participants")
+            throw .badRequest(
+                "a record of type '\(type)' is no share; leave 'forRecord', 'publicPermission' and "
+                    + "'participants' out"
+            )
         }
         var columns = knowledge.columns[type]
         if isShare {
@@ -268,7 +317,7 @@ package struct WebModify: Sendable {
         let reader = WebFieldReader(
             zone: operation.id.zoneID,
             user: knowledge.user,
-            asset: knowledge.asset
+            asset: { [id = operation.id] in knowledge.asset($0, id.zoneID) }
         )
         var record = try operation.record.record(
             operation.id,

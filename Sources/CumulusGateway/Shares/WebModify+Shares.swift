@@ -26,6 +26,7 @@ extension WebModify {
         over stored: Record?
     ) throws(WebError) -> ShareDetails? {
         let share = operation.record.share
+        try checkRoot(share, of: operation, over: stored)
         if stored == nil, operation.id.recordName != Names.zoneShare, share?.root == nil {
             throw .badRequest(
                 "a new share needs 'forRecord', or the name '\(Names.zoneShare)' to share its zone"
@@ -35,6 +36,29 @@ extension WebModify {
             return stored == nil ? ShareDetails(root: "") : nil
         }
         return share.details(over: stored?.shareDetails)
+    }
+
+    /// Refuses a root that the share can't have.
+    private func checkRoot(
+        _ share: WebShareRequest?,
+        of operation: WebOperation,
+        over stored: Record?
+    ) throws(WebError) {
+        guard let share, let root = share.root else { return }
+        if let zone = share.rootZone, zone != operation.id.zoneID {
+            throw .badRequest(
+                "'forRecord.zoneID' is another zone; a share is in the zone of its root"
+            )
+        }
+        if operation.id.recordName == Names.zoneShare {
+            throw .badRequest("'\(Names.zoneShare)' shares its zone; leave 'forRecord' out")
+        }
+        if let shared = stored?.shareDetails?.root, shared != root {
+            throw .badRequest(
+                "'forRecord' names another record than '\(shared)', which is shared; a share keeps "
+                    + "its root"
+            )
+        }
     }
 
     /// The root that a new share is to be saved with; nil if the plan saves it anyway.
@@ -48,23 +72,27 @@ extension WebModify {
         _ knowledge: Knowledge
     ) throws(WebError) -> Record? {
         guard stored == nil, let id = root(of: operation) else { return nil }
-        let isPlanned = plan.saves.contains { $0.record.recordID == id }
-        if isPlanned || places.contains(where: { operations[$0].id == id }) { return nil }
-        guard case .success(let root)? = knowledge.stored[id] else {
+        let own = operations.firstIndex { $0.id == id }
+        let isNow = own.map { places.contains($0) } ?? false
+        let found = try? knowledge.stored[id]?.get()
+        guard isNow || found != nil else {
             throw WebError(
                 .notFound,
                 "Cannot share - no such record exists to share: '\(id.recordName)'"
             )
         }
         // Another round of the same request may have changed it.
-        let isOwn = operations.contains { $0.id == id }
-        if let tag = operation.record.share?.rootTag, !isOwn, tag != root.recordChangeTag {
+        let isDone = own != nil && !isNow
+        if let tag = operation.record.share?.rootTag, !isDone, tag != found?.recordChangeTag {
             throw WebError(
                 .conflict,
                 "the record to share was changed; look it up, and name its recordChangeTag in "
                     + "'forRecord'"
             )
         }
+        // Two shares of one root are for the node to refuse.
+        let isPlanned = plan.saves.contains { $0.record.recordID == id }
+        guard let root = found, !isNow, !isPlanned else { return nil }
         var record = Record(recordType: root.recordType, recordID: id)
         record.recordChangeTag = root.recordChangeTag
         return record

@@ -18,16 +18,21 @@ package struct WebShareRequest: Sendable {
 
     /// The name of the record that it shares; nil: not said.
     package private(set) var root: String?
+    /// That record's zone; nil: the zone of the share.
+    package private(set) var rootZone: RecordZone.ID?
     /// That record's change tag, as the caller knows it.
     package private(set) var rootTag: String?
     private var publicPermission: ShareParticipant.Permission?
     private var participants: [Participant]?
 
-    /// - Parameter object: The record of an operation.
-    package init(_ object: WebObject) throws(WebError) {
+    /// - Parameters:
+    ///   - object: The record of an operation.
+    ///   - user: The caller's user record name; empty: no user is signed in.
+    package init(_ object: WebObject, for user: String) throws(WebError) {
         if let record = try object.object("forRecord") {
             root = try record.needed("recordName")
             rootTag = try record.string("recordChangeTag")
+            rootZone = try WebZone.id(in: record, for: user)
         }
         publicPermission = try WebShareRequest.permission(object, "publicPermission")
         guard let elements = try object.array("participants") else { return }
@@ -78,8 +83,8 @@ package struct WebShareRequest: Sendable {
     /// nil for an entry that saves leave out: the owner's, and those of users who were removed.
     private static func participant(_ item: WebObject) throws(WebError) -> Participant? {
         let role = try role(item)
-        let status = try item.string("acceptanceStatus")
-        if role == .owner || status == "REMOVED" { return nil }
+        let isRemoved = try isRemoved(item)
+        if role == .owner || isRemoved { return nil }
         var participant = Participant(id: [], user: "", role: role)
         participant.permission = try permission(item, "permission")
         if let text = try item.string("participantId"), !text.isEmpty {
@@ -95,12 +100,17 @@ package struct WebShareRequest: Sendable {
             let (own, looked) = (
                 try identity.string("userRecordName"), try info?.string("userRecordName")
             )
-            participant.user = own ?? looked ?? ""
-            if let address = try info?.string("emailAddress") {
-                participant.handle = .init(kind: 1, text: address)
-            } else if let number = try info?.string("phoneNumber") {
-                participant.handle = .init(kind: 2, text: number)
+            let (address, number) = (
+                try info?.string("emailAddress"), try info?.string("phoneNumber")
+            )
+            let isSomebody = own == nil || looked == nil || own == looked
+            guard isSomebody, address == nil || number == nil else {
+                throw .badRequest("'\(identity.path)' names two users; name one")
             }
+            participant.user = own ?? looked ?? ""
+            let email = address.map { ShareDetails.Participant.Handle(kind: 1, text: $0) }
+            let phone = number.map { ShareDetails.Participant.Handle(kind: 2, text: $0) }
+            participant.handle = email ?? phone
         }
         let isNamed = !participant.id.isEmpty || !participant.user.isEmpty
         guard isNamed || participant.handle != nil else {
@@ -110,6 +120,19 @@ package struct WebShareRequest: Sendable {
             )
         }
         return participant
+    }
+
+    /// Who has accepted is for the server to say; only this is a wish.
+    private static func isRemoved(_ item: WebObject) throws(WebError) -> Bool {
+        switch try item.string("acceptanceStatus") {
+        case nil, "UNKNOWN"?, "INVITED"?, "PENDING"?, "ACCEPTED"?: return false
+        case "REMOVED"?: return true
+        case let status?:
+            throw .badRequest(
+                "'\(item.place("acceptanceStatus"))' must be INVITED, ACCEPTED, REMOVED or "
+                    + "UNKNOWN, not '\(status)'"
+            )
+        }
     }
 
     private static func role(_ item: WebObject) throws(WebError) -> ShareParticipant.Role? {

@@ -35,11 +35,13 @@ package struct WebFieldReader {
         if json == .null { return nil }
         let object = try WebObject(json, at: path)
         guard let value = object["value"] else { return nil }
-        if try object.flag("isEncrypted") == true { throw WebFieldReader.encrypted(path) }
+        if try object.flag("isEncrypted") == true {
+            throw WebFieldReader.encrypted("\(path).isEncrypted")
+        }
         guard let tag = try object.string("type") else {
             return try untagged(value, at: path, column: column)
         }
-        if tag.hasPrefix("ENCRYPTED_") { throw WebFieldReader.encrypted(path) }
+        if tag.hasPrefix("ENCRYPTED_") { throw WebFieldReader.encrypted("\(path).type") }
         switch WebFieldType.wish(tag) {
         case nil: throw .badRequest("'\(path).type' is no type of a field: '\(tag)'")
         case .anyList?:
@@ -167,10 +169,9 @@ package struct WebFieldReader {
     ) throws(WebError) -> Record.Reference {
         let object = try WebObject(value, at: path)
         let name = try object.needed("recordName")
-        if let zone = try object.object("zoneID"), try !means(zone) {
+        if let other = try WebZone.id(in: object, for: user), other != zone {
             throw .badRequest(
-                "'\(path)' names a record of another zone; a record refers to records of its own "
-                    + "zone only"
+                "'\(path).zoneID' is another zone; a record refers to records of its own zone only"
             )
         }
         switch try object.string("action") {
@@ -186,11 +187,16 @@ package struct WebFieldReader {
         }
     }
 
-    /// Whether a zone id stands for the zone of the record.
-    private func means(_ object: WebObject) throws(WebError) -> Bool {
-        let other = try WebZone.id(object)
-        return other.zoneName == zone.zoneName
-            && WebZone.owner(other.ownerName, user) == WebZone.owner(zone.ownerName, user)
+    /// A record's parent; nil: it has none any more.
+    func parent(_ value: JSON, at path: String) throws(WebError) -> Record.Reference? {
+        if value == .null { return nil }
+        let parent = try reference(value, at: path)
+        guard parent.action == .none else {
+            throw .badRequest(
+                "'\(path).action' must be NONE, or be left out: it is a parent's only action"
+            )
+        }
+        return parent
     }
 
     private func uploaded(_ value: JSON, at path: String) throws(WebError) -> Asset {
@@ -208,6 +214,9 @@ package struct WebFieldReader {
         {
             throw .badRequest("'\(path).fileChecksum' is not that of the uploaded file")
         }
+        if let size = object["size"], size.exactInteger != Int64(clamping: asset.size) {
+            throw .badRequest("'\(path).size' is not that of the uploaded file")
+        }
         return asset
     }
 
@@ -217,10 +226,11 @@ package struct WebFieldReader {
         .badRequest("Invalid value, expected type \(type) for '\(path)'")
     }
 
-    private static func encrypted(_ path: String) -> WebError {
+    /// - Parameter place: What says so.
+    private static func encrypted(_ place: String) -> WebError {
         .badRequest(
-            "'\(path)' is encrypted, and only clients that hold the user's key seal such fields; "
-                + "save it with one of them"
+            "'\(place)' means an encrypted field, and only clients that hold the user's key seal "
+                + "those; save it with one of them"
         )
     }
 }

@@ -96,6 +96,9 @@ package struct WebQuery {
         guard let comparator = WebComparator(rawValue: text) else {
             throw .badRequest("'\(object.place("comparator"))' is no comparator: '\(text)'")
         }
+        guard comparator == .near || object["distance"] == nil else {
+            throw .badRequest("'\(object.place("distance"))' belongs to NEAR, not to \(text)")
+        }
         switch comparator {
         case .containsAllTokens, .containsAnyToken:
             // They search all searchable fields of a record, whichever is named.

@@ -17,23 +17,21 @@ package struct WebRecord: Sendable {
     package var fields: [(key: String, value: JSON, place: String)] = []
     /// nil means the zone of the request.
     package var zoneID: RecordZone.ID?
-    /// nil leaves the parent as it is; empty: it has none any more.
-    package var parent: String?
+    /// As it came, with where it stands; nil leaves the parent as it is, null takes it away.
+    package var parent: (value: JSON, place: String)?
     /// What it says of a share; nil if it is no share.
     package var share: WebShareRequest?
 
     /// The record dictionary of an operation.
-    package init(_ object: WebObject) throws(WebError) {
+    ///
+    /// - Parameter user: The caller's user record name; empty: no user is signed in.
+    package init(_ object: WebObject, for user: String) throws(WebError) {
         name = try object.string("recordName")
         type = try object.string("recordType").map { $0 == "cloudKit.share" ? Names.shareType : $0 }
         changeTag = try object.string("recordChangeTag")
-        zoneID = try WebZone.id(in: object)
-        if let parent = try object.object("parent") {
-            self.parent = try parent.needed("recordName")
-        } else if object.names("parent") {
-            parent = ""
-        }
-        let share = try WebShareRequest(object)
+        zoneID = try WebZone.id(in: object, for: user)
+        parent = object.json["parent"].map { ($0, object.place("parent")) }
+        let share = try WebShareRequest(object, for: user)
         if type == Names.shareType || !share.isEmpty { self.share = share }
         guard let fields = try object.object("fields"), case .object(let members) = fields.json
         else { return }
@@ -60,9 +58,7 @@ package struct WebRecord: Sendable {
                 column: columns[field.key]
             )
         }
-        if let parent {
-            record.parent = parent.isEmpty ? nil : Record.Reference(recordName: parent)
-        }
+        if let parent { record.parent = try reader.parent(parent.value, at: parent.place) }
         return record
     }
 }

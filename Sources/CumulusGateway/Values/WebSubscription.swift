@@ -31,9 +31,22 @@ package struct WebSubscription {
         switch try object.needed("subscriptionType") {
         case "query": subscription = try query(object, id)
         case "zone":
-            let zone = try WebZone.id(in: object)
+            try WebSubscription.refuseQuery(in: object)
+            let zone = try WebZone.id(in: object, for: user)
+            if zone != nil, try object.flag("zoneWide") == true {
+                throw .badRequest(
+                    "'\(object.place("zoneID"))' names one zone, and 'zoneWide' all; leave one out"
+                )
+            }
             subscription = Subscription(id: id, kind: zone.map { .zone($0) } ?? .database())
-        case "database": subscription = Subscription(id: id, kind: .database())
+        case "database":
+            try WebSubscription.refuseQuery(in: object)
+            guard try WebZone.id(in: object, for: user) == nil else {
+                throw .badRequest(
+                    "'\(object.place("zoneID"))' is of a zone's subscription; leave it out"
+                )
+            }
+            subscription = Subscription(id: id, kind: .database())
         case let type:
             throw .badRequest(
                 "'\(object.place("subscriptionType"))' must be query, zone or database, not "
@@ -46,11 +59,33 @@ package struct WebSubscription {
         return subscription
     }
 
+    /// Refuses what only a query's subscription can mean: the others tell of all changes, each
+    /// time.
+    private static func refuseQuery(in object: WebObject) throws(WebError) {
+        guard object["query"] == nil else {
+            throw .badRequest(
+                "'\(object.place("query"))' is of a query's subscription; leave it out"
+            )
+        }
+        let events = try object.strings("firesOn").map { Set($0) }
+        guard events == nil || events == Set(WebSubscription.events.map(\.name)) else {
+            throw .badRequest(
+                "'\(object.place("firesOn"))' must be create, update and delete, or be left out: "
+                    + "only a query's subscription tells of some changes"
+            )
+        }
+        guard try object.flag("firesOnce") != true else {
+            throw .badRequest(
+                "'\(object.place("firesOnce"))' is of a query's subscription; leave it out"
+            )
+        }
+    }
+
     private func query(_ object: WebObject, _ id: String) throws(WebError) -> Subscription {
         guard let body = try object.object("query") else {
             throw .badRequest("'\(object.place("query"))' is missing")
         }
-        let named = try WebZone.id(in: object)
+        let named = try WebZone.id(in: object, for: user)
         let isWide = try object.flag("zoneWide") ?? (named == nil)
         let zone = isWide ? nil : named ?? .default
         let reader = WebFieldReader(zone: zone ?? .default, user: user)

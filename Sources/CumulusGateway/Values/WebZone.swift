@@ -6,25 +6,38 @@
 package import CumulusModel
 
 package enum WebZone {
-    /// The zone that an id of a request means.
-    package static func id(_ object: WebObject) throws(WebError) -> RecordZone.ID {
+    /// The zone that an id of a request means: however it is written, the same id.
+    ///
+    /// - Parameter user: The caller's user record name; empty: no user is signed in.
+    package static func id(
+        _ object: WebObject,
+        for user: String
+    ) throws(WebError) -> RecordZone.ID {
         let name = try object.needed("zoneName")
-        let (present, older) = (
-            try object.string("ownerRecordName"), try object.string("ownerName")
-        )
-        let owner = present ?? older ?? ""
-        // What Apple's public database calls the owner of its only zone.
-        let isDefault = owner.isEmpty || owner == "_defaultOwner" || owner == Names.currentUser
+        let owner = try object.string("ownerRecordName").map { canonical($0, user) }
+        let older = try object.string("ownerName").map { canonical($0, user) }
+        if let owner, let older, owner != older {
+            throw .badRequest("'\(object.path)' names two owners; leave 'ownerName' out")
+        }
         return RecordZone.ID(
             zoneName: name,
-            ownerName: isDefault ? RecordZone.ID.currentUserName : owner
+            ownerName: owner ?? older ?? RecordZone.ID.currentUserName
         )
     }
 
     /// The zone that a request names under `zoneID`; nil if it names none.
-    package static func id(in request: WebObject) throws(WebError) -> RecordZone.ID? {
+    package static func id(
+        in request: WebObject,
+        for user: String
+    ) throws(WebError) -> RecordZone.ID? {
         guard let object = try request.object("zoneID") else { return nil }
-        return try id(object)
+        return try id(object, for: user)
+    }
+
+    private static func canonical(_ owner: String, _ user: String) -> String {
+        // What Apple's public database calls the owner of its only zone.
+        let isCaller = owner.isEmpty || owner == "_defaultOwner" || owner == user
+        return isCaller ? RecordZone.ID.currentUserName : owner
     }
 
     /// An owner's name with the caller's own in place of what stands for it.

@@ -25,7 +25,7 @@ import Testing
         let text = """
             {"zoneID": {"zoneName": "Notes"}, "atomic": \(atomic), "operations": [\(operations)]}
             """
-        return try WebModify(try WebObject(try JSONReader.read(text.utf8))) { "made" }
+        return try WebModify(try WebObject(try JSONReader.read(text.utf8)), for: "_1") { "made" }
     }
 
     private func operation(
@@ -118,6 +118,78 @@ import Testing
         let single = plan(try modify(operations, atomic: false), stored: nil)
         #expect(single.failures.count == 1)
         #expect(single.saves.count + single.deletes.count == 2)
+    }
+
+    /// However its zone is written, a record has one address.
+    @Test func aZoneHasOneNameAndARecordOccursOnce() throws {
+        func named(_ zone: String) -> String {
+            """
+            {"operationType": "forceUpdate", "record": {"recordName": "a", "recordType": "Note",
+             "zoneID": \(zone), "fields": {"stars": {"value": 2}}}}
+            """
+        }
+        let spellings = [
+            "null", #"{"zoneName": "Notes"}"#,
+            #"{"zoneName": "Notes", "ownerRecordName": "_1"}"#,
+            #"{"zoneName": "Notes", "ownerName": "_1", "zoneType": "REGULAR_CUSTOM_ZONE"}"#,
+            #"{"zoneName": "Notes", "ownerRecordName": "__defaultOwner__"}"#,
+            #"{"zoneName": "Notes", "ownerRecordName": "_defaultOwner", "ownerName": "_1"}"#,
+        ]
+        for spelling in spellings {
+            #expect(try modify(named(spelling)).operations.map(\.id) == [Self.id], "\(spelling)")
+            let twice = named(spelling) + "," + operation(.create, type: "Note")
+            #expect(throws: WebError.self, "\(spelling)") { try modify(twice) }
+        }
+        let other = named(#"{"zoneName": "Notes", "ownerRecordName": "_2"}"#)
+        #expect(try modify(other).operations.map(\.id) != [Self.id])
+        let two = named(#"{"zoneName": "Notes", "ownerRecordName": "_2", "ownerName": "_1"}"#)
+        #expect(throws: WebError.self) { try modify(two) }
+    }
+
+    @Test func anAtomicRequestIsOfOneZone() throws {
+        let elsewhere = """
+            {"operationType": "forceDelete",
+             "record": {"recordName": "a", "zoneID": {"zoneName": "Other"}}}
+            """
+        let operations = operation(.create, type: "Note") + "," + elsewhere
+        let atomic = plan(try modify(operations), stored: nil)
+        #expect(atomic.saves.isEmpty && atomic.deletes.isEmpty)
+        #expect(atomic.failures.values.map(\.code) == [.badRequest, .badRequest])
+        let single = plan(try modify(operations, atomic: false), stored: nil)
+        #expect(single.saves.count == 1 && single.deletes.count == 1)
+    }
+
+    /// Which operations go on after the node refused some, with what it said of each.
+    @Test func anAtomicRequestGoesOnAsAWholeOrNotAtAll() throws {
+        let operations = [
+            operation(.forceUpdate, name: "a"), operation(.update, name: "b", tag: "0a"),
+            operation(.forceDelete, name: "c"),
+        ].joined(separator: ",")
+        let late = ServiceError(.serverRecordChanged, "changed")
+        let sibling = ServiceError(.batchRequestFailed, "with the others")
+        let file = ServiceError(.assetNotAvailable, .assetIncomplete, "not here")
+        let (atomic, single) = (try modify(operations), try modify(operations, atomic: false))
+        func codes(_ failures: [Int: WebError]) -> [Int: WebError.Code] {
+            failures.mapValues(\.code)
+        }
+        // Somebody was ahead of the forced one only.
+        let all = atomic.judge([0: late, 1: sibling, 2: sibling], in: .private)
+        #expect(all.again == [0, 1, 2] && all.failures.isEmpty)
+        let one = single.judge([0: late], in: .private)
+        #expect(one.again == [0] && one.failures.isEmpty)
+        // Another one fails for good: the forced one must not be done without it.
+        let over = atomic.judge([0: late, 1: late, 2: sibling], in: .private)
+        #expect(over.again.isEmpty)
+        #expect(codes(over.failures) == [0: .atomicError, 1: .conflict, 2: .atomicError])
+        let rest = single.judge([0: late, 1: late], in: .private)
+        #expect(rest.again == [0] && codes(rest.failures) == [1: .conflict])
+        // A file came meanwhile, or didn't.
+        let come = atomic.judge([0: sibling, 1: file, 2: sibling], fetched: [1], in: .private)
+        #expect(come.again == [0, 1, 2])
+        let gone = atomic.judge([0: sibling, 1: file, 2: sibling], in: .private)
+        #expect(gone.again.isEmpty)
+        #expect(codes(gone.failures) == [0: .atomicError, 1: .badRequest, 2: .atomicError])
+        #expect(atomic.judge([:], in: .private).again.isEmpty)
     }
 
     @Test func typesAndFieldsMustBeKnown() throws {

@@ -6,7 +6,10 @@ import Testing
 
 @Suite struct WebShareRequestTests {
     private func request(_ text: String) throws -> WebShareRequest {
-        try WebShareRequest(try WebObject(try JSONReader.read(Bytes("{\(text)}".utf8))))
+        try WebShareRequest(
+            try WebObject(try JSONReader.read(Bytes("{\(text)}".utf8))),
+            for: "_1"
+        )
     }
 
     private let stored = ShareDetails(
@@ -67,6 +70,15 @@ import Testing
         #""participants": [{"participantId": "xy"}]"#,
         #""participants": [{"participantId": "01", "type": "BOSS"}]"#,
         #""participants": [{"participantId": "01", "permission": "ALL"}]"#, #""forRecord": {}"#,
+        #""participants": [{"participantId": "01", "acceptanceStatus": "MAYBE"}]"#,
+        """
+        "participants": [{"userIdentity": {"userRecordName": "_a",
+         "lookupInfo": {"userRecordName": "_b"}}}]
+        """,
+        """
+        "participants": [{"userIdentity": {"lookupInfo": {"emailAddress": "c@example.org",
+         "phoneNumber": "+47123"}}}]
+        """,
     ])
     func whatMeansNothingIsRefused(_ text: String) {
         #expect(throws: WebError.self) { try request(text) }
@@ -78,7 +90,8 @@ import Testing
         let rootID = Record.ID(recordName: "a", zoneID: zone)
         func plan(_ operations: String, hasRoot: Bool = true) throws -> WebModify.Plan {
             let text = #"{"zoneID": {"zoneName": "Trips"}, "operations": [\#(operations)]}"#
-            let modify = try WebModify(try WebObject(try JSONReader.read(text.utf8))) { "made" }
+            let request = try WebObject(try JSONReader.read(text.utf8))
+            let modify = try WebModify(request, for: "_1") { "made" }
             let all = Array(modify.operations.indices)
             var root = Record(recordType: "Note", recordID: rootID)
             root.recordChangeTag = "aa"
@@ -119,5 +132,47 @@ import Testing
         #expect(both.saves.map(\.isRoot) == [false, false])
         #expect(both.failures.isEmpty)
         #expect(try plan(share, hasRoot: false).failures[0]?.code == .notFound)
+        // The tag in 'forRecord' counts too where the request saves the root.
+        let update = #"{"operationType": "forceUpdate", "record": {"recordName": "a"}}"#
+        #expect(try plan("\(update), \(tagged)").failures[1]?.code == .conflict)
+        #expect(try plan("\(update), \(share)").failures.isEmpty)
+        #expect(try plan("\(tagged), \(create)", hasRoot: false).failures[0]?.code == .conflict)
+    }
+
+    @Test func theRootIsTheOneThatIsNamed() throws {
+        func code(_ name: String, root: String, of stored: String? = nil) throws -> WebError.Code? {
+            let text = """
+                {"zoneID": {"zoneName": "Trips"}, "operations": [{"operationType": "forceUpdate",
+                 "record": {"recordName": "\(name)", "recordType": "cloudkit.share",
+                  "forRecord": \(root)}}]}
+                """
+            let request = try WebObject(try JSONReader.read(text.utf8))
+            let modify = try WebModify(request, for: "_1") { "made" }
+            var known: [Record.ID: Result<Record, ServiceError>] = [:]
+            for id in modify.needed([0]) {
+                let isShare = id.recordName == name
+                let type = isShare ? Names.shareType : "Note"
+                var record = Record(recordType: type, recordID: id)
+                record.recordChangeTag = "aa"
+                if isShare { record.shareDetails = stored.map { ShareDetails(root: $0) } }
+                let isThere = !isShare || stored != nil
+                let missing = ServiceError(.unknownItem, "Record not found")
+                known[id] = isThere ? .success(record) : .failure(missing)
+            }
+            let knowledge = WebModify.Knowledge(
+                stored: known,
+                columns: ["Note": [:]],
+                user: "_1",
+                database: .private
+            )
+            return modify.plan([0], knowledge).failures[0]?.code
+        }
+        let own = #"{"recordName": "a", "zoneID": {"zoneName": "Trips", "ownerRecordName": "_1"}}"#
+        #expect(try code("s", root: own) == nil)
+        #expect(try code("s", root: own, of: "a") == nil)
+        #expect(try code("s", root: own, of: "b") == .badRequest)
+        #expect(try code(Names.zoneShare, root: own) == .badRequest)
+        let other = #"{"recordName": "a", "zoneID": {"zoneName": "Other"}}"#
+        #expect(try code("s", root: other) == .badRequest)
     }
 }

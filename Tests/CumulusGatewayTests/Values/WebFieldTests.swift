@@ -142,6 +142,26 @@ import Testing
         #expect(refusal(reference(foreign))?.code == .badRequest)
     }
 
+    @Test func aParentStaysInItsZoneToo() throws {
+        func parent(_ more: String) throws -> Record.Reference? {
+            let text = #"{"recordName": "a", "parent": {"recordName": "p"\#(more)}}"#
+            let parsed = try WebRecord(try WebObject(body: Bytes(text.utf8)), for: Self.user)
+            let id = Record.ID(recordName: "a", zoneID: Self.zone)
+            return try parsed.record(id, type: "Note", columns: [:], reader).parent
+        }
+        let own = #", "zoneID": {"zoneName": "Notes", "ownerRecordName": "\#(Self.user)"}"#
+        for more in ["", own, #", "action": "NONE""#] {
+            #expect(try parent(more) == Record.Reference(recordName: "p"), "\(more)")
+        }
+        let refused = [
+            #", "zoneID": {"zoneName": "Other"}"#, #", "action": "DELETE_SELF""#,
+            #", "action": "VALIDATE""#,
+        ]
+        for more in refused {
+            #expect(throws: WebError.self, "\(more)") { try parent(more) }
+        }
+    }
+
     @Test(arguments: [
         #"{"value": 1.5, "type": "TIMESTAMP"}"#, #"{"value": 1.5, "type": "INT64"}"#,
         #"{"value": "x", "type": "INT64"}"#, #"{"value": "nan", "type": "DOUBLE"}"#,
@@ -173,7 +193,7 @@ import Testing
             ]).text.utf8
         )
         func record(_ body: Bytes) throws -> Record {
-            let parsed = try WebRecord(try WebObject(body: body))
+            let parsed = try WebRecord(try WebObject(body: body), for: Self.user)
             let id = Record.ID(recordName: "a", zoneID: Self.zone)
             return try parsed.record(id, type: "Note", columns: [:], reader)
         }

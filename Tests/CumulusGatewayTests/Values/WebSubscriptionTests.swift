@@ -60,7 +60,7 @@ import Testing
         info.desiredKeys = ["title"]
         info.alertLocalizationArgs = ["title"]
         // Answers name the owner, the caller too.
-        let zone = RecordZone.ID(zoneName: "Z", ownerName: "_1")
+        let zone = RecordZone.ID(zoneName: "Z")
         let kinds: [Subscription.Kind] = [
             .database(), .zone(zone), .query(recordType: "Note", predicate: .all),
             .query(recordType: "Note", predicate: predicate, zone: zone),
@@ -100,6 +100,11 @@ import Testing
         #"{"subscriptionType": "what"}"#, "{}",
         #"{"subscriptionType": "zone", "notificationInfo": {"alertBody": 5}}"#,
         #"{"subscriptionType": "database", "notificationInfo": {"webhook": ""}}"#,
+        #"{"subscriptionType": "zone", "zoneID": {"zoneName": "Z"}, "zoneWide": true}"#,
+        #"{"subscriptionType": "zone", "firesOn": ["create"]}"#,
+        #"{"subscriptionType": "zone", "firesOnce": true}"#,
+        #"{"subscriptionType": "database", "query": {"recordType": "Note"}}"#,
+        #"{"subscriptionType": "database", "zoneID": {"zoneName": "Z"}}"#,
     ])
     func whatIsNoSubscriptionIsRefused(_ text: String) {
         #expect {
