@@ -3,6 +3,7 @@
 // It names the session's register, where it is good, and when it was made. Renewing it writes
 // nothing: only its time is new, so an older token of the session works until its own time is up,
 // and requests that run side by side never lose the session. Revoking the session ends them all.
+// Since clients take the renewed one, it also carries what they have seen.
 
 package import CumulusModel
 
@@ -17,6 +18,8 @@ package struct WebToken: Hashable, Sendable {
     package var made: Int64
     /// The user chose to stay signed in.
     package var isKept: Bool
+    /// What its client has seen; nil: nothing yet.
+    package var seen: WebSeen?
 
     /// How long a token is good, in milliseconds.
     package static let idle: Int64 = 30 * 60_000
@@ -24,12 +27,20 @@ package struct WebToken: Hashable, Sendable {
     package static let kept: Int64 = 14 * 24 * 3_600_000
     private static let digestBytes = 32
 
-    package init(session: Bytes, scope: ScopeID, api: Bytes, made: Int64, isKept: Bool) {
+    package init(
+        session: Bytes,
+        scope: ScopeID,
+        api: Bytes,
+        made: Int64,
+        isKept: Bool,
+        seen: WebSeen? = nil
+    ) {
         self.session = session
         self.scope = scope
         self.api = api
         self.made = made
         self.isKept = isKept
+        self.seen = seen
     }
 
     /// Whether it is good for a request.
@@ -44,6 +55,14 @@ package struct WebToken: Hashable, Sendable {
 
     // MARK: Bytes
 
+    /// What may be part of it.
+    private struct Parts: OptionSet {
+        let rawValue: UInt64
+
+        static let kept = Parts(rawValue: 1)
+        static let seen = Parts(rawValue: 2)
+    }
+
     /// What is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
@@ -52,7 +71,9 @@ package struct WebToken: Hashable, Sendable {
         writer.varint(UInt64(scope.environment.rawValue))
         writer.delimited(api)
         writer.varint(zigzag(made))
-        writer.varint(isKept ? 1 : 0)
+        let parts: Parts = [isKept ? .kept : [], seen == nil ? [] : .seen]
+        writer.varint(parts.rawValue)
+        seen?.write(to: &writer)
         return writer.bytes
     }
 
@@ -67,7 +88,9 @@ package struct WebToken: Hashable, Sendable {
         scope = ScopeID(container: container, environment: environment)
         api = try reader.delimitedBytes()
         made = try reader.signed()
-        isKept = try reader.varint() != 0
+        let parts = Parts(rawValue: try reader.varint())
+        isKept = parts.contains(.kept)
+        seen = parts.contains(.seen) ? try WebSeen(reading: &reader) : nil
         guard session.count == WebToken.digestBytes, api.count == WebToken.digestBytes,
             reader.isAtEnd
         else { throw MalformedBytes("a web token of another length") }

@@ -18,6 +18,8 @@ package struct WebLink: Hashable, Sendable {
     /// In milliseconds since 1970 UTC.
     package var made: Int64
     package var purpose: Purpose
+    /// Of a link to download: a causal token of the answer that gave it; nil: it has none.
+    package var seen: Bytes?
 
     /// How long a link to upload works, in milliseconds.
     package static let uploadTime: Int64 = 15 * 60_000
@@ -26,10 +28,11 @@ package struct WebLink: Hashable, Sendable {
     /// Clocks of two nodes differ by less.
     static let clockSkew: Int64 = 60_000
 
-    package init(_ access: WebAccess, made: Int64, _ purpose: Purpose) {
+    package init(_ access: WebAccess, made: Int64, _ purpose: Purpose, seen: Bytes? = nil) {
         self.access = access
         self.made = made
         self.purpose = purpose
+        self.seen = seen
     }
 
     /// - Parameter now: Milliseconds since 1970 UTC.
@@ -58,6 +61,7 @@ package struct WebLink: Hashable, Sendable {
     private enum Mark: String {
         case upload = "link to upload"
         case download = "link to download"
+        case seen = "link to download what was seen"
     }
 
     package var content: Bytes {
@@ -70,7 +74,8 @@ package struct WebLink: Hashable, Sendable {
             writer.varint(zone == nil ? 0 : 1)
             if let zone { writer.zone(zone) }
         case .download(let asset, let record, let field):
-            writer.delimited(Mark.download.rawValue.utf8)
+            let mark: Mark = seen == nil ? .download : .seen
+            writer.delimited(mark.rawValue.utf8)
             access.write(to: &writer)
             writer.varint(zigzag(made))
             writer.delimited(asset.digest)
@@ -78,6 +83,7 @@ package struct WebLink: Hashable, Sendable {
             writer.delimited(record.recordName.utf8)
             writer.zone(record.zoneID)
             writer.delimited(field.utf8)
+            if let seen { writer.delimited(seen) }
         }
         return writer.bytes
     }
@@ -93,12 +99,13 @@ package struct WebLink: Hashable, Sendable {
         case .upload:
             let hasZone = try reader.varint() != 0
             purpose = .upload(zone: hasZone ? try reader.zone() : nil)
-        case .download:
+        case .download, .seen:
             let digest = try reader.delimitedBytes()
             let asset = Asset(digest: digest, size: try reader.varint())
             let name = try reader.text()
             let record = Record.ID(recordName: name, zoneID: try reader.zone())
             purpose = .download(asset, record: record, field: try reader.text())
+            if mark == .seen { seen = try reader.delimitedBytes() }
         }
         guard reader.isAtEnd else { throw MalformedBytes("a link of another length") }
     }

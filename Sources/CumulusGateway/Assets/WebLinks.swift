@@ -9,17 +9,19 @@ package struct WebLinks: Sendable {
     let access: WebAccess
     /// What stands before the paths of links: scheme, host, and what a proxy puts before them.
     let base: String
+    /// A causal token of what the answer shows.
+    var seen: @Sendable () -> Bytes? = { nil }
 
-    func url(toUpload zone: RecordZone.ID?) -> String { url(.upload(zone: zone)) }
+    func url(toUpload zone: RecordZone.ID?) -> String { url(.upload(zone: zone), seen: nil) }
 
     /// nil if it was not read from a record's field.
     func url(toDownload asset: Asset) -> String? {
         guard let place = asset.place else { return nil }
-        return url(.download(asset, record: place.recordID, field: place.key))
+        return url(.download(asset, record: place.recordID, field: place.key), seen: seen())
     }
 
-    private func url(_ purpose: WebLink.Purpose) -> String {
-        let link = WebLink(access, made: door.now, purpose)
+    private func url(_ purpose: WebLink.Purpose, seen: Bytes?) -> String {
+        let link = WebLink(access, made: door.now, purpose, seen: seen)
         return base + WebLink.path + Base64URL.encode(door.seal(link.content))
     }
 

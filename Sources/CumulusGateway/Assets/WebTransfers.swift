@@ -150,9 +150,11 @@ package struct WebTransfers: Sendable {
         _ link: WebLink,
         _ request: WebRequest
     ) async throws(ServiceError) -> any WebCalls {
-        try await door.enter(
-            link.access.entrance(address: request.address, isSecret: request.isSecret)
-        )
+        let address = request.address
+        var entrance = link.access.entrance(address: address, isSecret: request.isSecret)
+        let seen = link.seen.map { WebSeen(token: $0, made: link.made) }
+        if let seen, seen.isGood(now: door.now) { entrance.seen = [seen.token] }
+        return try await door.enter(entrance)
     }
 
     // MARK: Errors

@@ -88,6 +88,7 @@ package struct NodeDoor: WebDoor {
             try await connection.change(header(method), message)
         }
 
+        var reached: Bytes? { connection.reached }
         func upload(
             _ method: Method,
             _ message: Bytes,

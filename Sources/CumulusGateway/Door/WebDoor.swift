@@ -62,4 +62,6 @@ package protocol WebCalls: Sendable {
         of types: [String]
     ) async throws(ServiceError) -> [String: [String: FieldType]]
     func close()
+    /// A causal token of what the caller has seen by now; nil as long as nothing was answered.
+    var reached: Bytes? { get }
 }

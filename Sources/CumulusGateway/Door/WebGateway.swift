@@ -73,6 +73,8 @@ package struct WebGateway: Sendable {
         var proof = LocalEntrance.Proof.nothing
         /// Of a signed-in user, to be renewed.
         var token: WebToken?
+        /// What it has seen, as it says in a header.
+        var seen: WebSeen?
         var api: WebAPIToken?
         /// SHA-256 of the API token.
         var apiDigest: Bytes = []
@@ -80,6 +82,11 @@ package struct WebGateway: Sendable {
         var origin = ""
         /// The id of a server's key.
         var serverKey: Bytes?
+
+        /// Causal tokens of what it has seen, as far as they are waited for.
+        func seen(now: Int64) -> [Bytes] {
+            [token?.seen, seen].compactMap { $0 }.filter { $0.isGood(now: now) }.map(\.token)
+        }
 
         /// What links say of it.
         func access(to route: WebRoute) -> WebAccess {
@@ -114,22 +121,25 @@ package struct WebGateway: Sendable {
             )
         }
         var answer = WebAnswer(status: 200, headers: WebGateway.common(uuid))
-        var renewal: [(name: String, value: String)] = []
+        var carried: [(name: String, value: String)] = []
         var isAdmitted = true
         do throws(WebError) {
             let route = try WebRoute(method: request.method, target: request.target)
             endpoint = route.endpoint
-            let caller = try await caller(of: request, at: route)
+            var caller = try await caller(of: request, at: route)
+            let header = WebSeen.header.lowercased()
+            caller.seen = door.seen(request.headers[header], in: route.scope)
             if let origin, let api = caller.api, !api.admits(origin: origin) {
                 isAdmitted = false
                 throw WebError(.accessDenied, "the API token is not for pages of \(origin)")
             }
-            if route.endpoint != .usersSignOut { renewal = renewed(caller.token) }
-            answer.body = Bytes(try await run(request, route, caller, uuid).text.utf8)
+            var seen: WebSeen?
+            defer { carried = headers(for: caller, route, seen) }
+            answer.body = Bytes(try await run(request, route, caller, uuid, &seen).text.utf8)
         } catch {
             answer = error.answer(uuid: uuid)
         }
-        answer.headers += renewal
+        answer.headers += carried
         if isAdmitted { answer.headers += WebGateway.sharing(with: origin, isPreflight: false) }
         return answer
     }
@@ -150,7 +160,8 @@ package struct WebGateway: Sendable {
         _ request: WebRequest,
         _ route: WebRoute,
         _ caller: Caller,
-        _ uuid: String
+        _ uuid: String,
+        _ seen: inout WebSeen?
     ) async throws(WebError) -> JSON {
         let object = try WebObject(body: request.body)
         let access = caller.access(to: route)
@@ -159,7 +170,8 @@ package struct WebGateway: Sendable {
             caller.proof,
             address: request.address,
             device: access.device,
-            isSecret: request.isSecret
+            isSecret: request.isSecret,
+            seen: caller.seen(now: door.now)
         )
         let calls: any WebCalls
         do throws(ServiceError) {
@@ -167,11 +179,15 @@ package struct WebGateway: Sendable {
         } catch {
             throw refusal(error, caller)
         }
-        defer { calls.close() }
+        defer {
+            seen = calls.reached.map { WebSeen(token: $0, made: door.now) }
+            calls.close()
+        }
         let links = WebLinks(
             door: door,
             access: access,
-            base: publicURL ?? request.base
+            base: publicURL ?? request.base,
+            seen: { calls.reached }
         )
         do throws(WebError) {
             let context = WebContext(route, object, calls, links, uuid: uuid) { signIn(caller) }
@@ -247,10 +263,22 @@ package struct WebGateway: Sendable {
     /// The token for a session that a user opened.
     package func token(_ token: WebToken) -> String { door.text(of: token) }
 
-    private func renewed(_ token: WebToken?) -> [(name: String, value: String)] {
-        guard var token else { return [] }
+    /// What a caller is to carry from now on: the token of its session, renewed, and what it has
+    /// seen.
+    ///
+    /// - Parameter seen: nil if the node answered nothing; then what it had seen stays.
+    private func headers(
+        for caller: Caller,
+        _ route: WebRoute,
+        _ seen: WebSeen?
+    ) -> [(name: String, value: String)] {
+        var headers: [(name: String, value: String)] = []
+        if let seen { headers.append((WebSeen.header, door.text(of: seen, in: route.scope))) }
+        guard var token = caller.token, route.endpoint != .usersSignOut else { return headers }
         token.made = door.now
-        return [("X-Apple-CloudKit-Web-Auth-Token", self.token(token))]
+        token.seen = seen ?? token.seen
+        headers.append(("X-Apple-CloudKit-Web-Auth-Token", self.token(token)))
+        return headers
     }
 
     /// A server's key opens the public database, and tells the server who it is.
@@ -285,8 +313,8 @@ package struct WebGateway: Sendable {
             ("Vary", "Origin"),
             (
                 "Access-Control-Expose-Headers",
-                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID, traceresponse, ETag, "
-                    + "Content-Range, Retry-After"
+                "X-Apple-CloudKit-Web-Auth-Token, X-Apple-Request-UUID, \(WebSeen.header), "
+                    + "traceresponse, ETag, Content-Range, Retry-After"
             ),
         ]
         if isPreflight {
@@ -295,6 +323,7 @@ package struct WebGateway: Sendable {
                 (
                     "Access-Control-Allow-Headers",
                     "content-type, traceparent, range, if-range, if-match, if-none-match, "
+                        + "\(WebSeen.header), "
                         + "X-Apple-CloudKit-Request-KeyID, "
                         + "X-Apple-CloudKit-Request-ISO8601Date, "
                         + "X-Apple-CloudKit-Request-SignatureV1"

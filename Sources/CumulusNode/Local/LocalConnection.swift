@@ -32,6 +32,11 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     private var greeted: (@Sendable (Result<String, ServiceError>) -> Void)?
     /// Why the connection ended.
     private var ending: ServiceError?
+    /// Causal tokens that calls carry, until one that did was answered.
+    private var seen: [Bytes]
+    /// The newest causal token of the node.
+    private var told: Bytes = []
+    private let shown = Mutex<Bytes?>(nil)
 
     /// One call, from its first frame to its last.
     private struct LocalCall {
@@ -42,6 +47,8 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         var credit = 0
         /// Takes the messages of the answer as they come; nil: they are kept for its end.
         var stream: LocalStream?
+        /// It waits until the node has read what its caller has seen.
+        var isCausal = false
         let end: @Sendable (Result<[Bytes], ServiceError>) -> Void
     }
 
@@ -49,6 +56,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         self.node = node
         isLoopback = entrance.isSecret
         remoteAddress = entrance.address
+        seen = entrance.seen ?? []
         decoder = FrameDecoder(frameLimit: node.configuration.limits.frameBytes)
     }
 
@@ -131,6 +139,10 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         return try await call(header, message)
     }
 
+    /// A causal token that covers what the caller had seen, and what it was answered here; nil as
+    /// long as nothing was answered.
+    package var reached: Bytes? { shown.withLock { $0 } }
+
     /// Ends the connection; calls in progress fail.
     package func close() {
         loop.execute { [self] in end(LocalConnection.closed) }
@@ -164,8 +176,12 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         }
         let stream = nextStream
         nextStream += 2
+        var header = header
+        header.causalTokens = seen
         calls[stream] = call
         calls[stream]?.credit = node.configuration.limits.initialCredit
+        // One that sends messages behind its first does not wait.
+        calls[stream]?.isCausal = call.unsent == nil
         let payload = header.encoded(before: message)
         send(Frame(.call, isEnd: call.unsent == nil, stream: stream, payload: payload))
         sendMessages(of: stream)
@@ -250,7 +266,10 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             let room = frame.payload.reduce(0) { $0 << 8 | Int($1) }
             calls[frame.stream]?.credit += room
             sendMessages(of: frame.stream)
-        case .call, .cancel, .pong, .drain, .nonce, .causal: break
+        case .causal:
+            told = frame.payload
+            if shown.withLock({ $0 != nil }) { shown.withLock { $0 = told } }
+        case .call, .cancel, .pong, .drain, .nonce: break
         }
     }
 
@@ -262,6 +281,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
 
     /// Takes a message, and makes room for as much again, unless a reader does that.
     private func take(_ frame: Frame, of stream: UInt32) {
+        if calls[stream]?.isCausal == true, !told.isEmpty { cover() }
         if let reader = calls[stream]?.stream {
             reader.put(frame.payload)
         } else {
@@ -272,6 +292,12 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             return call.end(.success(call.messages))
         }
         if calls[stream]?.stream == nil { grant(frame.payload.count, to: stream) }
+    }
+
+    /// A call was answered, so the node's token covers those that it carried.
+    private func cover() {
+        seen = []
+        shown.withLock { $0 = told }
     }
 
     private static func error(_ payload: Bytes) -> ServiceError {

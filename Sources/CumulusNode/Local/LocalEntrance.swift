@@ -40,19 +40,23 @@ package struct LocalEntrance: Sendable {
     package var device: Bytes
     /// No one between caller and node can read what they say.
     package var isSecret: Bool
+    /// Causal tokens of what the caller has seen; nil: it wants none of what it will see.
+    package var seen: [Bytes]?
 
     package init(
         _ scope: ScopeID,
         _ proof: Proof = .nothing,
         address: Bytes = [],
         device: Bytes = [],
-        isSecret: Bool = false
+        isSecret: Bool = false,
+        seen: [Bytes]? = nil
     ) {
         self.scope = scope
         self.proof = proof
         self.address = address
         self.device = device
         self.isSecret = isSecret
+        self.seen = seen
     }
 }
 
@@ -92,6 +96,7 @@ extension CallerConnection {
         identity.scope = entrance.scope
         identity.scopeNumber = number
         identity.caller.device = entrance.device
+        identity.wantsTokens = entrance.seen != nil
         switch entrance.proof {
         case .nothing, .operatorToken, .operatorSession: break
         case .session(let digest):

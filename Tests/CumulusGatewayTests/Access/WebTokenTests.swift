@@ -9,13 +9,14 @@ import Testing
     private let scope = ScopeID(container: "iCloud.a", environment: .production)
     private let api = Bytes(repeating: 2, count: 32)
 
-    private func token(isKept: Bool = false) -> WebToken {
+    private func token(isKept: Bool = false, seen: WebSeen? = nil) -> WebToken {
         WebToken(
             session: Bytes(repeating: 1, count: 32),
             scope: scope,
             api: api,
             made: 1_000_000,
-            isKept: isKept
+            isKept: isKept,
+            seen: seen
         )
     }
 
@@ -35,7 +36,8 @@ import Testing
     }
 
     @Test func itReadsBackAndNothingElseDoes() throws {
-        for token in [token(), token(isKept: true)] {
+        let seen = WebSeen(token: [1, 2, 3], made: 999_000)
+        for token in [token(), token(isKept: true), token(seen: seen)] {
             let content = token.content
             #expect(try WebToken(content: content) == token)
             for cut in Damage.truncations(of: content) {
@@ -47,6 +49,22 @@ import Testing
                 _ = try? WebToken(content: Damage.mutation(of: content, using: &dice))
             }
         }
+    }
+
+    @Test func whatWasSeenCountsForItsScopeAndItsTime() throws {
+        let seen = WebSeen(token: [1, 2, 3], made: 1_000_000)
+        #expect(seen.isGood(now: 1_000_000 + WebSeen.time - 1))
+        #expect(!seen.isGood(now: 1_000_000 + WebSeen.time))
+        #expect(!seen.isGood(now: 1_000_000 - 60_000))
+        let content = seen.content(in: scope)
+        #expect(try WebSeen(content: content, in: scope) == seen)
+        let development = ScopeID(container: "iCloud.a", environment: .development)
+        #expect(throws: MalformedBytes.self) { try WebSeen(content: content, in: development) }
+        for cut in Damage.truncations(of: content) + [content + [0]] {
+            #expect(throws: MalformedBytes.self) { try WebSeen(content: cut, in: scope) }
+        }
+        #expect(throws: MalformedBytes.self) { try WebSeen(content: token().content, in: scope) }
+        #expect(throws: MalformedBytes.self) { try WebToken(content: content) }
     }
 
     @Test func anAPITokenAdmitsItsOrigins() {

@@ -37,7 +37,9 @@ import Testing
     }
 
     @Test func linksReadBackAndNothingElseDoes() throws {
-        for link in Self.links {
+        var seen = Self.links[2]
+        seen.seen = [1, 2, 3]
+        for link in Self.links + [seen] {
             let content = link.content
             let read = try WebLink(content: content)
             #expect(read == link)
