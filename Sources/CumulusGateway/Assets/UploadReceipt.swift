@@ -10,6 +10,8 @@ package struct UploadReceipt: Hashable, Sendable {
     package var asset: Asset
     package var scope: ScopeID
     package var database: DatabaseScope
+    /// Whose database that is, if another user shares it; else empty.
+    package var owner: String
     /// The caller's user record name; empty for a server.
     package var user: String
     /// In milliseconds since 1970 UTC.
@@ -18,18 +20,23 @@ package struct UploadReceipt: Hashable, Sendable {
     /// As long as a node keeps an asset that no record names, in milliseconds.
     package static let time: Int64 = 24 * 3_600_000
     /// What is sealed begins with it.
-    private static let mark = "receipt of an upload"
+    private enum Mark: String {
+        case own = "receipt of an upload"
+        case shared = "receipt of an upload to another user's database"
+    }
 
     package init(
         of asset: Asset,
         in scope: ScopeID,
         _ database: DatabaseScope,
+        of owner: String = "",
         by user: String,
         made: Int64
     ) {
         self.asset = asset
         self.scope = scope
         self.database = database
+        self.owner = owner
         self.user = user
         self.made = made
     }
@@ -38,19 +45,21 @@ package struct UploadReceipt: Hashable, Sendable {
     package func isGood(
         in scope: ScopeID,
         _ database: DatabaseScope,
+        of owner: String = "",
         for user: String,
         now: Int64
     ) -> Bool {
         let age = now - made
-        return self.scope == scope && self.database == database && self.user == user
-            && age > -WebLink.clockSkew && age < UploadReceipt.time
+        return self.scope == scope && self.database == database && self.owner == owner
+            && self.user == user && age > -WebLink.clockSkew && age < UploadReceipt.time
     }
 
     // MARK: Bytes
 
     package var content: Bytes {
         var writer = CanonicalWriter()
-        writer.delimited(UploadReceipt.mark.utf8)
+        let mark: Mark = owner.isEmpty ? .own : .shared
+        writer.delimited(mark.rawValue.utf8)
         writer.delimited(asset.digest)
         writer.varint(asset.size)
         writer.delimited(scope.container.utf8)
@@ -58,12 +67,13 @@ package struct UploadReceipt: Hashable, Sendable {
         writer.varint(UInt64(database.rawValue))
         writer.delimited(user.utf8)
         writer.varint(zigzag(made))
+        if !owner.isEmpty { writer.delimited(owner.utf8) }
         return writer.bytes
     }
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard try reader.text() == UploadReceipt.mark else {
+        guard let mark = Mark(rawValue: try reader.text()) else {
             throw MalformedBytes("something else than a receipt")
         }
         let digest = try reader.delimitedBytes()
@@ -78,6 +88,7 @@ package struct UploadReceipt: Hashable, Sendable {
         self.database = database
         user = try reader.text()
         made = try reader.signed()
+        owner = mark == .shared ? try reader.text() : ""
         guard reader.isAtEnd else { throw MalformedBytes("a receipt of another length") }
     }
 }

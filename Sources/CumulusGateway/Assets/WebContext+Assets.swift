@@ -30,6 +30,9 @@ extension WebContext {
 
     func rereferenceAssets() async throws -> [JSON.Member] {
         let zone = try self.zone(in: request) ?? .default
+        let target = try request.object("targetZoneID").map {
+            object throws(WebError) in try WebZone.id(object, for: user)
+        }
         var wishes: [(id: Record.ID, field: String, checksum: String?)] = []
         for item in try request.items("assets") {
             let name = try item.needed("recordName")
@@ -40,7 +43,12 @@ extension WebContext {
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let entries = zip(wishes, results).map { wish, result in
             do throws(WebError) {
-                return try value(of: result, wish.field, checksum: wish.checksum)
+                return try value(
+                    of: result,
+                    wish.field,
+                    checksum: wish.checksum,
+                    for: target ?? wish.id.zoneID
+                )
             } catch {
                 let subject = JSON.Member("recordName", .string(wish.id.recordName))
                 return error.entry(subject, uuid: uuid)
@@ -51,11 +59,14 @@ extension WebContext {
 
     /// What another field takes: of a list of assets a list.
     ///
-    /// - Parameter checksum: Names an asset of a list; nil means all of the field.
+    /// - Parameters:
+    ///   - checksum: Names an asset of a list; nil means all of the field.
+    ///   - target: The zone of the record that it is for.
     private func value(
         of result: RecordResult,
         _ field: String,
-        checksum: String?
+        checksum: String?,
+        for target: RecordZone.ID
     ) throws(WebError) -> JSON {
         let record: Record
         switch result {
@@ -64,15 +75,15 @@ extension WebContext {
         }
         switch record[field] {
         case .asset(let asset) where checksum ?? asset.checksum == asset.checksum:
-            return links.json(asset, for: user)
+            return links.json(asset, for: user, in: target)
         case .list(let values):
             let assets = values.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
             guard assets.count == values.count else { break }
             guard let checksum else {
-                return .array(assets.map { links.json($0, for: user) })
+                return .array(assets.map { links.json($0, for: user, in: target) })
             }
             guard let asset = assets.first(where: { $0.checksum == checksum }) else { break }
-            return links.json(asset, for: user)
+            return links.json(asset, for: user, in: target)
         default: break
         }
         throw .badRequest("field '\(field)' of the record doesn't hold the asset")

@@ -27,33 +27,47 @@ package struct WebLinks: Sendable {
 
     // MARK: Receipts
 
-    func receipt(of asset: Asset, for user: String) -> String {
+    func receipt(of asset: Asset, for user: String, in zone: RecordZone.ID?) -> String {
         let receipt = UploadReceipt(
             of: asset,
             in: access.scope,
             access.database,
+            of: owner(of: zone),
             by: user,
             made: door.now
         )
         return Base64URL.encode(door.seal(receipt.content))
     }
 
-    /// The asset that a receipt stands for; nil if the receipt is not good here.
-    func asset(of receipt: String, for user: String) -> Asset? {
+    /// Whose database the assets of a zone are in, as receipts name it.
+    private func owner(of zone: RecordZone.ID?) -> String {
+        access.database == .shared ? zone?.ownerName ?? "" : ""
+    }
+
+    /// The asset that a receipt stands for; nil if the receipt is not good for a zone's records.
+    func asset(of receipt: String, for user: String, in zone: RecordZone.ID) -> Asset? {
         guard let sealed = Base64URL.decode(Bytes(receipt.utf8)[...]),
             let content = door.open(sealed),
             let receipt = try? UploadReceipt(content: content),
-            receipt.isGood(in: access.scope, access.database, for: user, now: door.now)
+            receipt.isGood(
+                in: access.scope,
+                access.database,
+                of: owner(of: zone),
+                for: user,
+                now: door.now
+            )
         else { return nil }
         return receipt.asset
     }
 
     /// The value of a field that holds an asset, as requests take it.
-    func json(_ asset: Asset, for user: String) -> JSON {
+    ///
+    /// - Parameter zone: Of the records that may name it; nil: the default zone.
+    func json(_ asset: Asset, for user: String, in zone: RecordZone.ID?) -> JSON {
         [
             "fileChecksum": .string(Base64.encode(asset.digest)),
             "size": .integer(Int64(clamping: asset.size)),
-            "receipt": .string(receipt(of: asset, for: user)),
+            "receipt": .string(receipt(of: asset, for: user, in: zone)),
         ]
     }
 }

@@ -48,7 +48,7 @@ package struct WebTransfers: Sendable {
             )
             let asset = try await upload.take(body, of: request, onWait: onWait)
             let links = WebLinks(door: door, access: link.access, base: "")
-            let json: JSON = ["singleFile": links.json(asset, for: calls.user)]
+            let json: JSON = ["singleFile": links.json(asset, for: calls.user, in: zone)]
             return WebAnswer(
                 status: 200,
                 headers: WebGateway.common(uuid),

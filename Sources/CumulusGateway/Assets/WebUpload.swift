@@ -10,9 +10,7 @@ import CumulusModel
 import CumulusWire
 
 struct WebUpload {
-    private let calls: any WebCalls
-    private let database: DatabaseScope
-    private let zone: WireZoneID?
+    private let calls: WebAssetCalls
     private let limit: Int
     private var form: MultipartBody?
     private var cutter = UploadCutter()
@@ -26,10 +24,7 @@ struct WebUpload {
         limit: Int,
         contentType: String
     ) throws(WebError) {
-        self.calls = calls
-        self.database = database
-        // Other databases need none, and have one owner.
-        self.zone = database == .shared ? zone.map { WireZoneID($0) } : nil
+        self.calls = WebAssetCalls(calls, database, zone)
         self.limit = limit
         form = try MultipartBody(contentType: contentType)
     }
@@ -94,7 +89,9 @@ struct WebUpload {
         let part = cutter.takePart()
         if sent == 0 || !part.isEmpty { try await send(part) }
         if sent > 1 {
-            guard try await missing(of: cutter.list).isEmpty else { throw WebUpload.incomplete }
+            guard try await calls.missing(of: cutter.list).isEmpty else {
+                throw WebUpload.incomplete
+            }
         }
         return Asset(digest: cutter.list.digest, size: cutter.list.size)
     }
@@ -109,15 +106,33 @@ struct WebUpload {
 
     private mutating func send(_ part: UploadCutter.Part) async throws {
         sent += 1
-        let missing = try await missing(of: part.list)
+        let missing = try await calls.missing(of: part.list)
         if missing.isEmpty { return }
+        try await calls.upload(part.messages(of: missing))
+    }
+}
+
+/// The calls that bring an asset to the node.
+struct WebAssetCalls {
+    private let calls: any WebCalls
+    private let database: DatabaseScope
+    private let zone: WireZoneID?
+
+    init(_ calls: any WebCalls, _ database: DatabaseScope, _ zone: RecordZone.ID?) {
+        self.calls = calls
+        self.database = database
+        // Other databases need none, and have one owner.
+        self.zone = database == .shared ? zone.map { WireZoneID($0) } : nil
+    }
+
+    /// Sends chunks; returns when they are on the node's disk.
+    func upload(_ messages: [Bytes]) async throws(ServiceError) {
         let request = UploadChunksRequest(database: database, zone: zone)
-        let messages = part.messages(of: missing)
         _ = try await calls.upload(.assetsUpload, request.encoded(), messages)
     }
 
     /// Announces an asset; returns the indexes of the chunks that the node lacks.
-    private func missing(of list: ChunkList) async throws -> [Int] {
+    func missing(of list: ChunkList) async throws -> [Int] {
         let request = PrepareAssetsRequest(database: database, lists: [list.bytes], zone: zone)
         let messages = try await calls.read(.assetsPrepare, request.encoded())
         let results = try messages.flatMap { try PrepareAssetsResponse.results(wire: $0) }

@@ -79,7 +79,7 @@ extension ConsoleCall {
         }
         var upload = try WebUpload(calls, database, zone: zone, limit: limit, contentType: "")
         let asset = try await upload.take(body, of: request, onWait: onWait)
-        let value = links(scope, database).json(asset, for: calls.user)
+        let value = links(scope, database).json(asset, for: calls.user, in: zone)
         return .json([.init("singleFile", value)])
     }
 

@@ -2,6 +2,7 @@
 //
 // Made once by `cumulusd`, and by tests. It adds nothing to what the node decides.
 
+package import CumulusAssets
 package import CumulusModel
 package import CumulusNode
 import CumulusWire
@@ -46,6 +47,24 @@ package struct NodeDoor: WebDoor {
         return calls
     }
 
+    package func peerList(
+        of asset: Bytes,
+        in database: DatabaseID,
+        of scope: ScopeID
+    ) async throws -> ChunkList {
+        try await node.peerList(of: asset, in: database, of: scope)
+    }
+
+    package func readPeerChunks(
+        _ indexes: [Int],
+        of asset: Bytes,
+        in database: DatabaseID,
+        of scope: ScopeID,
+        _ take: ([Chunk]) async throws -> Void
+    ) async throws {
+        try await node.readPeerChunks(indexes, of: asset, in: database, of: scope, take)
+    }
+
     package func webhookSubscribers(
         after known: [ScopeID: WebhookScope]
     ) async throws(ServiceError) -> [ScopeID: WebhookScope] {
@@ -69,6 +88,7 @@ package struct NodeDoor: WebDoor {
         let node: Node
         let scope: ScopeID
         let connection: LocalConnection
+        var reached: Bytes? { connection.reached }
         /// An operator's calls say which scope they mean.
         var namesScope = false
 
@@ -88,7 +108,6 @@ package struct NodeDoor: WebDoor {
             try await connection.change(header(method), message)
         }
 
-        var reached: Bytes? { connection.reached }
         func upload(
             _ method: Method,
             _ message: Bytes,

@@ -5,6 +5,7 @@
 //
 // Folder: how requests reach the node. Read `WebDoor`, then `NodeDoor`.
 
+package import CumulusAssets
 package import CumulusModel
 package import CumulusNode
 package import CumulusWire
@@ -27,6 +28,22 @@ package protocol WebDoor: Sendable {
     func seal(_ content: Bytes) -> Bytes
     /// nil if no node of this cluster sealed it.
     func open(_ sealed: Bytes) -> Bytes?
+    /// Reads the list of an asset from a peer that has it.
+    func peerList(
+        of asset: Bytes,
+        in database: DatabaseID,
+        of scope: ScopeID
+    ) async throws -> ChunkList
+    /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
+    ///
+    /// - Parameter indexes: Into the list; not empty.
+    func readPeerChunks(
+        _ indexes: [Int],
+        of asset: Bytes,
+        in database: DatabaseID,
+        of scope: ScopeID,
+        _ take: ([Chunk]) async throws -> Void
+    ) async throws
     /// The users whose subscriptions name webhooks, by scope.
     ///
     /// - Parameter known: What an earlier call returned.
@@ -45,6 +62,8 @@ package protocol WebDoor: Sendable {
 package protocol WebCalls: Sendable {
     /// The caller's user record name; empty: no user is signed in.
     var user: String { get }
+    /// A causal token of what the caller has seen by now; nil as long as nothing was answered.
+    var reached: Bytes? { get }
     /// Makes a call that changes nothing; returns the messages of its answer.
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.
@@ -62,6 +81,4 @@ package protocol WebCalls: Sendable {
         of types: [String]
     ) async throws(ServiceError) -> [String: [String: FieldType]]
     func close()
-    /// A causal token of what the caller has seen by now; nil as long as nothing was answered.
-    var reached: Bytes? { get }
 }

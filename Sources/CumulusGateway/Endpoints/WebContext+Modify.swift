@@ -19,13 +19,16 @@ extension WebContext {
         let modify = try WebModify(request, for: user) { newRecordName() }
         var outcomes: [Int: Outcome] = [:]
         var open = Array(modify.operations.indices)
+        var fetched: Set<Int> = []
         for _ in 0..<WebContext.rounds where !open.isEmpty {
             let knowledge = try await knowledge(of: open, modify)
             let plan = modify.plan(open, knowledge)
             for (place, error) in plan.failures { outcomes[place] = .failed(error) }
-            let errors = try await send(plan, modify, &outcomes)
-            let verdict = modify.judge(errors, in: database)
+            var errors = try await send(plan, modify, &outcomes)
+            let news = try await fetchFiles(of: plan, &errors, except: fetched)
+            let verdict = modify.judge(errors, fetched: news, in: database)
             for (place, error) in verdict.failures { outcomes[place] = .failed(error) }
+            fetched.formUnion(news)
             open = verdict.again
         }
         for place in open {
@@ -66,7 +69,7 @@ extension WebContext {
             columns: try await calls.columns(of: types.sorted()),
             user: user,
             database: database,
-            asset: { [links, user] receipt, _ in links.asset(of: receipt, for: user) }
+            asset: { [links, user] in links.asset(of: $0, for: user, in: $1) }
         )
     }
 
@@ -111,6 +114,33 @@ extension WebContext {
             if error == nil { outcomes[delete.place] = .deleted }
         }
         return errors
+    }
+
+    /// Fetches files that other nodes took, for saves that were refused without them.
+    ///
+    /// - Parameters:
+    ///   - errors: What can't be fetched, or not now, takes the place of the refusal.
+    ///   - tried: Operations for which that was done before.
+    /// - Returns: The operations whose files are here now.
+    private func fetchFiles(
+        of plan: WebModify.Plan,
+        _ errors: inout [Int: ServiceError],
+        except tried: Set<Int>
+    ) async throws -> Set<Int> {
+        var fetched: Set<Int> = []
+        for save in plan.saves where !save.isRoot && !tried.contains(save.place) {
+            guard errors[save.place]?.code == .assetNotAvailable else { continue }
+            let files = WebFiles(calls, links, in: save.record.recordID.zoneID)
+            do {
+                for asset in save.record.assets { try await files.fetch(asset) }
+                fetched.insert(save.place)
+            } catch let error as ServiceError {
+                errors[save.place] = error
+            } catch {
+                errors[save.place] = ServiceError(.internalError, "\(error)")
+            }
+        }
+        return fetched
     }
 
     // MARK: Answers

@@ -17,8 +17,8 @@ struct AssetFetch: Sendable {
     let node: Node
     let key: AssetKey
     let sizes: Sizes
-    /// How long a peer may say nothing before the next one is asked, in milliseconds.
-    private static let (patience, urgentPatience): (Int64, Int64) = (10_000, 2_000)
+    /// How long a peer may say nothing while a caller waits, in milliseconds.
+    private static let urgentPatience: Int64 = 2_000
     private static let smallBytes: UInt64 = 64 << 10
 
     /// Which assets are fetched: in the background the large ones hold up none but each other.
@@ -48,8 +48,9 @@ struct AssetFetch: Sendable {
         if try await isWhole() { return .done }
         for peer in peers() {
             do {
-                guard let chunks = try await wanted(from: peer, place) else { return .notMine }
-                try await take(chunks, from: peer, place)
+                let asset = asset(at: place)
+                guard let chunks = try await wanted(asset, from: peer) else { return .notMine }
+                try await take(chunks, of: asset, from: peer)
                 if try await isWhole() { return .done }
             } catch is CancellationError {
                 throw CancellationError()
@@ -133,60 +134,37 @@ struct AssetFetch: Sendable {
 
     // MARK: From a peer
 
+    private func asset(at place: AssetPlace) -> PeerAsset {
+        PeerAsset(node: node, place: place, asset: key.asset) {
+            isUrgent ? AssetFetch.urgentPatience : PeerAsset.usualPatience
+        }
+    }
+
     /// What to ask for; nil means the list shows that somebody else does.
-    private func wanted(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int]? {
+    private func wanted(_ asset: PeerAsset, from peer: PeerConnection) async throws -> [Int]? {
         if let missing = try await missing() { return missing }
-        let missing = try await takeList(from: peer, place)
+        let list = try await asset.list(from: peer)
+        let missing = try await node.gate.change(.housekeeping) {
+            [key] transaction throws(EngineError) in
+            try transaction.enter(list, by: "", in: key.database)
+        }
         return try await isMine() ? missing : nil
     }
 
     private func take(
         _ chunks: [Int],
-        from peer: PeerConnection,
-        _ place: AssetPlace
+        of asset: PeerAsset,
+        from peer: PeerConnection
     ) async throws {
         if chunks.isEmpty { return }
-        let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: chunks)
         var began = node.environment.now()
-        try await read(request, from: peer, place) { payload in
+        try await asset.chunks(chunks, from: peer) { chunks in
             try Task.checkCancellation()
-            let chunks = try DownloadAssetResponse(wire: payload).chunks
             if !chunks.isEmpty {
                 try await node.arrivals.enter(chunks, in: key.database, of: node)
             }
             if !isUrgent { try await node.environment.sleep(node.environment.now() - began) }
             began = node.environment.now()
-        }
-    }
-
-    /// Hands over what a peer answers, message by message; one that says nothing is given up.
-    private func read(
-        _ request: PeerAssetRequest,
-        from peer: PeerConnection,
-        _ place: AssetPlace,
-        _ take: (Bytes) async throws -> Void
-    ) async throws {
-        try await peer.read(.peersAsset, place.scope, request.encoded()).forEach {
-            isUrgent ? AssetFetch.urgentPatience : AssetFetch.patience
-        } sleep: {
-            try await node.environment.sleep($0)
-        } _: {
-            try await take($0)
-        }
-    }
-
-    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int] {
-        let request = PeerAssetRequest(database: place.database, asset: key.asset)
-        var bytes: Bytes = []
-        try await read(request, from: peer, place) { payload in
-            bytes += try DownloadAssetResponse(wire: payload).list
-        }
-        let list = try ChunkList(checking: bytes)
-        guard list.digest == key.asset else {
-            throw ServiceError(.internalError, "a peer sent the list of another asset")
-        }
-        return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
-            try transaction.enter(list, by: "", in: key.database)
         }
     }
 }

@@ -60,6 +60,18 @@ import Testing
         #expect(
             !receipt.isGood(in: scope, .private, for: "_anna", now: 5_000 + UploadReceipt.time)
         )
+        let shared = UploadReceipt(
+            of: Self.asset,
+            in: scope,
+            .shared,
+            of: "_olga",
+            by: "_anna",
+            made: 5_000
+        )
+        #expect(shared.isGood(in: scope, .shared, of: "_olga", for: "_anna", now: 5_000))
+        #expect(!shared.isGood(in: scope, .shared, of: "_ben", for: "_anna", now: 5_000))
+        #expect(try UploadReceipt(content: shared.content) == shared)
+        expectDamageIsRefused(shared.content) { try UploadReceipt(content: $0) }
         let content = receipt.content
         #expect(try UploadReceipt(content: content) == receipt)
         expectDamageIsRefused(content) { try UploadReceipt(content: $0) }

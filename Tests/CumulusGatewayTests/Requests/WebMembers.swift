@@ -589,7 +589,7 @@ extension WebMembers {
             "private/assets/rereference",
             "@",
             [("assets", "[]")],
-            [("assets", number), ("zoneID", zone)]
+            [("assets", number), ("zoneID", zone), ("targetZoneID", zone)]
         ),
         WebMembers(
             "asset that is referred to again",
