@@ -1,5 +1,5 @@
-// A web client at several nodes of a cluster, as behind a proxy that spreads requests: it reads what
-// it wrote, and its files are where its records are.
+// A web client at several nodes of a cluster, as behind a proxy that spreads requests: it reads
+// what it wrote, and its files are where its records are.
 
 import Crypto
 import CumulusGateway

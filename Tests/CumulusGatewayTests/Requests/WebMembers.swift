@@ -1,5 +1,5 @@
-// Every dictionary of CloudKit's web services that requests hold, member by member: what the gateway
-// makes of each.
+// Every dictionary of CloudKit's web services that requests hold, member by member: what the
+// gateway makes of each.
 //
 // Checked by `WebMembersTests`, which sends each one. A member that changes what a request means is
 // read or refused; of the others this says why leaving them out changes nothing.
@@ -168,7 +168,10 @@ extension WebMembers {
         WebMembers(
             "record",
             "private/records/modify",
-            #"{"zoneID": {"zoneName": "Z"}, "operations": [{"operationType": "forceUpdate", "record": @}]}"#,
+            #"""
+            {"zoneID": {"zoneName": "Z"},
+             "operations": [{"operationType": "forceUpdate", "record": @}]}
+            """#,
             [("recordName", #""b""#), ("recordType", #""Note""#)],
             [
                 ("recordName", number), ("recordType", number), ("recordChangeTag", number),
@@ -223,7 +226,10 @@ extension WebMembers {
         WebMembers(
             "share",
             "private/records/modify",
-            #"{"zoneID": {"zoneName": "Z"}, "operations": [{"operationType": "forceUpdate", "record": @}]}"#,
+            #"""
+            {"zoneID": {"zoneName": "Z"},
+             "operations": [{"operationType": "forceUpdate", "record": @}]}
+            """#,
             [
                 ("recordName", #""s""#), ("recordType", #""cloudkit.share""#),
                 ("forRecord", #"{"recordName": "a"}"#),

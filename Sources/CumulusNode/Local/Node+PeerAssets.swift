@@ -1,62 +1,12 @@
-// An asset as peers have it: its list and its chunks, asked of one peer, or of one after the other.
+// What doors in the same process ask a node's peers for: a file that a caller sent to another node.
 //
-// Used by `AssetFetch` for what records name, and by doors of this process for what a caller of
-// theirs sent to another node. A list is checked against the asset's digest; chunks are checked
-// where they are entered.
+// Called by the gateway when a record names such a file. What comes is handed over and not kept: the
+// door sends it to the node as its caller would.
 
 package import CumulusAssets
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
-import CumulusWire
-
-struct PeerAsset: Sendable {
-    let node: Node
-    let place: AssetPlace
-    let asset: Bytes
-    /// How long a peer may say nothing, in milliseconds; asked again and again.
-    let patience: @Sendable () -> Int64
-    static let usualPatience: Int64 = 10_000
-
-    func list(from peer: PeerConnection) async throws -> ChunkList {
-        let request = PeerAssetRequest(database: place.database, asset: asset)
-        var bytes: Bytes = []
-        try await read(request, from: peer) { bytes += $0.list }
-        let list = try ChunkList(checking: bytes)
-        guard list.digest == asset else {
-            throw ServiceError(.internalError, "a peer sent the list of another asset")
-        }
-        return list
-    }
-
-    /// Hands over chunks as they come.
-    ///
-    /// - Parameter indexes: Into the list; not empty.
-    func chunks(
-        _ indexes: [Int],
-        from peer: PeerConnection,
-        _ take: ([Chunk]) async throws -> Void
-    ) async throws {
-        let request = PeerAssetRequest(database: place.database, asset: asset, chunks: indexes)
-        try await read(request, from: peer) { try await take($0.chunks) }
-    }
-
-    /// Hands over what a peer answers, message by message; one that says nothing is given up.
-    private func read(
-        _ request: PeerAssetRequest,
-        from peer: PeerConnection,
-        _ take: (DownloadAssetResponse) async throws -> Void
-    ) async throws {
-        let reading = peer.read(.peersAsset, place.scope, request.encoded())
-        try await reading.forEach(patience: patience) {
-            try await node.environment.sleep($0)
-        } _: {
-            try await take(try DownloadAssetResponse(wire: $0))
-        }
-    }
-}
-
-// MARK: - For doors
 
 extension Node {
     /// Reads the list of an asset from a peer that has it.
