@@ -1,7 +1,7 @@
 // What doors in the same process ask a node's peers for: a file that a caller sent to another node.
 //
-// Called by the gateway when a record names such a file. What comes is handed over and not kept: the
-// door sends it to the node as its caller would.
+// Called by the gateway when a record names such a file. What comes is handed over and not kept:
+// the door sends it to the node as its caller would.
 
 package import CumulusAssets
 package import CumulusModel
