@@ -581,7 +581,7 @@ const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
   (ProtobufCMessageInit) cumulus__v1__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descriptors[11] =
+static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descriptors[13] =
 {
   {
     "protocol_version",
@@ -715,6 +715,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "not_ready",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServerHello, not_ready),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lacks_nodes",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServerHello, lacks_nodes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
   8,   /* field[8] = caller */
@@ -722,8 +746,10 @@ static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
   5,   /* field[5] = cluster_id */
   9,   /* field[9] = features */
   4,   /* field[4] = incarnation */
+  12,   /* field[12] = lacks_nodes */
   6,   /* field[6] = limits */
   3,   /* field[3] = node_id */
+  11,   /* field[11] = not_ready */
   10,   /* field[10] = proof */
   0,   /* field[0] = protocol_version */
   1,   /* field[1] = software */
@@ -732,7 +758,7 @@ static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__server_hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 0, 13 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor =
 {
@@ -742,7 +768,7 @@ const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor =
   "Cumulus__V1__ServerHello",
   "cumulus.v1",
   sizeof(Cumulus__V1__ServerHello),
-  11,
+  13,
   cumulus__v1__server_hello__field_descriptors,
   cumulus__v1__server_hello__field_indices_by_name,
   1,  cumulus__v1__server_hello__number_ranges,

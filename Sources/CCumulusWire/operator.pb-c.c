@@ -2151,7 +2151,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[23] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[24] =
 {
   {
     "node_id",
@@ -2429,6 +2429,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "not_ready",
+    24,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, not_ready),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   15,   /* field[15] = asset_bytes */
@@ -2443,6 +2455,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   17,   /* field[17] = log_bytes */
   18,   /* field[18] = log_limit */
   0,   /* field[0] = node_id */
+  23,   /* field[23] = not_ready */
   14,   /* field[14] = peers */
   19,   /* field[19] = private_quota */
   11,   /* field[11] = profile */
@@ -2458,7 +2471,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 23 }
+  { 0, 24 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -2468,7 +2481,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  23,
+  24,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,
@@ -2591,7 +2604,7 @@ const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
   (ProtobufCMessageInit) cumulus__v1__scope_status__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__peer_status__field_descriptors[3] =
+static const ProtobufCFieldDescriptor cumulus__v1__peer_status__field_descriptors[4] =
 {
   {
     "endpoint",
@@ -2629,16 +2642,29 @@ static const ProtobufCFieldDescriptor cumulus__v1__peer_status__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "problem",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PeerStatus, problem),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__peer_status__field_indices_by_name[] = {
   0,   /* field[0] = endpoint */
   1,   /* field[1] = node_id */
+  3,   /* field[3] = problem */
   2,   /* field[2] = since */
 };
 static const ProtobufCIntRange cumulus__v1__peer_status__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor =
 {
@@ -2648,7 +2674,7 @@ const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor =
   "Cumulus__V1__PeerStatus",
   "cumulus.v1",
   sizeof(Cumulus__V1__PeerStatus),
-  3,
+  4,
   cumulus__v1__peer_status__field_descriptors,
   cumulus__v1__peer_status__field_indices_by_name,
   1,  cumulus__v1__peer_status__number_ranges,

@@ -375,10 +375,18 @@ struct  Cumulus__V1__ServerHello
    * to a peer: that this node belongs to the cluster too
    */
   ProtobufCBinaryData proof;
+  /*
+   * to peers and operators: why clients are refused until the node has taken a state; empty: they aren't
+   */
+  ProtobufCBinaryData not_ready;
+  /*
+   * the same node knows of others and has not reached them all
+   */
+  protobuf_c_boolean lacks_nodes;
 };
 #define CUMULUS__V1__SERVER_HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__server_hello__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, NULL, 0, NULL, 0, {0,NULL} }
+    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, NULL, 0, NULL, 0, {0,NULL}, {0,NULL}, 0 }
 
 
 /*

@@ -175,7 +175,7 @@ struct  Cumulus__V1__NodeStatusResponse
   ProtobufCBinaryData cluster_id;
   ProtobufCBinaryData software_version;
   /*
-   * "ready", "catching up", "stamps ahead", "damaged", "disk full" (deletes only), "disk exhausted" (nothing is written), "clock wrong", "id in use", "leaving" or "draining"
+   * "ready", "joining", "catching up", "stamps ahead", "damaged", "disk full" (deletes only), "disk exhausted" (nothing is written), "clock wrong", "id in use", "leaving" or "draining"
    */
   ProtobufCBinaryData state;
   /*
@@ -237,10 +237,14 @@ struct  Cumulus__V1__NodeStatusResponse
    * of their keys and values
    */
   uint64_t row_bytes;
+  /*
+   * while the state is "joining": what the node waits for, with the addresses of its peers
+   */
+  ProtobufCBinaryData not_ready;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0,NULL} }
 
 
 /*
@@ -295,10 +299,14 @@ struct  Cumulus__V1__PeerStatus
    * milliseconds since 1970 UTC: of the connection, or of its end
    */
   int64_t since;
+  /*
+   * why it is not connected; empty: it is, or nothing is known yet
+   */
+  ProtobufCBinaryData problem;
 };
 #define CUMULUS__V1__PEER_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__peer_status__descriptor) \
-    , {0,NULL}, {0,NULL}, 0 }
+    , {0,NULL}, {0,NULL}, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__MetricsRequest

@@ -53,8 +53,7 @@ final class ConnectionPool: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        /// By endpoint that was tried: why it was given up last.
-        var problems: [String: String] = [:]
+        var turns = EndpointTurns()
         /// Leases that were not given back yet, also those of connections that are lost.
         var leases = 0
         /// Those of them that are for streams that are followed.
@@ -102,13 +101,7 @@ final class ConnectionPool: Sendable {
     /// What a call ends with that couldn't be sent in its time: it names the nodes that were tried,
     /// and why each was given up.
     var unreachable: ServiceError {
-        let problems = state.withLock { $0.problems }
-        let tried = settings.endpoints.filter { problems[$0] != nil }
-        let text =
-            tried.isEmpty
-            ? "\(settings.endpoints.joined(separator: ", ")): no answer came in time"
-            : tried.map { "\($0): \(problems[$0] ?? "")" }.joined(separator: "; ")
-        return ServiceError(.networkFailure, "could not reach \(text)")
+        state.withLock { $0.turns }.unreachable(settings.endpoints)
     }
 
     // MARK: Leases
@@ -303,13 +296,11 @@ final class ConnectionPool: Sendable {
     }
 
     private func connect(_ slot: Int, _ attempt: UInt64) async {
-        let (failures, turn) = state.withLock { ($0.slots[slot].failures, $0.slots[slot].turn) }
-        if failures > 0 {
-            let pause = settings.backoff(failures - 1, environment.random)
-            try? await environment.sleep(pause)
-        }
+        let (endpoint, asked) = chooseEndpoint(for: slot)
+        let failures = state.withLock { $0.slots[slot].failures }
+        let backoff = failures > 0 ? settings.backoff(failures - 1, environment.random) : 0
+        if max(backoff, asked) > 0 { try? await environment.sleep(max(backoff, asked)) }
         if Task.isCancelled { return }
-        let endpoint = settings.endpoints[(slot + turn) % settings.endpoints.count]
         let settings = settings
         let clock = environment.now
         var dice = ClientDice(random: environment.random)
@@ -337,6 +328,17 @@ final class ConnectionPool: Sendable {
         }
     }
 
+    /// The endpoint that is tried next, and the milliseconds that the node there asked for.
+    private func chooseEndpoint(for slot: Int) -> (endpoint: String, pause: Int64) {
+        state.withLock { state in
+            let (all, first) = (settings.endpoints, slot + state.slots[slot].turn)
+            let endpoints = all.indices.map { all[(first + $0) % all.count] }
+            let (offset, pause) = state.turns.choose(of: endpoints, now: environment.now())
+            state.slots[slot].turn += offset
+            return (endpoints[offset], pause)
+        }
+    }
+
     private func handle(
         _ event: ClientConnection.Event,
         of connection: ClientConnection,
@@ -358,7 +360,7 @@ final class ConnectionPool: Sendable {
                 let turn = state.slots[slot].turn
                 state.slots[slot] = Slot(state: .open(lease), turn: turn, attempt: attempt)
                 state.verdicts = [:]
-                state.problems[endpoint] = nil
+                state.turns.admit(endpoint)
                 state.connections[ObjectIdentifier(connection)] = connection
                 return true
             }
@@ -366,8 +368,10 @@ final class ConnectionPool: Sendable {
             serveWaiters()
         case .reached(let run, let token):
             seen.tokens.withLock { $0.note(token, of: run, over: attempt) }
-        // One that is busy may take it at the next try.
-        case .refused(let error): if !error.isPassing { note(error, of: endpoint) }
+        // One that is busy, or new, may take it at another try.
+        case .refused(let error) where error.isPassing:
+            state.withLock { $0.turns.refuse(endpoint, error, now: environment.now()) }
+        case .refused(let error): note(error, of: endpoint)
         case .draining: lose(slot, attempt, endpoint, "the server is shutting down")
         case .closed(let reason):
             let next = state.withLock { state in
@@ -387,7 +391,7 @@ final class ConnectionPool: Sendable {
             guard state.slots[slot].attempt == attempt else { return false }
             let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
             state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
-            state.problems[endpoint] = problem
+            state.turns.giveUp(endpoint, problem)
             return !state.waiters.isEmpty
         }
         if isNeeded { connect() }

@@ -11,8 +11,11 @@ extension NodeOperator {
         package var version: String
         /// "ready", or why it isn't; "damaged": a row was found that can't be read; "catching up":
         /// what its peers had when it was started is not all here yet; "stamps ahead": commits are
-        /// dated ahead of its clock, since clocks were ahead before.
+        /// dated ahead of its clock, since clocks were ahead before; "joining": it is new, and lets
+        /// no clients in until it has taken its cluster's state.
         package var state: String
+        /// What a node that is joining waits for; empty in every other state.
+        package var notReady: String
         package var started: Timestamp
         package var connections: Int
         package var calls: UInt64
@@ -55,6 +58,8 @@ extension NodeOperator {
         package var nodeID: String
         /// When the connection began or ended.
         package var since: Timestamp
+        /// Why it is not connected; empty: it is, or nothing is known yet.
+        package var problem: String
     }
 
     /// What a node holds of a zone.
@@ -80,6 +85,7 @@ extension NodeOperator {
             clusterID: wire.clusterID.hex,
             version: wire.softwareVersion,
             state: wire.state,
+            notReady: wire.notReady,
             started: Timestamp(millisecondsSince1970: wire.started),
             connections: Int(wire.connections),
             calls: wire.calls,
@@ -110,7 +116,12 @@ extension NodeOperator {
             },
             peers: wire.peers.map { peer in
                 let since = Timestamp(millisecondsSince1970: peer.since)
-                return Peer(endpoint: peer.endpoint, nodeID: peer.nodeID.hex, since: since)
+                return Peer(
+                    endpoint: peer.endpoint,
+                    nodeID: peer.nodeID.hex,
+                    since: since,
+                    problem: peer.problem
+                )
             }
         )
     }

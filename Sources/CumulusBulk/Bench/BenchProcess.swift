@@ -57,18 +57,23 @@ final class BenchProcess: Sendable {
     }
 
     /// The address in its line 'cumulusd ready on ADDRESS'; nil if it ends before.
-    func readyAddress() -> String? { addresses(1)?[0] }
+    func readyAddress() -> String? { readyAddresses()?.address }
 
-    /// The last words of so many first lines, which name addresses; nil if it ends before.
-    func addresses(_ count: Int) -> [String]? {
+    /// The same, and that of HTTP, where it is served.
+    func readyAddresses() -> (address: String, http: String?)? {
         var text = Data()
-        while text.count(where: { $0 == UInt8(ascii: "\n") }) < count {
+        while true {
+            let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+            func address(after start: String) -> String? {
+                lines.first { $0.hasPrefix(start) }?.split(separator: " ").last.map(String.init)
+            }
+            if text.last == UInt8(ascii: "\n"), let ready = address(after: "cumulusd ready on ") {
+                return (ready, address(after: "cumulusd serves HTTP on "))
+            }
             let more = output.availableData
             if more.isEmpty { return nil }
             text += more
         }
-        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").prefix(count)
-        return lines.map { $0.split(separator: " ").last.map(String.init) ?? "" }
     }
 
     /// All that it prints, when it has ended well; nil if it has not.

@@ -83,17 +83,16 @@ final class BenchTarget: Sendable {
             log: directory + "/node.log",
             cleanup
         )
-        // The address of HTTP comes second.
-        guard let addresses = node.addresses(servesHTTP ? 2 : 1) else {
+        guard let addresses = node.readyAddresses() else {
             let log = try? String(contentsOfFile: directory + "/node.log", encoding: .utf8)
             throw BenchProblem(message: "the node did not start: \(log ?? "it said nothing")")
         }
-        let endpoint = addresses[0]
+        let endpoint = addresses.address
         let token = try await makeUser(directory, endpoint)
         return BenchTarget(
             options,
             Container.Configuration(endpoints: [endpoint]),
-            webEndpoint: servesHTTP ? addresses[1] : nil,
+            webEndpoint: addresses.http,
             token: token,
             directory: directory,
             node: node

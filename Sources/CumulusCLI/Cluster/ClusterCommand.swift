@@ -42,6 +42,8 @@ extension ClusterCommand {
                 "cumulus cluster status --operator-token-file operator.token",
                 "cumulus cluster status --zones --container iCloud.dev.cumulus",
                 note: """
+                    An address that the node is told of and can't reach has a line too, with the \
+                    reason. A node is joining until it has taken the cluster's state. \
                     What a member lacks is counted when it reports, every ten seconds while there \
                     is news; LAG is the age of the oldest such commit. Logs are kept for members \
                     that lack something: LOG is what they take for one, and about when they drop \
@@ -77,23 +79,80 @@ extension ClusterCommand {
 
         func run() async throws {
             if zones { return try await showZones() }
-            let members = try await connection.withOperator { try await $0.members() }
+            let (members, status) = try await connection.withOperator { node in
+                (try await node.members(), try await node.status())
+            }
             try output.show(
-                members,
+                Listed.all(members, status),
                 columns: [
                     "NODE", "ADDRESS", "STATE", "LACKS", "LAG", "LOG", "HOLDS", "CLOCK", "HEARD",
                 ],
                 json: \.json,
-                row: {
-                    [
-                        $0.nodeID, $0.addresses, $0.state, $0.missing, $0.lag, $0.log, $0.held,
-                        $0.clock, $0.lastHeard,
-                    ]
-                }
+                row: \.row
             )
         }
     }
 
+}
+
+/// What `cluster status` has a line for.
+private enum Listed {
+    /// With what is wrong; empty: nothing is.
+    case member(NodeOperator.Member, problem: String)
+    /// An address that the node's settings name and at which it reaches no member.
+    case address(NodeOperator.Peer)
+
+    static func all(_ members: [NodeOperator.Member], _ status: NodeOperator.Status) -> [Listed] {
+        let away = status.peers.filter(\.nodeID.isEmpty)
+        let listed = members.map { member in
+            let problem = away.first { $0.endpoint == member.endpoint && !member.isConnected }
+            return Listed.member(
+                member,
+                problem: member.isThis ? status.notReady : problem?.problem ?? ""
+            )
+        }
+        let others = away.filter { peer in !members.contains { $0.endpoint == peer.endpoint } }
+        return listed + others.map(Listed.address)
+    }
+
+    private var state: String {
+        switch self {
+        case .member(let member, let problem) where member.isThis && !problem.isEmpty: "joining"
+        case .member(let member, _): member.state
+        case .address: "not reached"
+        }
+    }
+
+    private var problem: String {
+        switch self {
+        case .member(_, let problem): problem
+        case .address(let peer): peer.problem
+        }
+    }
+
+    var row: [String] {
+        let state = problem.isEmpty ? state : "\(state): \(problem)"
+        return switch self {
+        case .member(let member, _):
+            [
+                member.nodeID, member.addresses, state, member.missing, member.lag, member.log,
+                member.held, member.clock, member.lastHeard,
+            ]
+        case .address(let peer): ["", peer.endpoint, state]
+        }
+    }
+
+    var json: JSON {
+        let problem = JSON.Member("problem", problem.isEmpty ? .null : .string(problem))
+        return switch self {
+        case .member(let member, _): .object(member.json(state: state) + [problem])
+        case .address(let peer):
+            .object([
+                JSON.Member("node", .null), JSON.Member("endpoint", .string(peer.endpoint)),
+                JSON.Member("state", .string(state)), problem,
+            ])
+        }
+    }
 }
 
 extension ClusterCommand.Status {
@@ -345,8 +404,8 @@ extension NodeOperator.Member {
         return heard?.text ?? "never"
     }
 
-    fileprivate var json: JSON {
-        .object([
+    fileprivate func json(state: String) -> [JSON.Member] {
+        [
             JSON.Member("node", .string(nodeID)), JSON.Member("endpoint", .string(endpoint)),
             JSON.Member("state", .string(state)),
             JSON.Member("twin", twin.isEmpty ? .null : .string(twin)),
@@ -356,7 +415,7 @@ extension NodeOperator.Member {
             JSON.Member("logBytes", .integer(Int64(clamping: logBytes))),
             JSON.Member("stateAfter", stateAfter.map { .string($0.text) } ?? .null),
             JSON.Member("scopes", .array(reports.map(\.json))),
-        ])
+        ]
     }
 }
 

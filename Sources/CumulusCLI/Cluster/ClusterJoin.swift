@@ -18,8 +18,11 @@ extension ClusterCommand {
                     The cluster's key is DATA/cluster.key of any member, or what 'cumulus cluster \
                     init' made: copy it to the new node's machine. If the file is on this one, it \
                     must hold the key of the member that is asked. That member tells the others' \
-                    addresses; the new node takes over the state of one of them. Beyond one \
-                    machine, add tlsCertificate, tlsKey and tlsAuthority to the file.
+                    addresses; the new node takes over the state of one of them, and lets \
+                    clients in then. If that member is asked over TLS, the settings name \
+                    the authority that you name, and the new node's certificate and key: those \
+                    that 'cumulus cluster certificate' makes beside the authority, unless you \
+                    name others.
                     """
             )
         )
@@ -35,6 +38,10 @@ extension ClusterCommand {
             transform: NodeOptions.address
         )
         var advertise: String?
+        @Option(help: "File with the new node's certificate, on its machine.")
+        var tlsCertificate: String?
+        @Option(help: "File with the key of that certificate, on its machine.")
+        var tlsKey: String?
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
@@ -43,6 +50,11 @@ extension ClusterCommand {
                 throw ValidationError(
                     "--listen \(listen) is all addresses: name with --advertise the one at which "
                         + "others reach the new node."
+                )
+            }
+            guard (tlsCertificate == nil) == (tlsKey == nil) else {
+                throw ValidationError(
+                    "--tls-certificate and --tls-key belong together: name both, or none."
                 )
             }
         }
@@ -77,13 +89,67 @@ extension ClusterCommand {
                 .init("peers", .string(peers.joined(separator: ","))),
             ]
             if let advertise { settings.append(.init("advertise", .string(advertise))) }
+            let tls = try self.tls()
+            settings += tls?.settings ?? []
             try KeyFile.write(JSON.object(settings).text, to: file)
             try output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
                 rows: [["made \(file)"]]
                     + (cluster == nil ? [["copy the cluster's key to \(clusterKey) there"]] : [])
+                    + (tls?.missing.map {
+                        [["make \($0) there, or copy it: see 'cumulus cluster certificate'"]]
+                    } ?? [])
                     + [["start the node: cumulusd --config \(file)"]]
             )
+        }
+
+        /// Files with which the new node speaks TLS.
+        private struct TLSFiles {
+            let authority: String?
+            let certificate: String
+            let key: String
+
+            var settings: [JSON.Member] {
+                [
+                    .init("tlsCertificate", .string(certificate)), .init("tlsKey", .string(key)),
+                ] + (authority.map { [.init("tlsAuthority", .string($0))] } ?? [])
+            }
+
+            /// Those that are not on this machine.
+            var missing: String? {
+                let files = [certificate, key].filter {
+                    !FileManager.default.fileExists(atPath: $0)
+                }
+                return files.isEmpty ? nil : files.joined(separator: " and ")
+            }
+        }
+
+        /// nil: the member was asked over plain TCP, and no certificate is named.
+        private func tls() throws -> TLSFiles? {
+            let asked = try connection.nodes.configuration(timeout: 0)
+            let isEncrypted =
+                switch asked.tls {
+                case .always: true
+                case .never: false
+                case .automatic: asked.authority != nil || !isLocal(asked.endpoints[0])
+                }
+            guard isEncrypted || tlsCertificate != nil else { return nil }
+            let folder =
+                asked.authority.map { NSString(string: $0).deletingLastPathComponent }
+                ?? "certificates"
+            let name = folder.isEmpty ? host : "\(folder)/\(host)"
+            return TLSFiles(
+                authority: asked.authority,
+                certificate: tlsCertificate ?? "\(name).pem",
+                key: tlsKey ?? "\(name).key"
+            )
+        }
+
+        /// By which others reach the new node.
+        private var host: String {
+            let endpoint = advertise ?? listen
+            return endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)]
+                .trimmingCharacters(in: ["[", "]"])
         }
 
         /// Where members are reached, the one that is asked first: where it says, or where it was.

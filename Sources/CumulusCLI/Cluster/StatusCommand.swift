@@ -22,7 +22,8 @@ struct StatusCommand: AsyncParsableCommand {
             JSON.Member("peers", .array(status.peers.map(\.json))),
         ]
         let rows =
-            members.map { [$0.key, $0.value.plain] } + status.scopes.map { ["scope", $0.text] }
+            members.filter { $0.value != .null }.map { [$0.key, $0.value.plain] }
+            + status.scopes.map { ["scope", $0.text] }
             + status.peers.map { ["peer", $0.text] }
         try output.show(.object(members + lists), rows: rows)
     }
@@ -33,6 +34,7 @@ extension NodeOperator.Status {
         func count(_ number: some BinaryInteger) -> JSON { .integer(Int64(clamping: number)) }
         return [
             JSON.Member("state", .string(state)),
+            JSON.Member("notReady", notReady.isEmpty ? .null : .string(notReady)),
             JSON.Member("version", .string(version)),
             JSON.Member("node", .string(nodeID)),
             JSON.Member("incarnation", .string(incarnation)),
@@ -82,12 +84,14 @@ extension NodeOperator.Peer {
             JSON.Member("endpoint", .string(endpoint)),
             JSON.Member("node", nodeID.isEmpty ? .null : .string(nodeID)),
             JSON.Member("since", .string(since.text)),
+            JSON.Member("problem", problem.isEmpty ? .null : .string(problem)),
         ])
     }
 
     fileprivate var text: String {
-        nodeID.isEmpty
-            ? "\(endpoint): not connected since \(since.text)"
+        let why = problem.isEmpty ? "" : ": \(problem)"
+        return nodeID.isEmpty
+            ? "\(endpoint): not connected since \(since.text)\(why)"
             : "\(endpoint): node \(nodeID), connected since \(since.text)"
     }
 }

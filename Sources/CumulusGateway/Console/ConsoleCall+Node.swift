@@ -17,7 +17,8 @@ extension ConsoleCall {
             .init("nodeID", .string(status.nodeID.hex)),
             .init("clusterID", .string(status.clusterID.hex)),
             .init("version", .string(status.softwareVersion)),
-            .init("state", .string(status.state)), .init("started", .integer(status.started)),
+            .init("state", .string(status.state)), .init("notReady", .string(status.notReady)),
+            .init("started", .integer(status.started)),
             .init("now", .integer(door.now)), .init("freeBytes", .count(status.freeBytes)),
             .init("assetBytes", .count(status.assetBytes)),
             .init("wantedAssets", .count(UInt64(status.wantedAssets))),
@@ -34,6 +35,7 @@ extension ConsoleCall {
                         [
                             "endpoint": .string(peer.endpoint),
                             "nodeID": .string(peer.nodeID.hex), "since": .integer(peer.since),
+                            "problem": .string(peer.problem),
                         ]
                     }
                 )

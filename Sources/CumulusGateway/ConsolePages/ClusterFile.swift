@@ -34,7 +34,9 @@ extension ConsoleFile {
             return h("section", { class: "card" }, h("p", { class: "empty" }, "This node stands "
               + "alone. 'cumulus cluster' explains how another one joins."));
           }
-          return h("div", { class: "grid" }, all.map((member) => {
+          const away = status.peers.filter((peer) => !peer.nodeID
+            && !all.some((member) => member.endpoint === peer.endpoint));
+          return h("div", { class: "grid" }, away.map(unreached), all.map((member) => {
             const missing = member.reports.reduce((sum, report) => sum + report.missing, 0);
             const lacks = missing === 0 ? "nothing" : many(missing, "commit");
             return h("section", { class: "card" },
@@ -48,6 +50,12 @@ extension ConsoleFile {
                 member.twin && ["warning", badge(`another process at ${member.twin} has its id`,
                   "bad")]));
           }));
+        }
+
+        function unreached(peer) {
+          return h("section", { class: "card" },
+            h("h2", {}, peer.endpoint, " ", badge("not reached", "bad")),
+            facts(["why", peer.problem]));
         }
 
         function clock(offset) {

@@ -75,7 +75,7 @@ extension ConsoleFile {
         function nodeChecks(status) {
           const checks = [status.state === "ready"
             ? check("ok", "The node is ready", "It serves reads and writes.")
-            : check("wrong", `The node is not ready: ${status.state}`,
+            : check("wrong", `The node is not ready: ${status.notReady || status.state}`,
               "Devices that are connected to it wait, or get errors that ask them to try again.")];
           if (status.wantedAssets > 0) {
             checks.push(check("look", `${many(status.wantedAssets, "asset")} still to come`,

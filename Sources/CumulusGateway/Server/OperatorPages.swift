@@ -47,7 +47,8 @@ package struct OperatorPages: Sendable {
         case "/livez": return OperatorPages.text(200, "ok\n")
         case "/readyz":
             let state = node.state
-            return OperatorPages.text(state == "ready" ? 200 : 503, state + "\n")
+            let text = [state, node.notReady].filter { !$0.isEmpty }.joined(separator: ": ")
+            return OperatorPages.text(state == "ready" ? 200 : 503, text + "\n")
         default:
             guard isLoopback || showsMetricsToAll else {
                 return OperatorPages.text(403, "metrics are told to this machine only\n")

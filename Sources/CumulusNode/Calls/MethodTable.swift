@@ -38,6 +38,8 @@ struct MethodEntry: Sendable {
         /// A line in the audit log, however it ends: a sign-in, an accepted share, or an act of an
         /// operator.
         static let audit = Needs(rawValue: 32)
+        /// Nothing of the cluster's state: a node that is joining answers it too.
+        static let anyTime = Needs(rawValue: 64)
         static let act: Needs = [.operator, .audit]
     }
 
@@ -118,19 +120,29 @@ enum MethodTable {
         .init(.operatorSetPassword, .message, .act, begin: SignInCalls.setPassword),
         .init(.operatorSetHandle, .message, .act, begin: PeopleCalls.setHandle),
 
-        .init(.operatorMetrics, .message, .operator, begin: OperatorCalls.metrics),
-        .init(.operatorStatus, .message, .operator, begin: OperatorCalls.status),
+        .init(.operatorMetrics, .message, [.operator, .anyTime], begin: OperatorCalls.metrics),
+        .init(.operatorStatus, .message, [.operator, .anyTime], begin: OperatorCalls.status),
         .init(.operatorListContainers, .parts, .operator, begin: AccountCalls.listContainers),
         .init(.operatorCreateContainer, .message, .act, begin: AccountCalls.createContainer),
         .init(.operatorListUsers, .parts, .operator, begin: AccountCalls.listUsers),
         .init(.operatorAddUser, .message, .act, begin: AccountCalls.addUser),
         .init(.operatorAddToken, .message, .act, begin: AccountCalls.addToken),
-        .init(.operatorListMembers, .parts, .operator, begin: OperatorCalls.listMembers),
-        .init(.operatorRemoveMember, .message, .act, begin: OperatorCalls.removeMember),
+        .init(
+            .operatorListMembers,
+            .parts,
+            [.operator, .anyTime],
+            begin: OperatorCalls.listMembers
+        ),
+        .init(
+            .operatorRemoveMember,
+            .message,
+            [.act, .anyTime],
+            begin: OperatorCalls.removeMember
+        ),
         .init(.operatorBackUp, .message, .act, begin: OperatorCalls.backUp),
         .init(.operatorTruncate, .message, .act, begin: OperatorCalls.truncate),
         .init(.operatorVerify, .parts, .act, begin: OperatorCalls.verify),
-        .init(.operatorLeave, .message, .act, begin: OperatorCalls.leave),
+        .init(.operatorLeave, .message, [.act, .anyTime], begin: OperatorCalls.leave),
         .init(
             .operatorListMergePolicies,
             .message,

@@ -161,6 +161,7 @@ extension CallerConnection {
             if node.gate.stops.isReadOnly { throw WriteStops.readOnly }
             identity.peer = hello.nodeID
         default:
+            if let refusal = node.joiningRefusal { throw refusal }
             let scope = try ScopeID(named: hello.container, hello.environment)
             guard let number = try reader.scope(scope) else {
                 throw Containers.unknown(scope.container)
@@ -275,6 +276,8 @@ extension CallerConnection {
         hello.callerRole = role
         hello.callerUser = identity.caller.user
         hello.proof = proof
+        hello.notReady = node.notReady
+        hello.lacksNodes = node.catchUp.lacksNodes
         frames.send(Frame(.hello, payload: hello.encoded()))
     }
 }

@@ -278,6 +278,15 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     }
 }
 
+extension CallerConnection {
+    /// Ends the connection of a peer, which comes again and is told that this node is ready.
+    func meetAgain() {
+        guard case .open = phase, !isClosed, calls.identity.isPeer else { return }
+        close(Node.isReadyNow)
+        link.needsTurn()
+    }
+}
+
 extension CallerConnection: PeerLink {
     func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
         link.loop.execute { [self] in

@@ -108,6 +108,11 @@ extension OpenCalls {
         guard try entry.takesMessages || isCausal(call) else { return }
         guard isCallerCurrent else { return goOn(call.stream) { $0.begin(call) } }
         try entry.checkCaller(identity)
+        if !entry.needs.contains(.peer), !entry.needs.contains(.anyTime),
+            let refusal = node.joiningRefusal
+        {
+            throw refusal
+        }
         guard let open = self[call.stream] else { return }
         try entry.begin(CallContext(call, open.token, identity, of: self))
     }

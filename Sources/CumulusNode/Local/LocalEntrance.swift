@@ -89,6 +89,7 @@ extension CallerConnection {
         _ reader: ReadTransaction,
         _ epoch: UInt64
     ) throws -> Identity {
+        if let refusal = node.joiningRefusal { throw refusal }
         guard let number = try reader.scope(entrance.scope) else {
             throw Containers.unknown(entrance.scope.container)
         }

@@ -5,6 +5,7 @@
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
+import Synchronization
 
 /// What a node knows of the webhooks that a scope's subscriptions name.
 package struct WebhookScope: Sendable {
@@ -24,11 +25,12 @@ extension Node {
         try await look { [self] reach in try find(types, in: scope, reach: reach) }
     }
 
-    /// Looks in memory, or else on a reader thread.
+    /// Looks in memory, or else on a reader thread; not while this node joins its cluster.
     private func look<Found: Sendable>(
         _ kind: StoreGate.ReadKind = .prompt,
         _ find: @escaping @Sendable (Reach) throws -> Found
     ) async throws(ServiceError) -> Found {
+        if let refusal = joiningRefusal { throw refusal }
         do {
             return try find(.memory)
         } catch EngineError.notInMemory {
@@ -123,13 +125,15 @@ extension Node {
         }
     }
 
-    /// Whether this node has the lowest id of the members that it is connected to, and itself.
+    /// Whether this node has the lowest id of the members that it is connected to, and itself;
+    /// those that are joining don't count.
     package func isFirstMember() async throws(ServiceError) -> Bool {
         try await look { [self] reach in
             let others = try Members.others(than: nodeID, in: gate.latest(reach: reach))
+            let newcomers = newcomers.withLock(\.self)
             return !others.contains { member in
                 member.nodeID.lexicographicallyPrecedes(nodeID)
-                    && peerRuns.isConnected(member.nodeID)
+                    && peerRuns.isConnected(member.nodeID) && !newcomers.contains(member.nodeID)
             }
         }
     }

@@ -18,6 +18,7 @@ extension Node {
         if isDraining { return "draining" }
         if gate.stops.isReadOnly { return "read-only" }
         if gate.stops.hasBegun { return "leaving" }
+        if catchUp.isJoining { return "joining" }
         if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
         switch gate.stops.disk {
@@ -60,7 +61,10 @@ extension Node {
         status.softwareVersion = configuration.version
         status.state = state
         if status.state == "ready", try stampsAreAhead(reader) { status.state = "stamps ahead" }
-        if status.state == "ready", try catchUp.isBehind(reader) { status.state = "catching up" }
+        if status.state == "ready", try catchUp.isBehind(reader, of: nodeID) {
+            status.state = "catching up"
+        }
+        status.notReady = notReady
         status.started = started
         status.connections = UInt32(clamping: meter.connections.value)
         status.calls = UInt64(clamping: meter.calls.value)

@@ -25,6 +25,9 @@ package final class Node: Sendable {
         package var diskReserve: UInt64 = 0
         /// Bytes of disk below which deletes are refused too.
         package var deleteReserve: UInt64 = 0
+        /// A new store is that of a node which joins a cluster: it lets clients in when it has
+        /// taken a state.
+        package var joins = false
         /// It shows what its store holds, and takes neither changes nor part in its cluster.
         package var isReadOnly = false
         package var readers = 2
@@ -110,7 +113,9 @@ package final class Node: Sendable {
     let connections = Mutex<[Bytes: WeakPeer]>([:])
     let directRuns = DirectRuns()
     let peerRuns = PeerRuns()
-    let catchUp = CatchUp()
+    let catchUp: CatchUp
+    /// Peers that were joining when they were met.
+    let newcomers = Mutex<Set<Bytes>>([])
     /// This node takes itself off the list.
     let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.
@@ -120,14 +125,14 @@ package final class Node: Sendable {
     /// By their addresses.
     let peers = Mutex<[String: NodeStatus.Peer]>([:])
     /// No other node belongs to this cluster, or is to.
-    private let alone = Atomic<Bool>(false)
+    let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
     /// As the collector found it last.
     let logBudget = Mutex(LogBudget())
     /// Long cascades that are looked through.
     let surveys = Atomic<Int>(0)
     /// Addresses that an operator was warned of.
-    private let refusedPeers = Mutex(RefusedPeers())
+    let refusedPeers = Mutex(RefusedPeers())
 
     let transfers = Transfers()
     let handedStates: HandedStates
@@ -160,7 +165,14 @@ package final class Node: Sendable {
         budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
-        let opened = try OpenStore.open(engine, clusterID: peerProof?.clusterID, using: &dice)
+        let opened = try OpenStore.open(
+            engine,
+            clusterID: peerProof?.clusterID,
+            joins: configuration.joins,
+            using: &dice
+        )
+        let isJoining = try ReadTransaction(engine, reach: .disk).get(.joining) != nil
+        catchUp = CatchUp(joins: isJoining && !configuration.isReadOnly)
         let made = try Node.makeContainer(configuration, engine, opened, environment)
         let found = try AssetRecovery(
             engine: engine,
@@ -283,64 +295,15 @@ package final class Node: Sendable {
     /// Every caller is told.
     package func beginDraining() {
         draining.store(true, ordering: .relaxed)
+        forEachCaller { $0.drain() }
+    }
+
+    /// Does something on the loop of each connection.
+    func forEachCaller(_ work: @escaping @Sendable (CallerConnection) -> Void) {
         let entries = callers.withLock { $0.values.sorted { $0.number < $1.number } }
         for entry in entries {
-            entry.loop.execute { entry.connection?.drain() }
+            entry.loop.execute { if let connection = entry.connection { work(connection) } }
         }
-    }
-
-    // MARK: Peers
-
-    /// A connection to a peer began, or ended: then without a node.
-    func note(_ endpoint: String, _ nodeID: Bytes) {
-        let peer = NodeStatus.Peer(
-            endpoint: endpoint,
-            nodeID: nodeID,
-            since: environment.wallClock()
-        )
-        peers.withLock { peers in
-            if nodeID.isEmpty, peers[endpoint]?.nodeID.isEmpty == true { return }
-            peers[endpoint] = peer
-        }
-    }
-
-    /// Whether nobody else can have what this node lacks.
-    var isAlone: Bool {
-        get { alone.load(ordering: .relaxed) }
-        set { alone.store(newValue, ordering: .relaxed) }
-    }
-
-    /// Nobody keeps a connection to that address any more.
-    func forgetPeer(_ endpoint: String) {
-        note(isTwin: false, by: endpoint)
-        peers.withLock { _ = $0.removeValue(forKey: endpoint) }
-    }
-
-    /// Tells an operator of a node that can't be a peer until a setting is changed.
-    func warn(
-        of endpoint: String,
-        _ origin: RefusedPeers.Origin,
-        _ message: Logger.Message,
-        why: String
-    ) {
-        let now = environment.now()
-        let isNews = refusedPeers.withLock { $0.isNews(endpoint, origin, now: now) }
-        guard isNews else { return }
-        environment.logger.warning(
-            message,
-            metadata: [
-                "peer": "\(endpoint.isEmpty ? "an unknown address" : endpoint)", "why": "\(why)",
-            ]
-        )
-    }
-
-    static let otherKey =
-        "the nodes belong to two clusters: compare the files of --cluster-key, or cluster.key in "
-        + "their data directories; all nodes of a cluster need the same key"
-
-    /// Whether a connection to that node exists.
-    func isLinked(to nodeID: Bytes) -> Bool {
-        peers.withLock { $0.values.contains { $0.nodeID == nodeID } }
     }
 
     /// Calls that are still in progress.

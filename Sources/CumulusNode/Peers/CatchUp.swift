@@ -1,9 +1,10 @@
-// Whether this node, since it was started, has read what one of its peers held when they met. Until
-// then it is not ready: a caller may miss what other nodes have had for long.
+// Whether this node has read what others held when they met. Until then it is not ready: a caller
+// may miss what other nodes have had for long.
 //
-// Told by the connections to peers, asked by the status. Once it was ready it stays so: later a
-// node is behind by what is on its way, which causal tokens and the lag tell of. Without a peer
-// there is nothing to wait for.
+// Told by the connections to peers and by those who dial them, asked by the status and while the
+// node joins its cluster. Once it was ready it stays so: later a node is behind by what is on its
+// way, which causal tokens and the lag tell of. A node that held a state when it was started serves
+// meanwhile; one that joins refuses clients, see `Node+Joining`.
 
 import CumulusModel
 import CumulusOperations
@@ -11,17 +12,86 @@ import CumulusStorage
 import Synchronization
 
 final class CatchUp: Sendable {
-    private struct State {
-        /// By peer, what it held; nil means it has not said so yet.
-        var peers: [Bytes: [ScopeID: VersionVector?]] = [:]
+    /// How a peer was when it was met.
+    enum Standing {
+        case ready
+        /// It joins the cluster too.
+        ///
+        /// `lacksNodes`: it knew of others, and had not reached them all.
+        case joining(lacksNodes: Bool)
+    }
+
+    fileprivate struct Peer {
+        let endpoint: String
+        let standing: Standing
+        /// What it held; nil means it has not said so yet.
+        var held: [ScopeID: VersionVector?] = [:]
+    }
+
+    /// What became of an address that the settings name.
+    fileprivate enum Address {
+        case unreached(why: String)
+        case reached(Bytes)
+        /// It is this node's.
+        case own
+    }
+
+    fileprivate struct State {
+        var peers: [Bytes: Peer] = [:]
+        /// nil: nobody has said yet what the settings name.
+        var addresses: [String: Address]?
+        /// Nodes that answered; one that went since is dialled again.
+        var reached: Set<Bytes> = []
+        /// This node knows of others, and has not reached them all.
+        var lacksNodes = true
         var isOver = false
     }
 
     private let state = Mutex(State())
+    private let joining: Atomic<Bool>
+
+    init(joins: Bool) {
+        joining = Atomic(joins)
+    }
+
+    /// Whether this node was begun to join a cluster, and has not taken a state yet.
+    var isJoining: Bool { joining.load(ordering: .relaxed) }
+
+    /// It has, and that is written down.
+    func endJoining() { joining.store(false, ordering: .relaxed) }
+
+    // MARK: Addresses
+
+    /// What the settings name.
+    func expect(_ endpoints: [String]) {
+        let addresses = endpoints.map { ($0, Address.unreached(why: "not tried yet")) }
+        state.withLock { $0.addresses = Dictionary(addresses) { first, _ in first } }
+    }
+
+    /// A node answers there; it may be connected by another address.
+    func reach(_ endpoint: String, _ peer: Bytes, isOwn: Bool) {
+        state.withLock { state in
+            if !isOwn { state.reached.insert(peer) }
+            guard state.addresses?[endpoint] != nil else { return }
+            state.addresses?[endpoint] = isOwn ? .own : .reached(peer)
+        }
+    }
+
+    /// No node answers there.
+    func miss(_ endpoint: String, why: String) {
+        state.withLock { state in
+            guard let known = state.addresses?[endpoint] else { return }
+            if case .reached(let peer) = known { state.reached.remove(peer) }
+            state.addresses?[endpoint] = .unreached(why: why)
+        }
+    }
+
+    // MARK: Peers
 
     /// A connection to a peer is open.
-    func meet(_ peer: Bytes) {
-        state.withLock { if !$0.isOver { $0.peers[peer] = [:] } }
+    func meet(_ peer: Bytes, at endpoint: String, _ standing: Standing) {
+        let entry = Peer(endpoint: endpoint, standing: standing)
+        state.withLock { if !$0.isOver { $0.peers[peer] = entry } }
     }
 
     func leave(_ peer: Bytes) {
@@ -31,32 +101,47 @@ final class CatchUp: Sendable {
     /// What it holds is asked for.
     func ask(_ peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
-            guard state.peers[peer] != nil, state.peers[peer]?[scope] == nil else { return }
-            state.peers[peer]?[scope] = .some(nil)
+            guard state.peers[peer] != nil, state.peers[peer]?.held[scope] == nil else { return }
+            state.peers[peer]?.held[scope] = .some(nil)
         }
     }
 
     /// What it holds; the first word counts.
     func note(_ vector: VersionVector, of peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
-            guard case .some(.none) = state.peers[peer]?[scope] else { return }
-            state.peers[peer]?[scope] = vector
+            guard case .some(.none) = state.peers[peer]?.held[scope] else { return }
+            state.peers[peer]?.held[scope] = vector
         }
     }
 
-    /// Whether no peer's holdings are all here yet.
-    func isBehind(_ reader: ReadTransaction) throws(EngineError) -> Bool {
-        let peers = state.withLock { $0.isOver ? [:] : $0.peers }
-        if peers.isEmpty { return false }
+    // MARK: Answers
+
+    /// Whether what others held is not here yet.
+    ///
+    /// It is enough to have what one peer held. A node that joins needs a peer that is ready; or,
+    /// where a cluster begins, all nodes that it and they know of, which join too.
+    ///
+    /// - Parameter nodeID: This node's.
+    func isBehind(_ reader: ReadTransaction, of nodeID: Bytes) throws(EngineError) -> Bool {
+        let state = state.withLock(\.self)
+        if state.isOver || !isJoining && state.peers.isEmpty { return false }
         let scopes = try ScopeDirectory.all(in: reader)
-        for held in peers.values where try CatchUp.isCovered(held, scopes, reader) {
-            state.withLock { state in
-                state.isOver = true
-                state.peers = [:]
-            }
-            return false
+        var covered: [Peer] = []
+        for peer in state.peers.values where try CatchUp.isCovered(peer.held, scopes, reader) {
+            covered.append(peer)
         }
-        return true
+        let lacksNodes = isJoining ? try state.lacksNodes(nodeID, reader) : false
+        let isWhole =
+            !lacksNodes && state.reached.allSatisfy { state.peers[$0] != nil }
+            && covered.count == state.peers.count && covered.allSatisfy(\.lacksNoNodes)
+        let isOver = isJoining ? covered.contains(where: \.isReady) || isWhole : !covered.isEmpty
+        self.state.withLock { state in
+            state.lacksNodes = lacksNodes
+            guard isOver else { return }
+            state.isOver = true
+            state.peers = [:]
+        }
+        return !isOver
     }
 
     private static func isCovered(
@@ -72,5 +157,60 @@ final class CatchUp: Sendable {
             else { return false }
         }
         return true
+    }
+
+    /// Whether this node, which joins, knows of others and has not reached them all.
+    var lacksNodes: Bool { isJoining && state.withLock { $0.lacksNodes } }
+
+    /// Peers to be met again: they join too, and what they said of others may be old.
+    var undecided: [Bytes] {
+        state.withLock { state in
+            if state.peers.values.contains(where: \.isReady) { return [] }
+            return state.peers.filter { !$0.value.lacksNoNodes }.keys.sorted(by: precedes)
+        }
+    }
+
+    /// What a node that joins waits for.
+    var wait: String {
+        state.withLock { state in
+            let ready = state.peers.values.filter(\.isReady).map(\.endpoint).sorted()
+            if !ready.isEmpty {
+                return "it is taking over what \(ready.joined(separator: ", ")) has"
+            }
+            let missing = (state.addresses ?? [:]).sorted { $0.key < $1.key }
+                .compactMap { endpoint, address in
+                    if case .unreached(let why) = address { "\(endpoint) (\(why))" } else { nil }
+                }
+            let found =
+                state.peers.isEmpty ? "it reaches no other node" : "all that it reaches join too"
+            return missing.isEmpty
+                ? found : "\(found); not reached: \(missing.joined(separator: ", "))"
+        }
+    }
+}
+
+extension CatchUp.Peer {
+    /// It has taken a state, or began the cluster.
+    fileprivate var isReady: Bool {
+        if case .ready = standing { true } else { false }
+    }
+
+    fileprivate var lacksNoNodes: Bool {
+        if case .joining(lacksNodes: true) = standing { false } else { true }
+    }
+}
+
+extension CatchUp.State {
+    /// Whether there are nodes that this one knows of and has not reached.
+    fileprivate func lacksNodes(
+        _ nodeID: Bytes,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        guard let addresses else { return true }
+        let isReached = addresses.values.allSatisfy { address in
+            if case .unreached = address { false } else { true }
+        }
+        let members = try Members.others(than: nodeID, in: reader)
+        return !isReached || members.contains { !reached.contains($0.nodeID) }
     }
 }

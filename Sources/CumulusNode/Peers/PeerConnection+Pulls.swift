@@ -303,8 +303,10 @@ extension PeerConnection {
             // there once it was known to be here: from where this node is now the log may reach.
             return pull.hasBegun ? lookSoon() : takeState(of: pull.scope)
         }
-        // It has nothing of that scope, or nothing for this node.
-        node.catchUp.note(VersionVector(), of: peerID, pull.scope)
+        if error.code == .badContainer {
+            // It has nothing of that scope.
+            node.catchUp.note(VersionVector(), of: peerID, pull.scope)
+        }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
     }
 }

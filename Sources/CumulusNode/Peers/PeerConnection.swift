@@ -1,6 +1,6 @@
 // This node's side of a connection to a peer that it dialled: proves itself, pulls each scope and
 // hands what comes to the writer, takes state where the peer's log doesn't reach, and reports how
-// far it has read. Greeting, time and end are here, the rest is in the files beside this one.
+// far it has read. Time and end are here, the rest is in the files beside this one.
 //
 // A transport drives it on one event loop. One stream per scope; the peer gets credit for more when
 // the writer is done with what came, so a slow disk here holds up that peer's reading and nothing
@@ -19,18 +19,20 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     let node: Node
     let link: any FrameLink
-    private let proof: PeerProof
+    let proof: PeerProof
     let endpoint: String
-    /// Called once, when the connection is over: why.
-    private let ended: @Sendable (String) -> Void
+    /// Called once, when the connection is over.
+    private let ended: @Sendable (Ending) -> Void
     var connection: FrameConnection
-    private let nonce: Bytes
-    private var serverNonce: Bytes?
+    let nonce: Bytes
+    var serverNonce: Bytes?
     var isOpen = false
     var peerID: Bytes = []
     var peerRun = Incarnation(0)
     var isClosing = false
     var isClosed = false
+    /// The node there is connected otherwise, or is this one.
+    var isNeedless = false
     var challengers = Challengers()
     var reason = "the peer closed the connection"
     var nextStream: UInt32 = 1
@@ -53,6 +55,21 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var ownClock = OwnClock()
     /// What was said about origins that are refused.
     var alarmed: PeerCommits.Paused = [:]
+    /// How a connection ended.
+    struct Ending {
+        enum Kind {
+            /// It was open, and may be again.
+            case over
+            /// The node there could not be greeted, though it should be.
+            case problem
+            /// The node there is connected otherwise, or is this one.
+            case needless
+        }
+
+        let kind: Kind
+        let reason: String
+    }
+
     /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
     var lookTime: Instant?
     /// Until when all is asked for of a scope, though others send some of it.
@@ -64,7 +81,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         link: any FrameLink,
         endpoint: String,
         now: Instant,
-        ended: @escaping @Sendable (String) -> Void
+        ended: @escaping @Sendable (Ending) -> Void
     ) {
         self.node = node
         self.proof = proof
@@ -77,8 +94,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     }
 
     /// Ends the connection; from any thread.
-    func stop() {
-        onLoop { $0.close("this node is shutting down") }
+    func stop(_ why: String = "this node is shutting down") {
+        onLoop { $0.close(why) }
     }
 
     func onLoop(_ work: @escaping @Sendable (PeerConnection) -> Void) {
@@ -165,7 +182,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosing = true
         isClosed = true
         node.peerRuns.leave(peerID, self)
-        if isOpen { node.catchUp.leave(peerID) }
+        if isOpen {
+            node.catchUp.leave(peerID)
+            node.newcomers.withLock { _ = $0.remove(peerID) }
+        }
         for answer in challengers.take() { answer(false) }
         (pulls, pulled, timed) = ([:], [:], [])
         for stream in transfers.keys.sorted() { transfers[stream]?.breakOff(reason) }
@@ -175,111 +195,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             if connections[peerID]?.connection === self { connections[peerID] = nil }
         }
         if isOpen, node.directRuns.leave(peerID) { node.directRunsChanged(in: nil) }
-        ended(reason)
+        if serverNonce == nil, link.certificate.isEmpty { reason += PeerConnection.tlsHint }
+        ended(Ending(kind: isOpen ? .over : isNeedless ? .needless : .problem, reason: reason))
     }
 
-    // MARK: Greeting
-
-    func handle(_ frame: Frame) throws(ProtocolFault) {
-        switch frame.kind {
-        case .nonce: try greet(frame.payload)
-        case .hello: try open(frame.payload)
-        case .message: try take(frame)
-        case .status: try end(frame)
-        case .drain: close("the peer is shutting down")
-        case .credit, .causal: break
-        case .call, .cancel, .ping, .pong:
-            throw ProtocolFault("the peer sent a frame that only diallers send")
-        }
-    }
-
-    func greet(_ serverNonce: Bytes) throws(ProtocolFault) {
-        guard self.serverNonce == nil, serverNonce.count == PeerProof.nonceBytes else {
-            throw ProtocolFault("the peer's NONCE can't be used")
-        }
-        self.serverNonce = serverNonce
-        var hello = Hello()
-        hello.role = WireRole.peer.rawValue
-        hello.software = "cumulusd"
-        hello.softwareVersion = node.configuration.version
-        hello.nodeID = node.nodeID
-        hello.clusterID = proof.clusterID
-        hello.nonce = nonce
-        hello.endpoint = node.endpoint.withLock { $0 }
-        hello.incarnation = node.incarnation.value
-        hello.proof = proof.make(
-            .dialler,
-            serverNonce: serverNonce,
-            diallerNonce: nonce,
-            nodeID: node.nodeID,
-            certificate: link.certificate
-        )
-        connection.send(Frame(.hello, payload: hello.encoded()))
-    }
-
-    func open(_ payload: Bytes) throws(ProtocolFault) {
-        guard let serverNonce, !isOpen, let hello = try? ServerHello(wire: payload) else {
-            throw ProtocolFault("the peer's HELLO can't be read")
-        }
-        let isPeer = proof.isRight(
-            hello.proof,
-            .listener,
-            serverNonce: serverNonce,
-            diallerNonce: nonce,
-            nodeID: hello.nodeID,
-            certificate: link.certificate
-        )
-        guard isPeer else {
-            node.warn(of: endpoint, .dialled, "what answers there is no peer", why: Node.otherKey)
-            throw ProtocolFault("what answers there is no node of this cluster")
-        }
-        guard hello.nodeID != node.nodeID else {
-            throw ProtocolFault("that address is this node's own")
-        }
-        guard !node.isLinked(to: hello.nodeID) else {
-            throw ProtocolFault("there is another connection to that node")
-        }
-        peerID = hello.nodeID
-        // It refuses this node, and says why next.
-        guard hello.incarnation != 0 else { return }
-        peerRun = Incarnation(hello.incarnation)
-        node.peerRuns.enter(peerRun, of: peerID, at: endpoint, self) { [self] isAlone in
-            onLoop { connection in
-                if connection.isClosing {
-                    return connection.node.peerRuns.leave(hello.nodeID, self)
-                }
-                isAlone ? connection.open(hello) : connection.refuseTwin()
-            }
-        }
-    }
-
-    /// Another process with that node's id is connected, and alive.
-    func refuseTwin() {
-        node.refusedTwin(peerRun, of: peerID, at: endpoint)
-        close("another process is alive that has that node's id")
-    }
-
-    func open(_ hello: ServerHello) {
-        guard !isOpen, !node.isLinked(to: peerID) else {
-            return close("there is another connection to that node")
-        }
-        isOpen = true
-        node.note(isTwin: false, by: endpoint)
-        node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
-        node.catchUp.meet(peerID)
-        let now = node.environment.now()
-        node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
-        connection.finishGreeting(isPeer: true)
-        node.note(endpoint, hello.nodeID)
-        log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
-        findScopes()
-        checkMembership()
-        beat()
-        // What was missed meanwhile comes at once: then the peer is told, without a long wait.
-        reportTime =
-            node.environment.now()
-            + min(PeerConnection.lookMilliseconds, node.configuration.reportMilliseconds)
-    }
+    /// What is said where a connection without TLS ended before the peer had greeted.
+    private static let tlsHint =
+        "; if that node has a certificate, this one needs --tls-authority or a certificate too"
 
     // MARK: Parts
 

@@ -28,9 +28,16 @@ package struct PeerLinks: Sendable {
     }
 
     /// Returns when the task is cancelled.
-    package func run(_ endpoints: [String]) async {
+    ///
+    /// - Parameter whenReady: Called once, when this node has taken a state.
+    package func run(
+        _ endpoints: [String],
+        whenReady: @escaping @Sendable () -> Void = {}
+    ) async {
         let kept = Kept()
+        node.catchUp.expect(endpoints)
         await withDiscardingTaskGroup { group in
+            group.addTask { if await node.finishJoining() { whenReady() } }
             group.addTask { await AssetFetcher(node).run() }
             for endpoint in endpoints where kept.add(endpoint) {
                 group.addTask { await keep(endpoint) }
@@ -41,6 +48,7 @@ package struct PeerLinks: Sendable {
                 node.judgeTwin()
                 node.dropOldStates()
                 await node.stay()
+                node.askNewcomersAgain()
                 node.isAlone = endpoints.isEmpty && all?.isEmpty == true
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {
@@ -85,20 +93,16 @@ package struct PeerLinks: Sendable {
                 }
             }
             if Task.isCancelled { return }
-            let (reason, wasConnected) = await connect(endpoint)
-            node.note(endpoint, [])
+            let (ending, wasConnected) = await connect(endpoint)
+            node.note(endpoint, ending)
             if Task.isCancelled { return }
-            if reason != lastReason {
-                node.environment.logger.info(
-                    "a peer is not connected",
-                    metadata: ["peer": "\(endpoint)", "why": "\(reason)"]
-                )
-            }
-            lastReason = reason
+            if ending.reason != lastReason { tell(ending, of: endpoint) }
+            lastReason = ending.reason
             let enough = wasConnected ? PeerLinks.held : PeerLinks.longestPause
             if began + enough <= node.environment.now() {
                 pause = PeerLinks.firstPause
-                lastReason = nil
+                // An operator is told once of a peer that is away, however long each try takes.
+                if ending.kind != .problem { lastReason = nil }
             }
             let wait = Int64.random(in: pause / 2...pause, using: &dice)
             try? await node.environment.sleep(wait)
@@ -106,11 +110,24 @@ package struct PeerLinks: Sendable {
         }
     }
 
+    private func tell(_ ending: PeerConnection.Ending, of endpoint: String) {
+        let isProblem = ending.kind == .problem
+        node.environment.logger.log(
+            level: isProblem ? .warning : .info,
+            isProblem ? "a peer can't be reached" : "a peer is not connected",
+            metadata: ["peer": "\(endpoint)", "why": "\(ending.reason)"]
+        )
+    }
+
     /// Connects and waits for the end of the connection; returns why it ended, and whether it was
     /// made.
-    private func connect(_ endpoint: String) async -> (reason: String, wasConnected: Bool) {
-        guard let proof = node.peerProof else { return ("this node has no cluster key", false) }
-        let (endings, source) = AsyncStream<String>.makeStream()
+    private func connect(
+        _ endpoint: String
+    ) async -> (ending: PeerConnection.Ending, wasConnected: Bool) {
+        guard let proof = node.peerProof else {
+            return (.init(kind: .problem, reason: "this node has no cluster key"), false)
+        }
+        let (endings, source) = AsyncStream<PeerConnection.Ending>.makeStream()
         let made = Mutex<PeerConnection?>(nil)
         do {
             try await dialer.connect(to: endpoint) { [node] link, now in
@@ -120,20 +137,20 @@ package struct PeerLinks: Sendable {
                     link: link,
                     endpoint: endpoint,
                     now: now
-                ) { reason in
-                    source.yield(reason)
+                ) { ending in
+                    source.yield(ending)
                     source.finish()
                 }
                 made.withLock { $0 = connection }
                 return connection
             }
         } catch {
-            return ("\(error)", false)
+            return (.init(kind: .problem, reason: "\(error)"), false)
         }
         return await withTaskCancellationHandler {
-            var reason = "the connection was lost"
-            for await ending in endings { reason = ending }
-            return (reason, true)
+            var ending = PeerConnection.Ending(kind: .over, reason: "the connection was lost")
+            for await last in endings { ending = last }
+            return (ending, true)
         } onCancel: {
             made.withLock { $0 }?.stop()
         }

@@ -95,10 +95,13 @@ struct DataHome {
 
     /// The 32 bytes of a key file; without one, those of `cluster.key`.
     ///
-    /// That one is written at the first start.
+    /// That one is written at the first start: `isNew` then.
     ///
     /// Any program that reads it can join the cluster, so a file that others may read is refused.
-    func clusterKey(_ named: String, _ environment: NodeEnvironment) throws -> [UInt8] {
+    func clusterKey(
+        _ named: String,
+        _ environment: NodeEnvironment
+    ) throws -> (key: [UInt8], isNew: Bool) {
         let file = named.isEmpty ? path + "/cluster.key" : named
         guard FileManager.default.fileExists(atPath: file) else {
             guard named.isEmpty else {
@@ -117,7 +120,7 @@ struct DataHome {
             var dice = NodeDice(environment)
             let key = dice.bytes(32)
             try write(key.hex + "\n", to: file)
-            return key
+            return (key, isNew: true)
         }
         try checkPrivacy(of: file, "cluster-key")
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
@@ -127,7 +130,7 @@ struct DataHome {
                 message: "cluster-key: \(file) does not hold 64 hexadecimal digits"
             )
         }
-        return key
+        return (key, isNew: false)
     }
 
     private func checkPrivacy(of file: String, _ name: String) throws {

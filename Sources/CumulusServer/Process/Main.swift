@@ -62,7 +62,8 @@ struct Main: AsyncParsableCommand {
           cumulusd config show --config /etc/cumulus.json
           cumulusd run --help    (names every flag)
 
-        The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
+        The line 'cumulusd ready on ADDRESS' on standard output says that it serves: a new node \
+        of a cluster takes a state first. 'cumulusd listens on ADDRESS' comes before. SIGTERM \
         drains: calls in progress end, new ones are refused. A second signal ends it at once.
 
         Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \

@@ -175,7 +175,7 @@ extension Wiring {
         for await result in ports {
             switch result {
             case .success(let port):
-                say("cumulusd serves HTTP on \(host):\(port)")
+                Wiring.say("cumulusd serves HTTP on \(host):\(port)")
                 return [task]
             case .failure(let error): throw cannotServe(error)
             }

@@ -80,16 +80,19 @@ struct Wiring {
             directory.abandon()
             throw error
         }
-        say("cumulusd ready on \(bound)")
-        logger.info(
-            "ready",
-            metadata: [
-                "address": "\(bound)", "data": "\(directory.path)", "version": "\(Release.version)",
-                "profile": "\(configuration["profile"])",
-            ]
-        )
-        let tasks = plan.settings.isReadOnly ? [] : takePart(node, plan, at: bound, loops)
+        Wiring.say("cumulusd listens on \(bound)")
         let web = try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
+        let profile = configuration["profile"]
+        let tasks = takePart(node, plan, at: bound, loops) { [logger] in
+            Wiring.say("cumulusd ready on \(bound)")
+            logger.info(
+                "ready",
+                metadata: [
+                    "address": "\(bound)", "data": "\(directory.path)",
+                    "version": "\(Release.version)", "profile": "\(profile)",
+                ]
+            )
+        }
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
         try await drain(node, listener, tasks + web, plan.patience)
@@ -103,8 +106,10 @@ struct Wiring {
         _ settings: Node.Configuration,
         _ audit: AuditFile?
     ) throws -> Node {
-        let key = try prepare(directory)
+        let (key, isNewCluster) = try prepare(directory)
         let engine = try openEngine(directory)
+        var settings = settings
+        settings.joins = !isNewCluster
         return try openNode(settings, engine, directory, audit, clusterKey: key)
     }
 
@@ -119,18 +124,26 @@ struct Wiring {
         }
     }
 
-    /// Enters the node into its cluster, and begins what it does by itself.
+    /// Enters the node into its cluster, and begins what it does by itself; one that only shows
+    /// what it has does nothing.
+    ///
+    /// - Parameter whenReady: Called once the node lets clients in.
     private func takePart(
         _ node: Node,
         _ plan: Plan,
         at bound: String,
-        _ loops: EventLoops
+        _ loops: EventLoops,
+        whenReady: @escaping @Sendable () -> Void
     ) -> [Task<Void, Never>] {
+        if plan.settings.isReadOnly {
+            whenReady()
+            return []
+        }
         node.join(endpoint: plan.advertised ?? bound)
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops, trust: plan.trust))
         let collector = Collector(node, schedule: plan.schedule)
         return [
-            Task { await links.run(plan.peers) },
+            Task { await links.run(plan.peers, whenReady: whenReady) },
             Task { await collector.run() },
             Task { await SchemaKeeper(node).run() },
             Task { await CascadeKeeper(node).run() },
@@ -146,8 +159,9 @@ struct Wiring {
         )
     }
 
-    /// Makes what a store needs around it; returns the cluster's key.
-    private func prepare(_ directory: DataHome) throws -> [UInt8] {
+    /// Makes what a store needs around it; returns the cluster's key, and whether it was made now:
+    /// this node begins a cluster then, and joins none.
+    private func prepare(_ directory: DataHome) throws -> (key: [UInt8], isNew: Bool) {
         try restore(to: directory)
         try directory.checkStore()
         if try configuration.flag("read-only"), !directory.hasStore {
@@ -405,7 +419,7 @@ struct Wiring {
         )
     }
 
-    func say(_ line: String) {
+    static func say(_ line: String) {
         // Nobody may be listening.
         write(line + "\n", to: STDOUT_FILENO)
     }

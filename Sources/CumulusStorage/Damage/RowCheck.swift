@@ -58,7 +58,8 @@ enum RowCheck {
         case .visibleZone: _ = try VisibleZone(row: value)
         case .hangFloor: _ = try HangFloor(row: value)
         case .hang: _ = try HangRow(row: value)
-        case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset: break
+        case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset, .joining:
+            break
         }
     }
 }

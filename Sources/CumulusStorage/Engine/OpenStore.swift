@@ -69,13 +69,17 @@ package enum OpenStore {
     /// A new store is initialised and flushed.
     ///
     /// `clusterID`: of the cluster that the store belongs to, or will; nil means of whichever.
+    ///
+    /// - Parameter joins: A new store is that of a node which joins a cluster: its row `joining`
+    ///   stays until the node has taken a state.
     package static func open(
         _ engine: any StorageEngine,
         clusterID: Bytes? = nil,
+        joins: Bool = false,
         using dice: inout some RandomNumberGenerator
     ) throws(Failure) -> WriterState {
         do {
-            return try read(engine, clusterID, using: &dice)
+            return try read(engine, clusterID, joins: joins, using: &dice)
         } catch let failure as Failure {
             throw failure
         } catch let error as EngineError {
@@ -88,11 +92,12 @@ package enum OpenStore {
     private static func read(
         _ engine: any StorageEngine,
         _ clusterID: Bytes?,
+        joins: Bool,
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
         let reader = ReadTransaction(engine, reach: .disk)
         guard let node = try node(in: reader) else {
-            return try create(engine, clusterID, using: &dice)
+            return try create(engine, clusterID, joins: joins, using: &dice)
         }
         guard clusterID == nil || clusterID == node.clusterID else {
             throw Failure.otherCluster(node.clusterID)
@@ -148,6 +153,7 @@ package enum OpenStore {
     private static func create(
         _ engine: any StorageEngine,
         _ clusterID: Bytes?,
+        joins: Bool,
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
         let nodeID = identifier(&dice)
@@ -156,6 +162,7 @@ package enum OpenStore {
         var transaction = WriteTransaction(engine: engine, state: state)
         transaction.put(.format, NumberRow(number: formatVersion))
         transaction.put(.packOrigin, PackOriginRow(run: state.incarnation))
+        if joins { transaction.put(.joining, Bytes()) }
         _ = try transaction.makeScope(.cluster)
         let (rows, created) = transaction.finish()
         try engine.commit(rows.batch())

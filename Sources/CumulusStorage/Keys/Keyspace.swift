@@ -28,6 +28,7 @@
 // | meta    | share place    | scope, share id                    | `SharePlace`, local     |
 // | meta    | visible zone   | scope, user, owner, zone name      | `VisibleZone`, local    |
 // | meta    | hang floor     | zone                               | a vector, local         |
+// | meta    | joining        |                                    | empty, local            |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | records | asset          | database, asset digest             | `AssetRow`, local       |
@@ -90,6 +91,7 @@ package enum Subspace: UInt8, Sendable {
     case sharePlace = 20
     case visibleZone = 21
     case hangFloor = 22
+    case joining = 23
     case record = 32
     case sibling = 33
     case asset = 34
@@ -121,7 +123,8 @@ package enum Subspace: UInt8, Sendable {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
             .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin, .feedBreak,
-            .feedDay, .subscribed, .watchedHead, .sharePlace, .visibleZone, .hangFloor:
+            .feedDay, .subscribed, .watchedHead, .sharePlace, .visibleZone, .hangFloor,
+            .joining:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
@@ -156,6 +159,8 @@ package struct RowKey: Hashable, Sendable {
 
     package static let format = RowKey(.format)
     package static let node = RowKey(.node)
+    /// There until a node that was begun to join a cluster has taken a state.
+    package static let joining = RowKey(.joining)
 
     package static func scope(_ scope: ScopeID) -> RowKey {
         RowKey(.scope) {

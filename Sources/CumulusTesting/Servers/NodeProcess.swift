@@ -71,12 +71,18 @@ package final class NodeProcess: Sendable {
             arguments: arguments,
             environment: environment
         )
+        try await node.wait(for: "ready")
+        return node
+    }
+
+    /// Waits until the node says that it listens, or that it is ready.
+    package func wait(for word: String) async throws {
         for _ in 0..<3_000 {
-            if node.address != nil { return node }
-            if node.ending != nil { break }
+            if said(word) != nil { return }
+            if ending != nil { break }
             try await Task.sleep(for: .milliseconds(5))
         }
-        throw Failure("the node is not ready: \(node.errors)")
+        throw Failure("the node never said '\(word)': \(errors)")
     }
 
     package static var program: String {
@@ -88,15 +94,19 @@ package final class NodeProcess: Sendable {
     package var output: String { NodeProcess.text(of: "\(data).out") }
     package var errors: String { NodeProcess.text(of: "\(data).err") }
 
-    /// "127.0.0.1:PORT", once the node is ready.
-    private var address: String? {
-        let line = output.split(separator: "\n").first { $0.hasPrefix("cumulusd ready on ") }
+    /// The address in a line such as "cumulusd ready on ADDRESS"; nil: the node has not said it.
+    private func said(_ word: String) -> String? {
+        let line = output.split(separator: "\n").first { $0.hasPrefix("cumulusd \(word) on ") }
         return line?.split(separator: " ").last.map(String.init)
     }
 
+    /// Whether the node has said that it lets clients in.
+    package var isReady: Bool { said("ready") != nil }
+
+    /// "127.0.0.1:PORT", once the node listens.
     package var endpoint: String {
         get throws {
-            guard let address else { throw Failure("the node was never ready") }
+            guard let address = said("listens") else { throw Failure("the node never listened") }
             return address
         }
     }

@@ -38,6 +38,7 @@ package final class TestServer: Sendable {
         startsThreads: Bool = true,
         port: Int = 0,
         clusterKey: Bytes? = nil,
+        joins: Bool = false,
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
         takesRegistrations: Bool = false,
@@ -59,6 +60,7 @@ package final class TestServer: Sendable {
         configuration.diskReserve = diskReserve
         configuration.deleteReserve = deleteReserve
         configuration.clusterKey = clusterKey
+        configuration.joins = joins
         configuration.reportMilliseconds = 20
         configuration.takesRegistrations = takesRegistrations
         configuration.idTokens = idTokens

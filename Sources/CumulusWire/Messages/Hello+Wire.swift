@@ -120,6 +120,10 @@ package struct ServerHello: Hashable, Sendable {
     package var callerUser: String = ""
     /// To a peer.
     package var proof: Bytes = []
+    /// Why clients are refused until the node has taken a state; empty: they are not.
+    package var notReady: String = ""
+    /// The same node knows of others and has not reached them all.
+    package var lacksNodes = false
 
     package init() {}
 
@@ -138,6 +142,8 @@ package struct ServerHello: Hashable, Sendable {
             writer.field(2, text: callerUser)
         }
         writer.field(11, bytes: proof)
+        writer.field(12, text: notReady)
+        writer.field(13, varint: lacksNodes ? 1 : 0)
         return writer.bytes
     }
 
@@ -157,6 +163,8 @@ package struct ServerHello: Hashable, Sendable {
             callerUser = caller.user.swiftText
         }
         proof = raw.proof.swiftBytes
+        notReady = raw.not_ready.swiftText
+        lacksNodes = raw.lacks_nodes != 0
     }
 }
 

@@ -16,8 +16,10 @@ package struct NodeStatus: Hashable, Sendable {
     /// "ready", or why it isn't.
     ///
     /// "catching up" is a node that was started and does not hold yet what its peers held when they
-    /// met.
+    /// met; "joining", a new one that has taken no state yet.
     package var state = ""
+    /// What a node waits for that is joining; empty in every other state.
+    package var notReady = ""
     /// Milliseconds since 1970 UTC.
     package var started: Int64 = 0
     package var connections: UInt32 = 0
@@ -78,11 +80,14 @@ package struct NodeStatus: Hashable, Sendable {
         package var nodeID: Bytes
         /// Milliseconds since 1970 UTC: of the connection, or of its end.
         package var since: Int64
+        /// Why it is not connected; empty: it is, or nothing is known yet.
+        package var problem: String
 
-        package init(endpoint: String, nodeID: Bytes = [], since: Int64) {
+        package init(endpoint: String, nodeID: Bytes = [], since: Int64, problem: String = "") {
             self.endpoint = endpoint
             self.nodeID = nodeID
             self.since = since
+            self.problem = problem
         }
     }
 
@@ -119,6 +124,7 @@ package struct NodeStatus: Hashable, Sendable {
                 writer.field(1, text: peer.endpoint)
                 writer.field(2, bytes: peer.nodeID)
                 writer.field(3, signed: peer.since)
+                writer.field(4, text: peer.problem)
             }
         }
         writer.field(16, varint: assetBytes)
@@ -129,6 +135,7 @@ package struct NodeStatus: Hashable, Sendable {
         writer.field(21, varint: publicQuota)
         writer.field(22, varint: rows)
         writer.field(23, varint: rowBytes)
+        writer.field(24, text: notReady)
         return writer.bytes
     }
 
@@ -154,6 +161,7 @@ package struct NodeStatus: Hashable, Sendable {
         logLimit = raw.log_limit
         (privateQuota, publicQuota) = (raw.private_quota, raw.public_quota)
         (rows, rowBytes) = (raw.rows, raw.row_bytes)
+        notReady = raw.not_ready.swiftText
         scopes = elements(raw.n_scopes, raw.scopes).map { raw in
             Scope(
                 container: raw.container.swiftText,
@@ -169,7 +177,8 @@ package struct NodeStatus: Hashable, Sendable {
             Peer(
                 endpoint: raw.endpoint.swiftText,
                 nodeID: raw.node_id.swiftBytes,
-                since: raw.since
+                since: raw.since,
+                problem: raw.problem.swiftText
             )
         }
     }

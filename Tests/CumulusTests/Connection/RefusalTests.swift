@@ -138,6 +138,36 @@ import Testing
         #expect(error.code == .invalidArguments)
     }
 
+    /// What a node that is not ready says to whoever greets it.
+    private static let notReady: ServiceError = {
+        var error = ServiceError(.serviceUnavailable, .nodeBehind, "it has no state yet")
+        error.retryAfterMilliseconds = 700
+        return error
+    }()
+
+    /// By itself a client would greet it five times in that second.
+    @Test func aNodeThatIsNotReadyIsGreetedAgainWhenItSays() async throws {
+        let server = try await ScriptedServer([.refuseGreeting(Self.notReady)])
+        let error = try await error(at: [server], timeout: .seconds(1))
+        #expect(error.code == .serviceUnavailable)
+        #expect(error.retryAfterMilliseconds == 700)
+        #expect(error.message.contains(server.endpoint), "\(error)")
+        #expect(error.message.contains("it has no state yet"), "\(error)")
+        #expect(server.connections <= 2)
+    }
+
+    @Test func anotherNodeIsAskedMeanwhile() async throws {
+        let other = try await ScriptedServer([.refuseGreeting(Self.notReady)])
+        let server = try await TestServer()
+        let token = try await server.makeUser("ada")
+        let container = container([other.endpoint, server.endpoint], token: token)
+        _ = try await container.privateCloudDatabase.save(Self.note)
+        #expect(other.connections == 1)
+        await container.close()
+        try await other.stop()
+        try await server.stop()
+    }
+
     /// By itself a client would ask again five times in that second.
     @Test func aPauseThatIsAskedForIsMade() async throws {
         var busy = ServiceError(.requestRateLimited, .overloaded, "too many reads are waiting")

@@ -79,6 +79,9 @@ final class ScriptedServer: Sendable {
         }
     }
 
+    /// Connections that were accepted so far.
+    var connections: Int { counts.connections.load(ordering: .relaxed) }
+
     /// Calls that came so far.
     var calls: Int { requests.count }
 

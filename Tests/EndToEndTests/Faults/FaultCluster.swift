@@ -71,10 +71,11 @@ final class FaultCluster {
     private func make(
         _ number: Int,
         _ arguments: [String],
-        _ environment: [String: String]
+        _ environment: [String: String],
+        waitsUntilReady: Bool = true
     ) async throws -> NodeProcess {
         let others = proxies.indices.filter { $0 != number }.map { proxies[$0] }
-        let node = try await NodeProcess.ready(
+        let node = try NodeProcess(
             data: data(number),
             host: host(number),
             port: ports[number],
@@ -86,6 +87,7 @@ final class FaultCluster {
                 + (number == 0 ? [] : ["--cluster-key", "\(data(0))/cluster.key"]) + arguments,
             environment: environment
         )
+        try await node.wait(for: waitsUntilReady ? "ready" : "listens")
         let status = try await self.status(node)
         if case .string(let id)? = status["node"] {
             network.name(Bytes(hex: id) ?? [], number)
@@ -97,9 +99,15 @@ final class FaultCluster {
     func restart(
         _ number: Int,
         arguments: [String] = [],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:],
+        waitsUntilReady: Bool = true
     ) async throws {
-        nodes[number] = try await make(number, arguments, environment)
+        nodes[number] = try await make(
+            number,
+            arguments,
+            environment,
+            waitsUntilReady: waitsUntilReady
+        )
     }
 
     func container(

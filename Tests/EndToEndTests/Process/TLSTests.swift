@@ -271,22 +271,53 @@ import Testing
             arguments: flags("ours") + key + peer
         )
         // Holds the key, but believes somebody else.
-        let third = try await NodeProcess.ready(
-            data: path("third"),
-            arguments: flags("theirs") + key + peer
-        )
+        let third = try NodeProcess(data: path("third"), arguments: flags("theirs") + key + peer)
         let added = try await run(["user", "add", "ada"], at: first, authority: "ours")
         #expect(added.code == 0, "\(added.errors)")
         while try await !run(["user", "list"], at: second, authority: "ours").output
             .contains("ada")
         {}
+        try await third.wait(for: "listens")
         let users = try await run(["user", "list"], at: third, authority: "theirs")
-        #expect(users.code == 0)
-        #expect(!users.output.contains("ada"))
+        #expect(users.code == 1)
+        let unreached = try first.endpoint
+        #expect(users.errors.contains(unreached), "\(users.errors)")
+        #expect(!third.isReady)
         for node in [third, second, first] {
             let ending = try await node.end(SIGTERM)
             #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
         }
+    }
+
+    /// The settings that are made name what the new node needs to speak with that member.
+    @Test func aNodeJoinsOverTLSWithTheSettingsThatWereMade() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        let first = try await NodeProcess.ready(data: path("first"), arguments: flags("ours"))
+        let words = [
+            "cluster", "join", path("second.json"), "--cluster-key", path("first/cluster.key"),
+            "--data", path("second"), "--listen", "127.0.0.1:0",
+        ]
+        let made = try await run(words, at: first, authority: "ours")
+        #expect(made.code == 0, "\(made.errors)")
+        #expect(!made.output.contains("cluster certificate"), "\(made.output)")
+        let second = try await NodeProcess.ready(
+            data: path("second"),
+            arguments: ["--config", path("second.json")]
+        )
+        while try await !run(["cluster", "status"], at: first, authority: "ours").output
+            .contains(" connected")
+        {}
+        // Other files, on the new node's machine.
+        let others = ["--tls-certificate", path("node.pem"), "--tls-key", path("node.key")]
+        let third = words.map { $0 == path("second.json") ? path("third.json") : $0 }
+        let named = try await run(third + others, at: first, authority: "ours")
+        #expect(named.output.contains("node.pem"), "\(named.output) \(named.errors)")
+        let settings = try String(contentsOfFile: path("third.json"), encoding: .utf8)
+        #expect(settings.contains("node.key"), "\(settings)")
+        #expect(settings.contains("authority.pem"), "\(settings)")
+        let half = try await run(third + others.prefix(2), at: first, authority: "ours")
+        #expect(half.code == 64, "\(half.errors)")
+        for node in [second, first] { #expect(try await node.end(SIGTERM) == .exit(0)) }
     }
 
     @Test func aNodeSaysWhatIsWrongWithItsCertificate() async throws {

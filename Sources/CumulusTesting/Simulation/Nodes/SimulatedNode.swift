@@ -112,6 +112,7 @@ final class SimulatedNode: @unchecked Sendable {
             operatorToken: Bytes("cumulus_simulated".utf8)
         )
         configuration.clusterKey = Self.key
+        configuration.joins = true
         configuration.reportMilliseconds = 500
         configuration.broken = broken
         // So little that credit and pages matter with what histories save.

@@ -1,0 +1,81 @@
+// How a new node joins its cluster: until it has taken a state it refuses clients, to whom all that
+// it lacks would look as if it had never been there.
+//
+// That it joins stands in its store until then, so that a node which is killed meanwhile still
+// knows. Peers and operators are let in: it needs the ones, and the others may have to help. Run
+// by `PeerLinks`; `CatchUp` knows when it is over.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import Logging
+import Synchronization
+
+extension Node {
+    /// What this node waits for before it lets clients in; empty: it does.
+    package var notReady: String { catchUp.isJoining ? catchUp.wait : "" }
+
+    /// Why clients are refused while this node joins; nil means it has taken a state.
+    var joiningRefusal: ServiceError? {
+        guard catchUp.isJoining else { return nil }
+        var error = ServiceError(
+            .serviceUnavailable,
+            .nodeBehind,
+            """
+            this node is new and has not taken its cluster's state yet: \(catchUp.wait); use \
+            another node, or try again
+            """
+        )
+        error.retryAfterMilliseconds = Node.joiningRetryMilliseconds
+        return error
+    }
+
+    /// Why connections of peers end then: each comes again, and is told so.
+    static let isReadyNow = ServiceError(
+        .serviceUnavailable,
+        "this node has taken its cluster's state and is ready: connect again"
+    )
+
+    private static let joiningRetryMilliseconds: UInt32 = 1_000
+    /// Between two looks whether this node has taken a state.
+    private static let joiningPause: Int64 = 50
+
+    /// Waits until this node has taken a state, and lets clients in.
+    ///
+    /// Returns false if the task is cancelled before.
+    func finishJoining() async -> Bool {
+        while catchUp.isJoining {
+            if await hasTakenState() {
+                catchUp.endJoining()
+                environment.logger.info("this node has taken its cluster's state and is ready")
+                meetPeersAgain()
+                return true
+            }
+            try? await environment.sleep(Node.joiningPause)
+            if Task.isCancelled { return false }
+        }
+        return true
+    }
+
+    /// Asks peers that join too how far they are by now; while this node has no better one.
+    func askNewcomersAgain() {
+        guard catchUp.isJoining else { return }
+        for peer in catchUp.undecided {
+            let connection = connections.withLock { $0[peer]?.connection }
+            connection?.stop("that node was joining too, and is asked again")
+        }
+    }
+
+    /// Whether it has, and that is written down.
+    private func hasTakenState() async -> Bool {
+        let isBehind = try? await gate.reading(.prompt) { [catchUp, nodeID] reader in
+            try catchUp.isBehind(reader, of: nodeID)
+        }
+        guard isBehind == false else { return false }
+        let written: Void? = try? await gate.change(.housekeeping) {
+            (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.put(.joining, nil)
+        }
+        return written != nil
+    }
+}
