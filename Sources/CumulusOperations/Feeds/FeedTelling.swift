@@ -298,12 +298,26 @@ struct FeedTelling {
                 continue
             }
             let late = mix.row.unknown.filter { !known.covers($0) }
-            guard let dot = late.max() else { continue }
+            guard let dot = late.max(), try isMix(mix, of: topic.database) else { continue }
             found[Place(zone: mix.row.zone, name: mix.name)] = (
                 Stamp(mix.row.stamp.time, dot), [dot], mix.position
             )
         }
         return found
+    }
+
+    /// Whether a record with concurrent changes is of a database.
+    ///
+    /// A row of release 0.1 names no database. It counts for the database whose zone has its number
+    /// now, and for no database once the zone was made anew.
+    private func isMix(
+        _ mix: FeedWindow.Mix,
+        of database: DatabaseID
+    ) throws(EngineError) -> Bool {
+        if fetch.broken.contains(.feedDatabase) { return true }
+        if let named = mix.row.database { return named == database }
+        guard let number = try reader.database(scope, database) else { return false }
+        return try reader.zone(number, mix.row.zone)?.number == mix.zone
     }
 
     /// The zones of whose deletion the device knows, though the window holds it.

@@ -97,7 +97,8 @@ extension WriteTransaction {
             stamp: application.commit.stamp,
             unknown: unknown,
             zone: place.zone.name,
-            types: types.sorted()
+            types: types.sorted(),
+            database: place.zone.database
         )
     }
 
