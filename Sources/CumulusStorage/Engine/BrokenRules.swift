@@ -124,4 +124,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let discoverable = BrokenRules(rawValue: 1 << 55)
     /// Concurrent changes of a record are told for equal names in any database.
     package static let feedDatabase = BrokenRules(rawValue: 1 << 56)
+    /// What came and went is not told to a device that asked in between.
+    package static let feedAsked = BrokenRules(rawValue: 1 << 57)
 }

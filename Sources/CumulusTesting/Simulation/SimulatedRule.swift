@@ -82,6 +82,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedReaders = "feed-readers"
     /// What a feed tells of concurrent changes is of the subscription's database.
     case feedDatabase = "feed-database"
+    /// What came and went is told to a device that may have asked in between.
+    case feedAsked = "feed-asked"
     /// What a user marks as read at several nodes counts together.
     case readMarks = "read-marks"
 
@@ -118,6 +120,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedCut: .feedCut
         case .feedReaders: .feedReaders
         case .feedDatabase: .feedDatabase
+        case .feedAsked: .feedAsked
         case .readMarks: .readMarks
         default: []
         }

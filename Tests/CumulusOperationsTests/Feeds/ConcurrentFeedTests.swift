@@ -64,7 +64,8 @@ import Testing
     /// Nodes apply the two changes in another order, and tell one notification.
     @Test func aNotificationHasOneNameOnAllNodes() throws {
         try subscribe(.standard)
-        let token = try page(since: nil, at: one).token
+        // Of a device that has asked its queries.
+        let token = try page(since: page(since: nil, at: one).token, at: one).token
         let other = try TestStore(copying: one, seed: 2)
         try one.save([SaveItem("n", ["stars": 2])], by: tablet)
         try other.save([SaveItem("n", ["stars": 3])], by: tablet)
@@ -105,6 +106,28 @@ import Testing
         )
         let told = try page(since: token, at: other).news.map(\.change)
         #expect(told == (isTold ? [change] : []))
+    }
+
+    /// The device asked its queries where the record matched by one of two concurrent changes.
+    ///
+    /// At the node where it goes on, the record never matched.
+    @Test func aDeviceThatAskedElsewhereIsToldOfConcurrentChanges() throws {
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("n", ["stars": 2])], by: tablet)
+        other.now += 5
+        try other.save([SaveItem("n", ["stars": 0])], by: tablet)
+        try other.take(from: one)
+        let told = try page(since: token, at: other)
+        let change = FeedNews.Change.record(
+            zone: "_defaultZone",
+            name: "n",
+            .updated,
+            .uncertainMiss
+        )
+        #expect(told.news.map(\.change) == [change])
+        #expect(try page(since: told.token, at: other).news.isEmpty)
     }
 
     /// Records of two users have one name; the rows of release 0.1 name no database.

@@ -182,7 +182,7 @@ import Testing
         case .latest, .repeats: .outcome
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed, .feedCut, .readMarks:
+            .feedFold, .feedMixed, .feedCut, .feedAsked, .readMarks:
             .feeds
         case .feedReaders, .feedDatabase: .rights
         }
