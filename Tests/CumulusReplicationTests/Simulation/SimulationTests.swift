@@ -70,12 +70,6 @@ import Testing
         #expect(try Simulation().run(seed: 1_911).violations.isEmpty)
     }
 
-    /// A commit saved a record and deleted it along with another one: of the two events of the
-    /// record the last one stood alone, and told that it left where it never was.
-    @Test func whatACommitChangesTwiceIsOneEvent() throws {
-        #expect(try Simulation().run(seed: 95).violations.isEmpty)
-    }
-
     /// Devices knew of a zone's deletion, and not of saves that it took along.
     @Test(arguments: [519, 1_435, 1_667] as [UInt64])
     func whatADeletedZoneTookAlongIsNotHeld(seed: UInt64) throws {

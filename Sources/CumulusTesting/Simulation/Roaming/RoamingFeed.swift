@@ -123,7 +123,9 @@ package struct RoamingFeed {
     // MARK: Pages
 
     /// Fetches a page at a node, or asks what an earlier page calls for.
-    mutating func step(on store: TestStore) throws {
+    ///
+    /// - Parameter isSettling: Whether nothing more is written.
+    mutating func step(on store: TestStore, isSettling: Bool) throws {
         let runs = try store.reader.runs(of: store.scopeNumber())
         if unasked.isEmpty {
             guard runs.covers(asked) else { return }
@@ -132,7 +134,7 @@ package struct RoamingFeed {
             early = try fetch(from: store)
             copy.counts["feeds: early pages", default: 0] += early == nil ? 0 : 1
         } else {
-            try askAnew(at: store, runs)
+            try askAnew(at: store, runs, hasGuest: !isSettling && Bool.random(using: &dice))
         }
     }
 
@@ -142,16 +144,29 @@ package struct RoamingFeed {
     }
 
     /// Asks at a node, and then takes the page that came before.
-    private mutating func askAnew(at store: TestStore, _ runs: Runs) throws {
+    private mutating func askAnew(
+        at store: TestStore,
+        _ runs: Runs,
+        hasGuest: Bool
+    ) throws {
         guard let last = early?.token ?? token, runs.covers(last.needed) else { return }
+        if hasGuest { try save("guest", at: store) }
+        let runs = try store.reader.runs(of: store.scopeNumber())
         for id in unasked where queries[id] != nil {
             copy.hold(try ask(id, store), of: id, isAhead: true)
         }
         if unasked.contains(zonesID) { _ = try fetchZones(at: store) }
+        if hasGuest { try store.delete([DeleteItem("guest")], by: Caller(role: caller.role)) }
         (unasked, asked) = ([], runs.shortVector)
         guard let page = early else { return }
         early = nil
         try take(page, from: store, isEarly: true)
+    }
+
+    /// Saves a record that matches most subscriptions, and is there only while the device asks.
+    private func save(_ name: String, at store: TestStore) throws {
+        let item = SaveItem(name, ["title": "one", "votes": 2], type: RandomRequests.recordType)
+        try store.save([item], by: Caller(role: caller.role))
     }
 
     /// The next page at a node; nil if it refuses.
@@ -401,7 +416,7 @@ package struct RoamingFeeds {
             lines.append("what feeds would tell is forgotten")
             try store.forgetFeeds()
         }
-        try devices[device].step(on: store)
+        try devices[device].step(on: store, isSettling: isSettling)
         try devices[device].mark(at: store, isSettling: isSettling)
         if let reader = readers.indices.randomElement(using: &dice) {
             lines.append("reader \(reader) fetches its feed")
