@@ -53,6 +53,8 @@ package protocol WebDoor: Sendable {
     /// The token of a user's feed behind everything that a webhook was told; empty: nothing was.
     func feedAfterMarks(of subscriber: WebhookSubscriber) async throws(ServiceError) -> Bytes
     /// The subscriptions that a webhook is told of on behalf of a user.
+    ///
+    /// Throws while an operator keeps the user out.
     func subscriptions(
         of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Set<SubscriptionName>

@@ -71,16 +71,9 @@ package final class CourierBoard: Sendable {
         }
     }
 
-    /// What a browser is told next; it waits until it is known to be told.
-    package func next(
-        of stations: [CourierToken.Station]
-    ) -> (station: UInt64, notification: WebNotification)? {
-        state.withLock { state in
-            for station in stations {
-                if let next = state.entries[station.id]?.waiting.first { return (station.id, next) }
-            }
-            return nil
-        }
+    /// What a browser is told next of a station; it waits until it is known to be told.
+    package func next(of station: CourierToken.Station) -> WebNotification? {
+        state.withLock { $0.entries[station.id]?.waiting.first }
     }
 
     /// A browser was told a notification.

@@ -52,13 +52,12 @@ package struct WebCourier: Sendable {
             guard isAdmitted else {
                 throw WebError(.accessDenied, "the URL is not for pages of \(origin ?? "")")
             }
-            let stations = token.stations
             var mayTell = true
-            if board.next(of: stations) == nil {
-                mayTell = try await wait(stations, request, patience)
+            if await next(of: token.stations, for: request) == nil {
+                mayTell = try await wait(token.stations, request, patience)
             }
             if mayTell, !Task.isCancelled,
-                let (station, notification) = board.next(of: stations)
+                let (station, notification) = await next(of: token.stations, for: request)
             {
                 delivery.told = (station, notification.id)
                 delivery.answer.body = Bytes(notification.text.utf8)
@@ -108,6 +107,30 @@ package struct WebCourier: Sendable {
     }
 
     // MARK: Waiting
+
+    /// What the browser is told next, of the stations whose callers are let in by now.
+    private func next(
+        of stations: [CourierToken.Station],
+        for request: WebRequest
+    ) async -> (station: UInt64, notification: WebNotification)? {
+        for station in stations {
+            guard let next = board.next(of: station),
+                let calls = try? await enter(station, request)
+            else { continue }
+            calls.close()
+            return (station.id, next)
+        }
+        return nil
+    }
+
+    private func enter(
+        _ station: CourierToken.Station,
+        _ request: WebRequest
+    ) async throws(ServiceError) -> any WebCalls {
+        try await door.enter(
+            station.access.entrance(address: request.address, isSecret: request.isSecret)
+        )
+    }
 
     private enum Outcome: Sendable {
         case news
@@ -176,11 +199,7 @@ package struct WebCourier: Sendable {
         _ station: CourierToken.Station,
         _ request: WebRequest
     ) async throws(ServiceError) {
-        let entrance = station.access.entrance(
-            address: request.address,
-            isSecret: request.isSecret
-        )
-        let calls = try await door.enter(entrance)
+        let calls = try await enter(station, request)
         defer { calls.close() }
         while try await !takePages(station, calls) {}
     }

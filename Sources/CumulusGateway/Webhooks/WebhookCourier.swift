@@ -102,14 +102,14 @@ struct WebhookCourier: Sendable {
             for told in told where progress.owes(told) {
                 let since = notification.changedAt.millisecondsSince1970
                 progress.send(notification)
-                try await send(told, since: since, &progress)
+                try await send(told, of: notification.subscriptionName, since: since, &progress)
             }
         }
         for sent in progress.untold(by: page) {
             guard let deletion = try await deletion(behind: sent, calls) else { continue }
             let told = try await WebNews.told(by: deletion, in: container, calls)
             for told in told where progress.owes(told) {
-                try await send(told, since: door.now, &progress)
+                try await send(told, of: sent.subscriptionName, since: door.now, &progress)
             }
         }
         guard let reset = try await own(page.reset) else { return }
@@ -168,15 +168,24 @@ struct WebhookCourier: Sendable {
         return own.isEmpty ? nil : .subscriptions(own)
     }
 
-    /// - Parameter since: When the change happened, in milliseconds since 1970 UTC.
+    /// Tells the endpoint, unless what it is told of has ended since the page was read.
+    ///
+    /// - Parameters:
+    ///   - subscription: The one that tells it; nil for a reset.
+    ///   - since: When the change happened, in milliseconds since 1970 UTC.
     private func send(
         _ notification: WebNotification,
+        of subscription: SubscriptionName? = nil,
         since: Int64,
         _ progress: inout WebhookProgress
     ) async throws {
         meter.send(subscriber, since: since)
         await turns.take(name)
         defer { turns.giveBack(name) }
+        // The endpoint may take long for each notification of a page.
+        try Task.checkCancellation()
+        let named = try await door.subscriptions(of: subscriber)
+        if let subscription, !named.contains(subscription) { return }
         let body = Bytes(notification.text(for: subscriber).utf8)
         let signature = webhook.signature(of: body, seconds: door.now / 1_000)
         let (status, _) = try await client.post(

@@ -38,10 +38,7 @@ package struct WebhookProgress: Sendable {
         /// nil if the notification is not about a record.
         init?(_ notification: FeedNotification) {
             guard case .record(let news) = notification.news else { return nil }
-            subscription = SubscriptionName(
-                databaseScope: notification.databaseScope,
-                subscriptionID: notification.subscriptionID
-            )
+            subscription = notification.subscriptionName
             record = news.recordID
         }
     }

@@ -164,6 +164,13 @@ public struct SubscriptionName: Hashable, Sendable {
     }
 }
 
+extension FeedNotification {
+    /// The subscription that tells it.
+    package var subscriptionName: SubscriptionName {
+        SubscriptionName(databaseScope: databaseScope, subscriptionID: subscriptionID)
+    }
+}
+
 /// What a feed can't tell: ask for it anew, by a query or by fetching changes.
 public enum FeedReset: Hashable, Sendable {
     /// The feed goes on, but nothing of it is known from where it was: ask for everything.

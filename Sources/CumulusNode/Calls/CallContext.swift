@@ -116,12 +116,10 @@ struct CallContext: Sendable {
     /// Whether this node has read that far; if not, the call begins again once it has.
     func reaches(_ needed: VersionVector?) -> Bool { calls.reaches(needed, call) }
 
-    /// Whether the call has waited for what its caller saw.
-    var hasWaited: Bool { calls[call.stream]?.hasWaited ?? false }
-
-    /// Whether what a caller saw was lost with the restore of a backup.
+    /// Whether what a caller saw was lost with the restore of a backup; to be asked before
+    /// `reaches`.
     func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
-        calls.isLost(vector, since: truncation)
+        calls.isLost(vector, since: truncation, call)
     }
 
     // MARK: Writes

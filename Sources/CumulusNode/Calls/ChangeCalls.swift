@@ -85,9 +85,7 @@ enum ChangeCalls {
             throw .tokenExpired("no node of this cluster made it, or it is damaged")
         }
         try token.check(scope)
-        // Where there are other nodes, what it covers may be on its way.
-        let isFinal = context.node.isAlone || context.hasWaited
-        if isFinal, context.isLost(token.needed, since: token.truncation) {
+        if context.isLost(token.needed, since: token.truncation) {
             throw .tokenExpired("what it covers was lost when the server went back to a backup")
         }
         return token

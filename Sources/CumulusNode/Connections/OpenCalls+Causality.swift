@@ -55,8 +55,7 @@ extension OpenCalls {
     /// Whether a call may begin; if not, it begins later or fails.
     func isCausal(_ call: Call) throws(ServiceError) -> Bool {
         guard !call.header.causalTokens.isEmpty else { return true }
-        let forgives = self[call.stream]?.hasWaited ?? false
-        return reaches(try vector(call.header.causalTokens, forgives: forgives), call)
+        return reaches(try vector(call.header.causalTokens, call), call)
     }
 
     /// Whether this node has read that far; if not, the call begins again once it may have.
@@ -82,18 +81,22 @@ extension OpenCalls {
 
     /// Whether this node lacks what a caller saw, and no other one has it: it was lost when the
     /// cluster, or its only node, went back to a backup.
-    func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
+    ///
+    /// Where there are other nodes it may be on its way, so the call waits for it first. Ask this
+    /// before `reaches`: a call that has waited fails there.
+    func isLost(_ vector: VersionVector, since truncation: HybridTime, _ call: Call) -> Bool {
         guard let number = identity.scopeNumber, !node.gate.visible.covers(vector, number)
         else { return false }
         if node.isAlone { return true }
         return !node.configuration.broken.contains(.marks)
             && node.gate.visible.isMarked(since: truncation, number)
+            && self[call.stream]?.hasWaited == true
     }
 
-    /// - Parameter forgives: What is lost is left out.
+    /// What a call's tokens cover, without what is lost.
     private func vector(
         _ tokens: [Bytes],
-        forgives: Bool
+        _ call: Call
     ) throws(ServiceError) -> VersionVector {
         var needed = VersionVector()
         guard tokens.count <= OpenCalls.mostTokens else {
@@ -107,7 +110,7 @@ extension OpenCalls {
                     "a causal token is damaged, or of another cluster or container; leave it out"
                 )
             }
-            if forgives, isLost(token.vector, since: token.truncation) { continue }
+            if isLost(token.vector, since: token.truncation, call) { continue }
             needed.merge(token.vector)
         }
         return needed

@@ -23,12 +23,9 @@ enum FeedCalls {
     private static func follow(_ request: FollowFeedRequest, _ context: CallContext) throws {
         let scope = try context.scope()
         let token = try token(request.token, scope, context)
-        guard context.reaches(token?.needed) else { return }
+        let isLost = token.map { context.isLost($0.needed, since: $0.truncation) } ?? false
+        guard isLost || context.reaches(token?.needed) else { return }
         let (node, caller, mayUse) = (context.node, context.caller, context.mayUse)
-        // While there are other nodes to wait for, missing changes may still arrive.
-        let isFinal = node.isAlone || context.hasWaited
-        let isLost =
-            isFinal && token.map { context.isLost($0.needed, since: $0.truncation) } ?? false
         try context.follow {
             guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
                 throw Containers.unknown(scope.container)

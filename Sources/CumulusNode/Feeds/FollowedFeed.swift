@@ -69,7 +69,10 @@ struct FollowedFeed: Sendable {
         var next = fetch
         next.token = page.token
         next.isLost = false
-        if page.isLast { next.isHistory = false }
+        if page.isLast {
+            next.isHistory = false
+            next.isAsking = page.token.isAsking
+        }
         next.place = page.isLast ? page.place : nil
         let isKept = page.watches.topics.count <= FollowedFeed.mostWatchesInMemory
         next.watches = isKept ? (page.watches, page.place) : nil

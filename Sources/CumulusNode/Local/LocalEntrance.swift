@@ -105,10 +105,7 @@ extension CallerConnection {
         case .serviceKey(let id, let isRight):
             try enter(&identity, by: id, of: entrance.scope, reader, epoch, isRight)
         case .webhook(let subscriber):
-            guard let user = try Users.find(subscriber.account, in: reader),
-                user.recordName(in: entrance.scope.container) == subscriber.user,
-                try !Users.isDisabled(user, in: reader)
-            else { throw Users.refusal }
+            let user = try subscriber.admitted(in: reader)
             identity.caller.role = .user(subscriber.user)
             identity.caller.registered = user.created
             identity.account = user.id
@@ -137,5 +134,16 @@ extension CallerConnection {
         var identity = Identity()
         identity.caller = Caller(role: .operator, device: entrance.device)
         greet(identity, role: WireRole.operator.rawValue)
+    }
+}
+
+extension WebhookSubscriber {
+    /// The user on whose behalf a webhook is told; refused while an operator keeps the user out.
+    func admitted(in reader: ReadTransaction) throws -> Users.User {
+        guard let user = try Users.find(account, in: reader),
+            user.recordName(in: scope.container) == self.user,
+            try !Users.isDisabled(user, in: reader)
+        else { throw Users.refusal }
+        return user
     }
 }

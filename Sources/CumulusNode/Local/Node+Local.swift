@@ -115,12 +115,15 @@ extension Node {
     }
 
     /// The subscriptions that a webhook is told of on behalf of a user.
+    ///
+    /// Throws while an operator keeps the user out.
     package func subscriptions(
         of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Set<SubscriptionName> {
         try await look { [self] reach in
             let reader = gate.latest(reach: reach)
             guard let number = try reader.scope(subscriber.scope) else { return [] }
+            _ = try subscriber.admitted(in: reader)
             return try WebhookSubscribers.names(of: subscriber, number, reader)
         }
     }

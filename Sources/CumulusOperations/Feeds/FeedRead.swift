@@ -20,6 +20,8 @@ package struct FeedRead: Hashable, Sendable {
     package let from: UInt64
     /// Whether another run of a node told the device some of these changes.
     let isCut: Bool
+    /// Whether the device asked its queries later than where this begins.
+    let isAsking: Bool
 
     /// The approximate size of the read in memory.
     package var byteCount: Int { watches.list.count * 1_024 }
@@ -71,6 +73,7 @@ package struct FeedRead: Hashable, Sendable {
             window: window,
             first: first,
             isCut: isCut,
+            isAsking: isAsking,
             isLater: from > first,
             reader: reader,
             schemas: schemas

@@ -62,6 +62,8 @@ struct FeedTelling {
     let first: UInt64
     /// Whether another run of a node told the device some of these changes.
     let isCut: Bool
+    /// Whether the device asked its queries in between, so that it may hold what came and went.
+    let isAsking: Bool
     /// Whether this run told some of the read in an earlier window.
     let isLater: Bool
     let reader: ReadTransaction
@@ -220,7 +222,7 @@ struct FeedTelling {
     private func isNews(_ story: Story) -> Bool {
         let before = story.first.flags.contains(.matchedBefore)
         let now = story.last.flags.contains(.matchesNow)
-        return (before || now || isUncertain(story, now)) && !story.isOwn
+        return (before || now || isUncertain(story)) && !story.isOwn
     }
 
     /// The news of a record's rows; nil if the subscription does not tell of them.
@@ -231,7 +233,7 @@ struct FeedTelling {
     ) -> FeedNews? {
         let before = story.first.flags.contains(.matchedBefore)
         let now = story.last.flags.contains(.matchesNow)
-        let isUncertain = isUncertain(story, now)
+        let isUncertain = isUncertain(story)
         let reason = story.reason(matchesNow: now)
         guard stored.subscription.fires(on: reason) else { return nil }
         let transition: FeedNotification.Transition =
@@ -254,7 +256,10 @@ struct FeedTelling {
     }
 
     /// Whether it is unknown if the device holds the record.
-    private func isUncertain(_ story: Story, _ now: Bool) -> Bool {
+    private func isUncertain(_ story: Story) -> Bool {
+        let before = story.first.flags.contains(.matchedBefore)
+        let now = story.last.flags.contains(.matchesNow)
+        if isAsking, !before, !now, !fetch.broken.contains(.feedAsked) { return true }
         if fetch.broken.contains(.feedCut) { return false }
         // The device was told some of the changes: it may hold a record that came and went.
         if isCut, story.isSeveral { return true }
@@ -288,22 +293,42 @@ struct FeedTelling {
     /// Changes of a record that the device has not seen, though it has seen concurrent ones.
     private typealias Changes = (stamp: Stamp, dots: [Dot], position: UInt64)
 
-    /// The records of which the device has seen only one of two concurrent changes.
+    /// The records of which the device has seen only one of two concurrent changes, or may have.
     private func mixes(_ topic: Topic) throws(EngineError) -> [Place: Changes] {
         if fetch.broken.contains(.feedMixed) { return [:] }
         var found: [Place: Changes] = [:]
         guard let type = topic.recordType else { return [:] }
         for mix in window.mixes where mix.row.types.contains(type) {
-            guard topic.zones.contain(mix.row.zone), known.covers(mix.row.stamp.dot) else {
-                continue
-            }
+            guard topic.zones.contain(mix.row.zone), hasSeen(mix.row.stamp.dot) else { continue }
             let late = mix.row.unknown.filter { !known.covers($0) }
-            guard let dot = late.max() else { continue }
+            guard let dot = late.max(), try isMix(mix, of: topic.database) else { continue }
             found[Place(zone: mix.row.zone, name: mix.name)] = (
                 Stamp(mix.row.stamp.time, dot), [dot], mix.position
             )
         }
         return found
+    }
+
+    /// Whether the device may have seen a change.
+    ///
+    /// A device asks its queries at any node: also at one that had one of two concurrent changes.
+    /// A record may have matched there that never did here.
+    private func hasSeen(_ dot: Dot) -> Bool {
+        known.covers(dot) || isAsking && !fetch.broken.contains(.feedAsked)
+    }
+
+    /// Whether a record with concurrent changes is of a database.
+    ///
+    /// A row of release 0.1 names no database. It counts for the database whose zone has its number
+    /// now, and for no database once the zone was made anew.
+    private func isMix(
+        _ mix: FeedWindow.Mix,
+        of database: DatabaseID
+    ) throws(EngineError) -> Bool {
+        if fetch.broken.contains(.feedDatabase) { return true }
+        if let named = mix.row.database { return named == database }
+        guard let number = try reader.database(scope, database) else { return false }
+        return try reader.zone(number, mix.row.zone)?.number == mix.zone
     }
 
     /// The zones of whose deletion the device knows, though the window holds it.

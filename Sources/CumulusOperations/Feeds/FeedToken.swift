@@ -4,10 +4,17 @@
 //   content  = scope · user · base · truncation · 0
 //            | ... · 1 or 2 · run · first · position · seen
 //
+// The number behind the truncation is larger by 4 if the device asks its queries after this token.
+//
 // Made by `FetchFeed`; the node's `TokenMint` seals and opens it. The device holds it, and the node
 // keeps nothing. The token of a page that is not the last one says how far the read has come. The
 // same run of the node goes on there. Any other run begins again at the base, once it has all
 // changes that the device was told of; its tokens then have 2 in place of 1.
+//
+// After a first page or a reset a device asks its queries, later than the token of that page. So it
+// may hold records that came since, and the next read tells it also what came and went. The token
+// of the first call that begins with such a token is an ordinary one again: the device makes that
+// call when it has asked.
 
 package import CumulusModel
 import CumulusStorage
@@ -49,6 +56,8 @@ package struct FeedToken: Hashable, Sendable {
     package var truncation: HybridTime
     /// nil if the device is up to date.
     package var progress: Progress?
+    /// Whether the device asks its queries after this, so that it may hold what came since.
+    package var isAsking: Bool
 
     /// What a node must have read to go on from here.
     package var needed: VersionVector {
@@ -62,13 +71,15 @@ package struct FeedToken: Hashable, Sendable {
         user: String,
         base: VersionVector,
         truncation: HybridTime,
-        progress: Progress? = nil
+        progress: Progress? = nil,
+        isAsking: Bool = false
     ) {
         self.scope = scope
         self.user = user
         self.base = base
         self.truncation = truncation
         self.progress = progress
+        self.isAsking = isAsking
     }
 
     package var content: Bytes {
@@ -77,7 +88,8 @@ package struct FeedToken: Hashable, Sendable {
         writer.delimited(user.utf8)
         writer.vector(base)
         writer.varint(truncation.value)
-        writer.varint(progress.map { $0.isCut ? 2 : 1 } ?? 0)
+        let form: UInt64 = progress.map { $0.isCut ? 2 : 1 } ?? 0
+        writer.varint(form + (isAsking ? 4 : 0))
         if let progress {
             writer.bigEndian(progress.run.value)
             writer.varint(progress.first)
@@ -93,7 +105,10 @@ package struct FeedToken: Hashable, Sendable {
         user = try reader.text()
         base = try reader.vector()
         truncation = HybridTime(try reader.varint())
-        let form = try reader.count(limit: 2)
+        let number = try reader.count(limit: 6)
+        let form = number % 4
+        guard form < 3 else { throw MalformedBytes("a token of another form") }
+        isAsking = number >= 4
         if form > 0 {
             progress = Progress(
                 run: Incarnation(try reader.bigEndian()),

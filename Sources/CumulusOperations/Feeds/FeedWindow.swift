@@ -16,6 +16,7 @@ struct FeedWindow {
     /// A commit changed a record, and its maker did not know other changes.
     struct Mix {
         let position: UInt64
+        let zone: ZoneNumber
         let name: String
         let row: MixedRow
     }
@@ -125,11 +126,11 @@ struct FeedWindow {
     ) throws(EngineError) {
         let ranges = days.map { KeyRange.mixed(scope, $0, from: first) }
         for (key, value) in try FeedWindow.rows(of: ranges, reader) {
-            let (position, _, name) = try RowKey.mixed(key)
+            let (position, zone, name) = try RowKey.mixed(key)
             let row = try reader.decoding(key) { () throws(MalformedBytes) in
                 try MixedRow(row: value)
             }
-            mixes.append(Mix(position: position, name: name, row: row))
+            mixes.append(Mix(position: position, zone: zone, name: name, row: row))
         }
         if mixes.count == FeedWindow.mostRows { cut(before: mixes[mixes.count - 1].position) }
     }

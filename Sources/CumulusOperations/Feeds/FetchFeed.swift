@@ -23,6 +23,9 @@ package struct FetchFeed: Sendable {
     package var watches: (list: FeedWatches, place: UInt64)?
     /// Whether changes that the token covers were lost when a backup was restored.
     package var isLost = false
+    /// Whether an earlier page of the same call had the device ask its queries: it may do so at any
+    /// time until the call ends.
+    package var isAsking = false
     /// This run of the node.
     package var run: Incarnation
     package var environment: Environment
@@ -37,7 +40,9 @@ package struct FetchFeed: Sendable {
 
     package struct Page: Sendable {
         package var news: [FeedNews] = []
-        package var reset: FeedReset?
+        package var reset: FeedReset? {
+            didSet { if reset != nil { token.isAsking = true } }
+        }
         package var token: FeedToken
         /// The last position of the snapshot.
         package var place: UInt64
@@ -98,12 +103,14 @@ package struct FetchFeed: Sendable {
                     scope: scope,
                     user: caller.user,
                     base: head.runs.shortVector,
-                    truncation: head.truncation
+                    truncation: head.truncation,
+                    isAsking: isAsking
                 ),
                 place: head.place,
                 watches: try watches(of: caller.user, number, at: head, reader)
             )
             guard let (token, place) = try beginning(page.token, number, at: head, reader) else {
+                page.token.isAsking = true
                 return page
             }
             try token.check(scope, caller.user)
@@ -143,7 +150,8 @@ package struct FetchFeed: Sendable {
             base: token.base,
             first: first,
             from: progress(in: token).map { $0.position + 1 } ?? first,
-            isCut: progress(in: token)?.isCut ?? (token.progress != nil)
+            isCut: progress(in: token)?.isCut ?? (token.progress != nil),
+            isAsking: token.isAsking
         )
     }
 
@@ -267,6 +275,7 @@ extension FetchFeed.Page {
             isCut: read.isCut
         )
         token.base = read.base
+        token.isAsking = read.isAsking
         token.truncation = fetch.token?.truncation ?? token.truncation
     }
 }

@@ -122,4 +122,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let hiddenParticipants = BrokenRules(rawValue: 1 << 54)
     /// A look-up by handle names users who are not discoverable.
     package static let discoverable = BrokenRules(rawValue: 1 << 55)
+    /// Concurrent changes of a record are told for equal names in any database.
+    package static let feedDatabase = BrokenRules(rawValue: 1 << 56)
+    /// What came and went is not told to a device that asked in between.
+    package static let feedAsked = BrokenRules(rawValue: 1 << 57)
 }

@@ -77,12 +77,21 @@ package struct MixedRow: RowValue, Equatable {
     package var zone: String
     /// The types that the record had and has, as callers know them.
     package var types: [String]
+    /// The zone's database; nil in rows that release 0.1 wrote.
+    package var database: DatabaseID?
 
-    package init(stamp: Stamp, unknown: [Dot], zone: String, types: [String]) {
+    package init(
+        stamp: Stamp,
+        unknown: [Dot],
+        zone: String,
+        types: [String],
+        database: DatabaseID?
+    ) {
         self.stamp = stamp
         self.unknown = unknown
         self.zone = zone
         self.types = types
+        self.database = database
     }
 
     package func write(to writer: inout CanonicalWriter) {
@@ -92,6 +101,7 @@ package struct MixedRow: RowValue, Equatable {
         writer.delimited(zone.utf8)
         writer.varint(UInt64(types.count))
         for type in types { writer.delimited(type.utf8) }
+        if let database { writer.database(database) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -99,6 +109,7 @@ package struct MixedRow: RowValue, Equatable {
         unknown = try reader.list { (reader) throws(MalformedBytes) in try reader.dot() }
         zone = try reader.text()
         types = try reader.list { (reader) throws(MalformedBytes) in try reader.text() }
+        database = reader.isAtEnd ? nil : try reader.database()
     }
 }
 

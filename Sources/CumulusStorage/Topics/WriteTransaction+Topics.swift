@@ -51,10 +51,27 @@ extension WriteTransaction {
                 place.number,
                 name
             )
-            put(key, TopicEvent(application.commit, flags, in: place.zone.name))
+            let event = TopicEvent(application.commit, flags, in: place.zone.name)
+            put(key, try folded(event, at: key, application.commit)?.rowBytes)
         }
         guard let mix = try mix(before, after, application, at: place) else { return }
         put(.mixed(place.scope, day, application.position, place.number, name), mix)
+    }
+
+    /// An event, together with what an earlier part of the same commit did to the record; nil if it
+    /// came and went with the commit.
+    private func folded(
+        _ event: TopicEvent,
+        at key: RowKey,
+        _ commit: Commit
+    ) throws(EngineError) -> TopicEvent? {
+        guard commit.operations.count > 1, let earlier: TopicEvent = try row(key) else {
+            return event
+        }
+        let first: TopicEvent.Flags = [.matchedBefore, .created]
+        var event = event
+        event.flags = event.flags.subtracting(first).union(earlier.flags.intersection(first))
+        return event.flags.isDisjoint(with: [.matchedBefore, .matchesNow]) ? nil : event
     }
 
     /// The topics that a record matched before or matches now, with the flags of their events.
@@ -97,7 +114,8 @@ extension WriteTransaction {
             stamp: application.commit.stamp,
             unknown: unknown,
             zone: place.zone.name,
-            types: types.sorted()
+            types: types.sorted(),
+            database: place.zone.database
         )
     }
 

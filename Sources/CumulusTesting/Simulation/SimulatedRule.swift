@@ -80,6 +80,10 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedCut = "feed-cut"
     /// A feed tells a user of the records that it may read, and of no others.
     case feedReaders = "feed-readers"
+    /// What a feed tells of concurrent changes is of the subscription's database.
+    case feedDatabase = "feed-database"
+    /// What came and went is told to a device that may have asked in between.
+    case feedAsked = "feed-asked"
     /// What a user marks as read at several nodes counts together.
     case readMarks = "read-marks"
 
@@ -115,6 +119,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedMixed: .feedMixed
         case .feedCut: .feedCut
         case .feedReaders: .feedReaders
+        case .feedDatabase: .feedDatabase
+        case .feedAsked: .feedAsked
         case .readMarks: .readMarks
         default: []
         }

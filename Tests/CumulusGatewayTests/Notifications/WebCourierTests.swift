@@ -152,6 +152,9 @@ import Testing
             let forged = await courier.poll(WebRequest("GET", "/device/1/courier/AAAA"))
             #expect(forged.answer.status == 404)
             let container = server.container(token: user.session)
+            // What waits on the node is not told any more either.
+            for name in ["a", "b"] { try await save(name, on: container.privateCloudDatabase) }
+            #expect(try await poll(user, url) != nil)
             try await container.revokeAllSessions()
             await container.close()
             let ended = await courier.poll(WebRequest("GET", url))

@@ -385,6 +385,39 @@ import Testing
         }
     }
 
+    /// A page of a feed holds many notifications, and an endpoint may take long for each.
+    @Test func aWebhookEndsInTheMiddleOfAPage() async throws {
+        try await WebhookEndpoint.serve { endpoint, address in
+            let server = try await Self.server()
+            try await server.importSchema(WebUser.schema)
+            let user = server.container(token: try await server.makeUser("hook"))
+            let webhook = try Self.webhook(address)
+            try await subscribe(user, where: "title BEGINSWITH 'n'")
+            try await subscribe(user, "other", where: "title BEGINSWITH 'o'")
+            for number in 0..<30 { try await save("n\(number)", "o\(number)", in: user) }
+            let admin = server.nodeOperator()
+            func count(_ start: String) -> Int {
+                endpoint.records.count { $0.hasPrefix(start) }
+            }
+            try await delivering({ [webhook] }, of: server) {
+                try await wait("some are taken") { count("n") >= 3 }
+                try await user.privateCloudDatabase.deleteSubscription(withID: "notes")
+                let told = count("n")
+                try await wait("the other subscription goes on") { count("o") >= told + 5 }
+                // One may have been on its way.
+                #expect(count("n") <= told + 1)
+                #expect(try await admin.setState(of: "hook", isDisabled: true))
+                let all = endpoint.arrivals.count
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(endpoint.arrivals.count <= all + 1)
+                #expect(count("o") < 30)
+            }
+            await admin.close()
+            await user.close()
+            try await server.stop()
+        }
+    }
+
     /// The first member delivers, and the other one goes on from its mark.
     @Test func anotherMemberGoesOn() async throws {
         try await WebhookEndpoint.serve { endpoint, address in

@@ -16,23 +16,28 @@ import Testing
         try one.save([SaveItem("n", ["stars": 1])])
     }
 
-    private func subscribe(_ options: Subscription.Options) throws {
+    private func subscribe(_ options: Subscription.Options, by caller: Caller = .alice) throws {
         let subscription = Subscription(
             id: "s",
             kind: .query(recordType: "Note", predicate: .field("stars") > Int64(1)),
             options: options
         )
-        #expect(try one.modify(ModifySubscriptions(saving: [subscription])).codes == [nil])
+        let modify = ModifySubscriptions(saving: [subscription])
+        #expect(try one.modify(modify, by: caller).codes == [nil])
     }
 
-    private func page(since token: FeedToken?, at store: TestStore) throws -> FetchFeed.Page {
+    private func page(
+        since token: FeedToken?,
+        at store: TestStore,
+        by caller: Caller? = nil
+    ) throws -> FetchFeed.Page {
         let fetch = FetchFeed(
             since: token,
             run: store.state.incarnation,
             environment: store.scope.environment
         )
         let number = try store.scopeNumber()
-        return try fetch.run(store.scope, number, by: phone, in: store.reader)
+        return try fetch.run(store.scope, number, by: caller ?? phone, in: store.reader)
     }
 
     /// Both nodes fire before they hear of each other: one firing stays, and no node is silent.
@@ -59,7 +64,8 @@ import Testing
     /// Nodes apply the two changes in another order, and tell one notification.
     @Test func aNotificationHasOneNameOnAllNodes() throws {
         try subscribe(.standard)
-        let token = try page(since: nil, at: one).token
+        // Of a device that has asked its queries.
+        let token = try page(since: page(since: nil, at: one).token, at: one).token
         let other = try TestStore(copying: one, seed: 2)
         try one.save([SaveItem("n", ["stars": 2])], by: tablet)
         try other.save([SaveItem("n", ["stars": 3])], by: tablet)
@@ -100,6 +106,64 @@ import Testing
         )
         let told = try page(since: token, at: other).news.map(\.change)
         #expect(told == (isTold ? [change] : []))
+    }
+
+    /// The device asked its queries where the record matched by one of two concurrent changes.
+    ///
+    /// At the node where it goes on, the record never matched.
+    @Test func aDeviceThatAskedElsewhereIsToldOfConcurrentChanges() throws {
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("n", ["stars": 2])], by: tablet)
+        other.now += 5
+        try other.save([SaveItem("n", ["stars": 0])], by: tablet)
+        try other.take(from: one)
+        let told = try page(since: token, at: other)
+        let change = FeedNews.Change.record(
+            zone: "_defaultZone",
+            name: "n",
+            .updated,
+            .uncertainMiss
+        )
+        #expect(told.news.map(\.change) == [change])
+        #expect(try page(since: told.token, at: other).news.isEmpty)
+    }
+
+    /// Records of two users have one name; the rows of release 0.1 name no database.
+    @Test(arguments: [false, true])
+    func concurrentChangesAreToldToTheirUserOnly(isOfOldRelease: Bool) throws {
+        let bob = Caller(role: .user("_bob"), device: [3])
+        let bobsTablet = Caller(role: .user("_bob"), device: [4])
+        try one.save([SaveItem("n", ["stars": 1])], by: bobsTablet)
+        for user in [phone, bob] { try subscribe(.standard, by: user) }
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("n", ["stars": 2])], by: bobsTablet)
+        let token = try page(since: nil, at: one).token
+        let bobsToken = try page(since: nil, at: one, by: bob).token
+        try other.save([SaveItem("n", ["stars": 3])], by: bobsTablet)
+        try other.take(from: one)
+        if isOfOldRelease { try forgetDatabases(at: other) }
+        #expect(try page(since: token, at: other).news.isEmpty)
+        let told = try page(since: bobsToken, at: other, by: bob).news.map(\.change)
+        #expect(
+            told == [.record(zone: "_defaultZone", name: "n", .updated, .uncertainMatch)]
+        )
+    }
+
+    /// Gives mixed rows the form that release 0.1 wrote.
+    private func forgetDatabases(at store: TestStore) throws {
+        let range = KeyRange.rows(.mixed, of: try store.scopeNumber(), before: .max)
+        let rows = try store.reader.rows(.log, range)
+        #expect(rows.count == 1)
+        for (key, value) in rows {
+            var row = try MixedRow(row: value)
+            #expect(row.database != nil)
+            row.database = nil
+            try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                transaction.put(RowKey(.mixed, bytes: key), row)
+            }
+        }
     }
 
     /// The device knows of a zone's deletion, which took a record along at one node; at the other

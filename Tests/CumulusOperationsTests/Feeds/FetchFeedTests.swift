@@ -64,8 +64,9 @@ import Testing
         return page
     }
 
+    /// The token of a device that has asked its queries.
     private func start(by caller: Caller? = nil) throws -> FeedToken {
-        try page(since: nil, by: caller).token
+        try page(since: page(since: nil, by: caller).token, by: caller).token
     }
 
     /// What is told, in a line for each.
@@ -117,6 +118,46 @@ import Testing
         try store.save([SaveItem("m", ["stars": 2])], by: tablet)
         try store.save([SaveItem("m", ["stars": 1])], by: tablet)
         #expect(lines(try page(since: token)) == ["s \(zone)/n created entered"])
+    }
+
+    /// A device that asks its queries after a page may have found what went before the next one.
+    @Test func whatCameAndWentIsToldToADeviceThatAsked() throws {
+        func comeAndGo(_ name: String) throws {
+            try store.save([SaveItem(name, ["stars": 2])], by: tablet)
+            try store.save([SaveItem(name, ["stars": 1])], by: tablet)
+        }
+        func told(_ page: FetchFeed.Page) -> [String] {
+            lines(page).filter { $0.hasPrefix("s ") }
+        }
+        try subscribe("s", many)
+        var first = try page(since: nil)
+        for name in ["a", "b"] {
+            try comeAndGo(name)
+            let next = try page(since: first.token)
+            #expect(told(next) == ["s \(zone)/\(name) updated uncertainMiss"])
+            // What comes and goes after that is not told.
+            try comeAndGo("later")
+            #expect(told(try page(since: next.token)) == [])
+            // A device that is told to ask again holds later records again.
+            let other = Query.Predicate.field("title") == name
+            try subscribe("s\(name)", .query(recordType: "Note", predicate: other))
+            first = try page(since: next.token)
+            #expect(first.reset != nil)
+        }
+        // The pages of one call may be made before the device has asked.
+        try comeAndGo("c")
+        let second = try page(since: first.token) { $0.isAsking = true }
+        #expect(told(second) == ["s \(zone)/c updated uncertainMiss"])
+        try comeAndGo("d")
+        let third = try page(since: second.token)
+        #expect(told(third) == ["s \(zone)/d updated uncertainMiss"])
+        // A page in the middle of a read changes nothing about it.
+        try comeAndGo("e")
+        try comeAndGo("f")
+        let head = try FeedHead(of: store.scopeNumber(), in: store.reader)
+        let cut = try page(since: second.token, through: head.place - 1)
+        #expect(!cut.isLast && cut.token.isAsking)
+        #expect(try !page(since: cut.token).token.isAsking)
     }
 
     @Test func theDeviceThatMadeAChangeIsNotToldOfIt() throws {
@@ -349,7 +390,7 @@ import Testing
     /// by the pages behind the first one there.
     @Test func whatCameBeforeACutIsTakenBack() throws {
         try subscribe("s", many)
-        let start = try page(since: nil)
+        let start = try page(since: start())
         let other = try TestStore(copying: store, seed: 2)
         for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
         try store.save([SaveItem("o", ["stars": 2])], by: tablet)
@@ -534,6 +575,8 @@ import Testing
     @Test func tokensAreReadAsTheyWereWritten() throws {
         try subscribe("s", many)
         var token = try start()
+        #expect(try FeedToken(content: token.content) == token)
+        token.isAsking = true
         #expect(try FeedToken(content: token.content) == token)
         token.progress = FeedToken.Progress(run: Incarnation(7), first: 3, position: 9)
         #expect(try FeedToken(content: token.content) == token)

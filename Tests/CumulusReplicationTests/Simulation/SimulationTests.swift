@@ -91,7 +91,7 @@ import Testing
             case .feedBreak, .feedFold: 19
             case .feedMixed: 183
             case .feedCut: 415
-            case .feedReaders: 11
+            case .feedReaders, .feedDatabase: 11
             case .tokenHorizon: 265
             case .laterHorizon: 286
             default: 1
@@ -176,9 +176,9 @@ import Testing
         case .latest, .repeats: .outcome
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed, .feedCut, .readMarks:
+            .feedFold, .feedMixed, .feedCut, .feedAsked, .readMarks:
             .feeds
-        case .feedReaders: .rights
+        case .feedReaders, .feedDatabase: .rights
         }
     }
 

@@ -1,10 +1,12 @@
 // A device that follows its user's subscriptions at one node after the other, page by page, and
 // keeps which records match, as an application does.
 //
-// Driven by `SimulatedCluster`. After a last page, the device must hold for each subscription
-// exactly what a query finds on that node. No notification may come twice, no record may leave that
-// was not there, and tokens may not go back. A difference is a fault, which the checkers report.
-// What the user marks as read at one node must be so at all nodes, see `RoamingMarks`.
+// Driven by `SimulatedCluster`. What a first page or a reset calls for, the device asks later, at
+// any node that has read the page's token, and then it goes on; the page behind may come before
+// that. After a last page, the device must hold for each subscription exactly what a query finds on
+// that node. No notification may come twice, no record may leave that was not there, and tokens may
+// not go back. A difference is a fault, which the checkers report. What the user marks as read at
+// one node must be so at all nodes, see `RoamingMarks`.
 
 import Crypto
 import Cumulus
@@ -32,6 +34,14 @@ package struct RoamingFeed {
     private var copy: FeedCopy<Dot>
     /// Whether the device watches which zones change, and how far it has fetched that.
     private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
+    /// The zones of which it was told since then.
+    private var toldZones: Set<String> = []
+    /// The subscriptions that it has yet to ask anew.
+    private var unasked: Set<String> = []
+    /// A page that came before it has asked.
+    private var early: FetchFeed.Page?
+    /// What the node had read that it asked last: its session goes on at no other node.
+    private var asked = VersionVector()
     private var marks: RoamingMarks
 
     /// Broken promises, in words.
@@ -112,18 +122,67 @@ package struct RoamingFeed {
 
     // MARK: Pages
 
-    /// Fetches a page at a node.
-    mutating func step(on store: TestStore) throws {
+    /// Fetches a page at a node, or asks what an earlier page calls for.
+    ///
+    /// - Parameter isSettling: Whether nothing more is written.
+    mutating func step(on store: TestStore, isSettling: Bool) throws {
+        let runs = try store.reader.runs(of: store.scopeNumber())
+        if unasked.isEmpty {
+            guard runs.covers(asked) else { return }
+            if let page = try fetch(from: store) { try take(page, from: store) }
+        } else if early == nil, isFollowed(by: store), Bool.random(using: &dice) {
+            early = try fetch(from: store)
+            copy.counts["feeds: early pages", default: 0] += early == nil ? 0 : 1
+        } else {
+            try askAnew(at: store, runs, hasGuest: !isSettling && Bool.random(using: &dice))
+        }
+    }
+
+    /// Whether a node makes pages for the device on a connection that is open.
+    private func isFollowed(by store: TestStore) -> Bool {
+        stay?.run == store.state.incarnation
+    }
+
+    /// Asks at a node, and then takes the page that came before.
+    private mutating func askAnew(
+        at store: TestStore,
+        _ runs: Runs,
+        hasGuest: Bool
+    ) throws {
+        guard let last = early?.token ?? token, runs.covers(last.needed) else { return }
+        if hasGuest { try save("guest", at: store) }
+        let runs = try store.reader.runs(of: store.scopeNumber())
+        for id in unasked where queries[id] != nil {
+            copy.hold(try ask(id, store), of: id, isAhead: true)
+        }
+        if unasked.contains(zonesID) { _ = try fetchZones(at: store) }
+        if hasGuest { try store.delete([DeleteItem("guest")], by: Caller(role: caller.role)) }
+        (unasked, asked) = ([], runs.shortVector)
+        guard let page = early else { return }
+        early = nil
+        try take(page, from: store, isEarly: true)
+    }
+
+    /// Saves a record that matches most subscriptions, and is there only while the device asks.
+    private func save(_ name: String, at store: TestStore) throws {
+        let item = SaveItem(name, ["title": "one", "votes": 2], type: RandomRequests.recordType)
+        try store.save([item], by: Caller(role: caller.role))
+    }
+
+    /// The next page at a node; nil if it refuses.
+    private mutating func fetch(from store: TestStore) throws -> FetchFeed.Page? {
         var fetch = FetchFeed(
             since: token,
             run: store.state.incarnation,
             environment: store.scope.environment
         )
         fetch.broken = broken
-        // Every second page comes over a new connection.
-        let isConnected = run == fetch.run && counts["feeds: pages", default: 0].isMultiple(of: 2)
+        // Every second page comes over a new connection; a page that comes early does not.
+        let isEven = counts["feeds: pages", default: 0].isMultiple(of: 2)
+        let isConnected = run == fetch.run && (isEven || !unasked.isEmpty)
         if let stay, stay.run == fetch.run, isConnected {
             (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
+            fetch.isAsking = token?.isAsking ?? false
             copy.counts["feeds: followed", default: 0] += 1
         }
         if !isConnected { repeats.begin() }
@@ -131,14 +190,15 @@ package struct RoamingFeed {
             let page = try page(of: fetch, from: store)
             run = fetch.run
             stay = page.isLast ? (fetch.run, page.place, page.watches) : nil
-            try take(page, from: store)
+            return page
         } catch ReadFailure.service(let error) {
             copy.counts["feeds: \(error.code)", default: 0] += 1
             switch error.code {
             case .serviceUnavailable where error.reason == .nodeBehind: break
-            case .changeTokenExpired: (token, stay) = (nil, nil)
+            case .changeTokenExpired: (token, stay, unasked) = (nil, nil, [])
             default: copy.faults.append("a feed failed: \(error)")
             }
+            return nil
         }
     }
 
@@ -162,7 +222,14 @@ package struct RoamingFeed {
         return page
     }
 
-    private mutating func take(_ page: FetchFeed.Page, from store: TestStore) throws {
+    /// - Parameters:
+    ///   - store: The node that made the page; if it came early, the one that the device asked.
+    ///   - isEarly: Whether the device asked after the page was made.
+    private mutating func take(
+        _ page: FetchFeed.Page,
+        from store: TestStore,
+        isEarly: Bool = false
+    ) throws {
         copy.counts["feeds: pages", default: 0] += 1
         let isNew = token == nil
         if let token {
@@ -173,44 +240,39 @@ package struct RoamingFeed {
         }
         token = page.token
         for news in page.news { note(news) }
-        let isAhead = !page.isLast
         switch page.reset {
         case nil where !isNew: break
         case nil, .all:
             copy.counts["feeds: resets", default: 0] += 1
             for id in queries.keys { copy.forget(id) }
-            for id in try known(at: store) {
-                copy.hold(try ask(id, store), of: id, isAhead: isAhead)
-            }
-            _ = try fetchZones(at: store)
+            unasked = Set(try known(at: store) + [zonesID])
         case .subscriptions(let anew):
             copy.counts["feeds: subscriptions reset", default: 0] += 1
-            for subscribed in anew where queries[subscribed.subscriptionID] != nil {
-                let id = subscribed.subscriptionID
-                copy.hold(try ask(id, store), of: id, isAhead: isAhead)
-            }
-            if anew.contains(where: { $0.subscriptionID == zonesID }) {
-                _ = try fetchZones(at: store)
+            for id in anew.map(\.subscriptionID) where queries[id] != nil || id == zonesID {
+                copy.forget(id)
+                unasked.insert(id)
             }
         }
         guard page.isLast else { return }
-        copy.settle()
         (repeats, sinceCheckpoint) = (FeedRepeats(), [])
-        try checkZones(page, at: store)
-        for id in try known(at: store) { copy.compare(try ask(id, store), of: id) }
+        if isEarly { return }
+        copy.settle()
+        try checkZones(at: store)
+        for id in try known(at: store) where !unasked.contains(id) {
+            copy.compare(try ask(id, store), of: id)
+        }
     }
 
     /// Checks that the device was told of each zone that changed.
-    private mutating func checkZones(_ page: FetchFeed.Page, at store: TestStore) throws {
+    private mutating func checkZones(at store: TestStore) throws {
         let isKnown = try store.reader.subscriptions(in: store.scopeNumber(), of: caller.user)
             .contains { $0.subscription.id == zonesID }
-        guard isKnown else { return }
-        let told = page.news.compactMap { news -> [String]? in
-            if case .zones(let zones) = news.change { zones.map(\.name) } else { nil }
-        }.first
-        if told != nil { copy.counts["feeds: zones told", default: 0] += 1 }
+        guard isKnown, !unasked.contains(zonesID) else { return }
+        let told = toldZones
+        toldZones = []
+        if !told.isEmpty { copy.counts["feeds: zones told", default: 0] += 1 }
         guard let changed = try fetchZones(at: store) else { return }
-        let missing = changed.subtracting(told ?? [])
+        let missing = changed.subtracting(told)
         if !missing.isEmpty {
             copy.faults.append("\(caller.user) was not told that \(missing.sorted()) changed")
         }
@@ -241,6 +303,9 @@ package struct RoamingFeed {
 
     private mutating func note(_ news: FeedNews) {
         let id = news.subscription.id
+        if id == zonesID, case .zones(let zones) = news.change {
+            toldZones.formUnion(zones.map(\.name))
+        }
         guard queries[id] != nil else { return }
         let notification = self.notification(news)
         guard repeats.isNews(notification) else {
@@ -351,7 +416,7 @@ package struct RoamingFeeds {
             lines.append("what feeds would tell is forgotten")
             try store.forgetFeeds()
         }
-        try devices[device].step(on: store)
+        try devices[device].step(on: store, isSettling: isSettling)
         try devices[device].mark(at: store, isSettling: isSettling)
         if let reader = readers.indices.randomElement(using: &dice) {
             lines.append("reader \(reader) fetches its feed")

@@ -1,10 +1,11 @@
-// A device that follows public records at one node after the other, of which its user may at times
-// read only its own.
+// A device that follows records at one node after the other, of which its user may not read all:
+// public ones, and those in its user's private database beside those of another user.
 //
-// Driven by `RoamingFeeds`. Users write diaries. An operator opens them to everybody, or closes
-// them again, so that each user may read only its own. A node may tell the device of an entry only
-// if the grants that it has allow the user to read it. A difference is a fault, which the checkers
-// report.
+// Driven by `RoamingFeeds`. Users write public diaries, and private ones of the same type. An
+// operator opens the public ones to everybody, or closes them again, so that each user may read
+// only its own. A node may tell the device of a public entry only if the grants that it has allow
+// the user to read it, and of a private entry only if it is the user's. A difference is a fault,
+// which the checkers report.
 
 import CumulusModel
 import CumulusOperations
@@ -64,18 +65,21 @@ package struct RoamingReader {
         if !hasSubscribed {
             hasSubscribed = true
             try setGrants(isOpen: false, at: store)
-            try subscribe(at: store)
+            for database in [.public, DatabaseID(kind: .private, owner: caller.user)] {
+                try subscribe(database, at: store)
+            }
         } else if Int.random(in: 0..<6, using: &dice) == 0 {
             try setGrants(isOpen: Bool.random(using: &dice), at: store)
         }
         let user = RoamingReader.users[Int.random(in: 0..<2, using: &dice)]
+        let database: DatabaseScope = Bool.random(using: &dice) ? .public : .private
         let name = "diary\(Int.random(in: 0..<4, using: &dice))\(user)"
         let (author, mood) = (Caller(role: .user(user)), Int64.random(in: 0...9, using: &dice))
         if mood == 0 {
-            try store.delete([DeleteItem(name)], in: .public, by: author)
+            try store.delete([DeleteItem(name)], in: database, by: author)
         } else {
             let item = SaveItem(name, ["mood": .int64(mood)], type: RoamingReader.recordType)
-            try store.save([item], in: .public, by: author)
+            try store.save([item], in: database, by: author)
         }
     }
 
@@ -87,11 +91,11 @@ package struct RoamingReader {
         )
     }
 
-    private func subscribe(at store: TestStore) throws {
+    private func subscribe(_ database: DatabaseID, at store: TestStore) throws {
         let kind = Subscription.Kind.query(recordType: RoamingReader.recordType, predicate: .all)
         let stored = StoredSubscription(
             user: caller.user,
-            database: .public,
+            database: database,
             Subscription(id: "diaries", kind: kind)
         )
         let register = Commit.Register(
@@ -110,9 +114,14 @@ package struct RoamingReader {
     /// Checks that the user may read what it was told of; a record's name ends with its creator's.
     private mutating func check(_ news: FeedNews, at store: TestStore) throws {
         guard case .record(_, let name, _, _) = news.change else { return }
+        let creator = RoamingReader.users.first { name.hasSuffix($0) }
+        guard news.database.kind == .public else {
+            counts["feeds: private records", default: 0] += 1
+            if creator == caller.user { return }
+            return faults.append("\(caller.user) was told of '\(name)' of another user")
+        }
         counts["feeds: public records", default: 0] += 1
         let schema = try store.reader.typeSchema(store.scopeNumber(), RoamingReader.recordType)
-        let creator = RoamingReader.users.first { name.hasSuffix($0) }
         if creator != caller.user { counts["feeds: records of others", default: 0] += 1 }
         if schema.grants.allow(.read, to: caller.user, with: [], of: creator) { return }
         faults.append("\(caller.user) was told of '\(name)', which it may not read")
