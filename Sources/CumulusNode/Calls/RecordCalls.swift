@@ -83,42 +83,54 @@ enum RecordCalls {
                     in: context.reader,
                     schemas: context.view.schemas
                 )
-                return try page(of: request, opened, from: nil, context)
+                return try page(of: request, opened, ListRecords.Page(), context)
             }
         }
     }
 
+    /// Goes on with a page, and then with those behind it.
     private static func page(
         of request: ListRecords,
         _ opened: ListRecords.Opened,
-        from start: Bytes?,
+        _ begun: ListRecords.Page,
         _ context: ReadContext
     ) throws -> Page {
-        let read = try request.page(
+        var read = begun
+        let isDone = try request.read(
+            &read,
             of: opened,
-            from: start,
             byteLimit: context.limits.pageBytes,
             in: context.reader
         )
+        guard isDone else {
+            return .unfinished { [read] in try page(of: request, opened, read, context) }
+        }
         let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try page(of: request, opened, from: next, context) }
+        return Page(message: message) {
+            try page(of: request, opened, ListRecords.Page(from: next), context)
+        }
     }
 
     static func listConflicts(_ context: CallContext) throws {
-        try context.readFromDisk { try conflicts(before: nil, $0) }
+        try context.readFromDisk { try conflicts(ListConflicts.Page(), $0) }
     }
 
-    private static func conflicts(before end: Bytes?, _ context: ReadContext) throws -> Page {
-        let read = try ListConflicts().page(
+    private static func conflicts(
+        _ begun: ListConflicts.Page,
+        _ context: ReadContext
+    ) throws -> Page {
+        var read = begun
+        let isDone = try ListConflicts().read(
+            &read,
             of: context.number,
             by: context.caller,
-            before: end,
             byteLimit: context.limits.pageBytes,
             in: context.reader
         )
+        guard isDone else { return .unfinished { [read] in try conflicts(read, context) } }
         let message = Answers.conflicts(read.items)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try conflicts(before: next, context) }
+        return Page(message: message) { try conflicts(ListConflicts.Page(before: next), context) }
     }
 }

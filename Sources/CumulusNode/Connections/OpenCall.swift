@@ -190,6 +190,13 @@ extension Page {
         self.init(message: MessagePieces(message), next: next)
     }
 
+    /// A turn on a reader thread that did not finish a message: nothing is sent before the next one.
+    static func unfinished(_ next: @escaping NextPage) -> Page {
+        var page = Page(message: [], next: next)
+        page.isSilent = true
+        return page
+    }
+
     /// A list that is in memory, in as many messages as it takes: a frame holds so many items of
     /// any kind.
     init<Item: Sendable>(

@@ -19,9 +19,19 @@ package struct ListRecords: Sendable {
     }
 
     package struct Page: Sendable {
-        package var records: [RecordView]
-        /// Where the next page begins; nil means this was the last one.
-        package var next: Bytes?
+        package private(set) var records: [RecordView] = []
+        /// Where reading goes on; nil means at the end, or, of a page that was not begun, at the
+        /// beginning.
+        package fileprivate(set) var next: Bytes?
+        fileprivate private(set) var byteCount = 0
+
+        /// - Parameter start: Where the page before ended; nil means there was none.
+        package init(from start: Bytes? = nil) { next = start }
+
+        fileprivate mutating func add(_ record: RecordView) {
+            byteCount += 128 + record.fields.count
+            records.append(record)
+        }
     }
 
     /// The zone that is listed, and what its caller may read.
@@ -54,31 +64,38 @@ package struct ListRecords: Sendable {
         }
     }
 
-    /// Reads records from `start` on, until `byteLimit` is reached.
-    package func page(
+    /// Records that are looked at in one turn on a reader thread.
+    private static let turn = 1_024
+
+    /// Goes on with a page for one turn; returns whether the page is done.
+    ///
+    /// Only what is told fills a page, and there is a next one only if something is left to tell:
+    /// pages say nothing of the records between, dead ones and those that are not the caller's.
+    package func read(
+        _ page: inout Page,
         of opened: Opened,
-        from start: Bytes?,
         byteLimit: Int,
         in reader: ReadTransaction
-    ) throws(EngineError) -> Page {
-        guard let number = opened.zone.number else { return Page(records: [], next: nil) }
+    ) throws(EngineError) -> Bool {
+        guard let number = opened.zone.number else { return true }
         var range = KeyRange.records(of: number)
-        if let start { range.start = start }
-        var page = Page(records: [], next: nil)
-        var byteCount = 0
+        if let start = page.next { range.start = start }
+        page.next = nil
+        var looks = 0
         var damage: EngineError?
         try reader.scan(.records, range, backwards: false) { key, value in
-            if byteCount >= byteLimit {
+            if looks == ListRecords.turn {
                 page.next = key
                 return false
             }
+            looks += 1
             do throws(EngineError) {
-                // Tombstones count too: a page ends in bounded time.
-                byteCount += 128
-                if let record = try view(key, value, of: opened, reader) {
-                    byteCount += record.fields.count
-                    page.records.append(record)
+                guard let record = try view(key, value, of: opened, reader) else { return true }
+                if page.byteCount >= byteLimit {
+                    page.next = key
+                    return false
                 }
+                page.add(record)
                 return true
             } catch {
                 damage = error
@@ -86,6 +103,18 @@ package struct ListRecords: Sendable {
             }
         }
         if let damage { throw damage }
+        return page.next == nil || looks < ListRecords.turn
+    }
+
+    /// Reads records from `start` on, until `byteLimit` is reached.
+    package func page(
+        of opened: Opened,
+        from start: Bytes?,
+        byteLimit: Int,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Page {
+        var page = Page(from: start)
+        while !(try read(&page, of: opened, byteLimit: byteLimit, in: reader)) {}
         return page
     }
 
