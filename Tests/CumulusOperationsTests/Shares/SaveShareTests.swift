@@ -375,6 +375,48 @@ import Testing
         #expect(Set(own.keys) == [bob.user] && own[bob.user]?.isCaller == true)
     }
 
+    /// Who has not answered shows to the owner, to those who may invite, and to itself.
+    @Test func invitationsShowToThoseWhoMayInvite() throws {
+        let address = Handle.Kind.email
+        let eve = ShareParts.Member(
+            id: ParticipantID(try Handle(address, Bytes("eve@example.org".utf8))),
+            name: "eve@example.org",
+            role: .privateUser,
+            permission: .readOnly
+        )
+        let admin = bed.member(carol, .readOnly, as: .administrator)
+        try bed.shareZone(with: [bed.member(bob), admin, bed.member(dave), eve])
+        let id = try bed.shareID()
+        func told(_ caller: Caller) throws -> Set<String> {
+            let shown = try bed.metadata(of: id, by: caller).share
+            return Set(shown.sharing?.details.participants.map(\.name) ?? [])
+        }
+        let (everybody, accepted) = (
+            [bob.user, carol.user, dave.user, "eve@example.org"], [bob.user, carol.user]
+        )
+        #expect(try told(owner) == Set(everybody))
+        // An administrator, too, invites only once it is in.
+        for caller in [bob, carol, dave] { #expect(try told(caller) == [caller.user]) }
+        try bed.accept(by: bob)
+        try bed.accept(by: carol)
+        #expect(try told(owner) == Set(everybody))
+        #expect(try told(carol) == Set(everybody))
+        #expect(try told(bob) == Set(accepted))
+        #expect(try told(dave) == Set(accepted + [dave.user]))
+        // All ways to the share's record tell the same.
+        let page = try bed.changes(by: bob)
+        let shares =
+            page.records.compactMap(\.sharing) + [
+                try #require(bed.fetch(Names.zoneShare, by: bob).get().sharing)
+            ]
+        #expect(shares.count == 2)
+        for share in shares {
+            #expect(Set(share.details.participants.map(\.name)) == Set(accepted))
+        }
+        try bed.accept(by: dave)
+        #expect(try told(bob) == Set(accepted + [dave.user]))
+    }
+
     // MARK: By whom
 
     @Test func administratorsInviteAndOthersDoNot() throws {
