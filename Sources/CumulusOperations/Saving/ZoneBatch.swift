@@ -242,7 +242,9 @@ struct ZoneBatch {
         if Names.isUserRecordName(name), row != nil || name == caller.user {
             return ModifyOutcome.Failure(UserRecords.deletion)
         }
-        if let failure = request.deletes[index].tagFailure(over: row) { return failure }
+        if let failure = try tagFailure(of: request.deletes[index], over: row, &transaction) {
+            return failure
+        }
         guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
         if leaves {
             return try planLeave(name, in: zone, &plan, &transaction)
