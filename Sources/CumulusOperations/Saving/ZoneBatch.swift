@@ -313,6 +313,15 @@ struct ZoneBatch {
         return try? request.saves[index].content.get()
     }
 
+    /// Names of records that this batch still is to save below a parent, by the parent.
+    var savedChildren: [String: [String]] {
+        var children: [String: [String]] = [:]
+        for name in saves.map({ request.saves[$0].address.name }) {
+            if let parent = content(named: name)?.parent { children[parent, default: []] += [name] }
+        }
+        return children
+    }
+
     /// A parent goes only together with its children, also in a cascade; one that stays keeps its
     /// own parent, too.
     private mutating func checkChildren(
