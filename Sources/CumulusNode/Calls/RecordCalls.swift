@@ -44,8 +44,9 @@ enum RecordCalls {
             answer.refused = RefusedItem(among: results, of: ids, in: request.database)
         }
         guard end < request.ids.count else { return answer }
-        let rest = context.reaching(.disk)
-        answer.next = { try page(of: request, from: end, rest) }
+        answer.next = {
+            try page(of: request, from: end, try context.newest(for: request.database))
+        }
         return answer
     }
 
@@ -92,17 +93,28 @@ enum RecordCalls {
         of request: ListRecords,
         _ opened: ListRecords.Opened,
         from start: Bytes?,
-        _ context: ReadContext
+        _ context: ReadContext,
+        asking present: ListRecords.Present? = nil
     ) throws -> Page {
         let read = try request.page(
             of: opened,
             from: start,
             byteLimit: context.limits.pageBytes,
-            in: context.reader
+            in: context.reader,
+            asking: present
         )
         let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try page(of: request, opened, from: next, context) }
+        return Page(message: message) {
+            let newest = try context.newest(for: request.database)
+            let present = try request.askAgain(
+                opened,
+                newest.number,
+                in: newest.reader,
+                schemas: newest.view.schemas
+            )
+            return try page(of: request, opened, from: next, context, asking: present)
+        }
     }
 
     static func listConflicts(_ context: CallContext) throws {
@@ -110,6 +122,7 @@ enum RecordCalls {
     }
 
     private static func conflicts(before end: Bytes?, _ context: ReadContext) throws -> Page {
+        if let refusal = context.mayUse(.private) { throw refusal }
         let read = try ListConflicts().page(
             of: context.number,
             by: context.caller,

@@ -1,7 +1,8 @@
 // Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
 //
 // Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it. Users' own records are not among them, nor those that the caller may not read.
+// for it. Users' own records are not among them, nor those that the caller may not read: in the
+// state that is listed, and in the newest one when the page is read.
 
 package import CumulusModel
 package import CumulusStorage
@@ -31,6 +32,12 @@ package struct ListRecords: Sendable {
         fileprivate let caller: Caller
     }
 
+    /// What the caller of a list that goes on may read by now.
+    package struct Present: Sendable {
+        fileprivate let access: AccessReader
+        fileprivate let reader: ReadTransaction
+    }
+
     /// Finds the zone.
     ///
     /// Fails with what the caller is to be told.
@@ -54,12 +61,36 @@ package struct ListRecords: Sendable {
         }
     }
 
+    /// Asks anew, before a later page, what the caller may read of a zone that was opened; nil if
+    /// that can't have changed.
+    ///
+    /// Fails if it sees nothing of the zone any more. Nobody takes a zone from its owner: what is
+    /// listed there is of one moment, also if the zone is deleted meanwhile.
+    ///
+    /// - Parameter reader: The newest state.
+    package func askAgain(
+        _ opened: Opened,
+        _ scope: ScopeNumber,
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
+    ) throws(ReadFailure) -> Present? {
+        if opened.zone.rights == .own { return nil }
+        let now = try open(scope, by: opened.caller, in: reader, schemas: schemas)
+        guard now.zone.zone == opened.zone.zone else {
+            throw .service(.zoneNotFound(zone, in: database))
+        }
+        return Present(access: now.access, reader: reader)
+    }
+
     /// Reads records from `start` on, until `byteLimit` is reached.
+    ///
+    /// - Parameter present: nil for the first page.
     package func page(
         of opened: Opened,
         from start: Bytes?,
         byteLimit: Int,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        asking present: Present? = nil
     ) throws(EngineError) -> Page {
         guard let number = opened.zone.number else { return Page(records: [], next: nil) }
         var range = KeyRange.records(of: number)
@@ -75,7 +106,7 @@ package struct ListRecords: Sendable {
             do throws(EngineError) {
                 // Tombstones count too: a page ends in bounded time.
                 byteCount += 128
-                if let record = try view(key, value, of: opened, reader) {
+                if let record = try view(key, value, of: opened, reader, present) {
                     byteCount += record.fields.count
                     page.records.append(record)
                 }
@@ -93,7 +124,8 @@ package struct ListRecords: Sendable {
         _ key: Bytes,
         _ value: Bytes,
         of opened: Opened,
-        _ reader: ReadTransaction
+        _ reader: ReadTransaction,
+        _ present: Present?
     ) throws(EngineError) -> RecordView? {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
@@ -105,7 +137,11 @@ package struct ListRecords: Sendable {
                 try RecordView(row: value, name: name, keys: keys)
             }
         }
-        guard let view, try opened.access.refusal(of: view, reader) == nil else { return nil }
+        guard let view, try opened.access.refusal(of: view, reader) == nil,
+            try present.map({ present throws(EngineError) in
+                try present.access.stillAllows(view, present.reader)
+            }) ?? true
+        else { return nil }
         return try reader.completed(view, in: opened.zone, for: opened.caller)
     }
 }
