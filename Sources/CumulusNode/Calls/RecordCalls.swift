@@ -44,8 +44,9 @@ enum RecordCalls {
             answer.refused = RefusedItem(among: results, of: ids, in: request.database)
         }
         guard end < request.ids.count else { return answer }
-        let rest = context.reaching(.disk)
-        answer.next = { try page(of: request, from: end, rest) }
+        answer.next = {
+            try page(of: request, from: end, try context.newest(for: request.database))
+        }
         return answer
     }
 
@@ -93,23 +94,42 @@ enum RecordCalls {
         of request: ListRecords,
         _ opened: ListRecords.Opened,
         _ begun: ListRecords.Page,
-        _ context: ReadContext
+        _ context: ReadContext,
+        asking present: ListRecords.Present? = nil
     ) throws -> Page {
         var read = begun
         let isDone = try request.read(
             &read,
             of: opened,
             byteLimit: context.limits.pageBytes,
-            in: context.reader
+            in: context.reader,
+            asking: present
         )
         guard isDone else {
-            return .unfinished { [read] in try page(of: request, opened, read, context) }
+            return .unfinished { [read] in try goOn(with: read, of: request, opened, context) }
         }
         let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
         guard let next = read.next else { return Page(message: message) }
         return Page(message: message) {
-            try page(of: request, opened, ListRecords.Page(from: next), context)
+            try goOn(with: ListRecords.Page(from: next), of: request, opened, context)
         }
+    }
+
+    /// Asks anew what the caller may read, and goes on with a page.
+    private static func goOn(
+        with begun: ListRecords.Page,
+        of request: ListRecords,
+        _ opened: ListRecords.Opened,
+        _ context: ReadContext
+    ) throws -> Page {
+        let newest = try context.newest(for: request.database)
+        let present = try request.askAgain(
+            opened,
+            newest.number,
+            in: newest.reader,
+            schemas: newest.view.schemas
+        )
+        return try page(of: request, opened, begun, context, asking: present)
     }
 
     static func listConflicts(_ context: CallContext) throws {
@@ -120,6 +140,7 @@ enum RecordCalls {
         _ begun: ListConflicts.Page,
         _ context: ReadContext
     ) throws -> Page {
+        if let refusal = context.mayUse(.private) { throw refusal }
         var read = begun
         let isDone = try ListConflicts().read(
             &read,

@@ -42,6 +42,7 @@ package struct PeerLinks: Sendable {
                 node.dropOldStates()
                 await node.stay()
                 node.isAlone = endpoints.isEmpty && all?.isEmpty == true
+                node.renewLease()
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {
                         await keep(member.endpoint, of: member)

@@ -1,7 +1,8 @@
 // Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
 //
 // Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it. Users' own records are not among them, nor those that the caller may not read.
+// for it. Users' own records are not among them, nor those that the caller may not read: in the
+// state that is listed, and in the newest one when the page is read.
 
 package import CumulusModel
 package import CumulusStorage
@@ -41,6 +42,12 @@ package struct ListRecords: Sendable {
         fileprivate let caller: Caller
     }
 
+    /// What the caller of a list that goes on may read by now.
+    package struct Present: Sendable {
+        fileprivate let access: AccessReader
+        fileprivate let reader: ReadTransaction
+    }
+
     /// Finds the zone.
     ///
     /// Fails with what the caller is to be told.
@@ -64,6 +71,27 @@ package struct ListRecords: Sendable {
         }
     }
 
+    /// Asks anew, before a later page, what the caller may read of a zone that was opened; nil if
+    /// that can't have changed.
+    ///
+    /// Fails if it sees nothing of the zone any more. Nobody takes a zone from its owner: what is
+    /// listed there is of one moment, also if the zone is deleted meanwhile.
+    ///
+    /// - Parameter reader: The newest state.
+    package func askAgain(
+        _ opened: Opened,
+        _ scope: ScopeNumber,
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
+    ) throws(ReadFailure) -> Present? {
+        if opened.zone.rights == .own { return nil }
+        let now = try open(scope, by: opened.caller, in: reader, schemas: schemas)
+        guard now.zone.zone == opened.zone.zone else {
+            throw .service(.zoneNotFound(zone, in: database))
+        }
+        return Present(access: now.access, reader: reader)
+    }
+
     /// Records that are looked at in one turn on a reader thread.
     private static let turn = 1_024
 
@@ -71,11 +99,14 @@ package struct ListRecords: Sendable {
     ///
     /// Only what is told fills a page, and there is a next one only if something is left to tell:
     /// pages say nothing of the records between, dead ones and those that are not the caller's.
+    ///
+    /// - Parameter present: nil for the first turn.
     package func read(
         _ page: inout Page,
         of opened: Opened,
         byteLimit: Int,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        asking present: Present? = nil
     ) throws(EngineError) -> Bool {
         guard let number = opened.zone.number else { return true }
         var range = KeyRange.records(of: number)
@@ -90,7 +121,9 @@ package struct ListRecords: Sendable {
             }
             looks += 1
             do throws(EngineError) {
-                guard let record = try view(key, value, of: opened, reader) else { return true }
+                guard let record = try view(key, value, of: opened, reader, present) else {
+                    return true
+                }
                 if page.byteCount >= byteLimit {
                     page.next = key
                     return false
@@ -111,10 +144,11 @@ package struct ListRecords: Sendable {
         of opened: Opened,
         from start: Bytes?,
         byteLimit: Int,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        asking present: Present? = nil
     ) throws(EngineError) -> Page {
         var page = Page(from: start)
-        while !(try read(&page, of: opened, byteLimit: byteLimit, in: reader)) {}
+        while !(try read(&page, of: opened, byteLimit: byteLimit, in: reader, asking: present)) {}
         return page
     }
 
@@ -122,7 +156,8 @@ package struct ListRecords: Sendable {
         _ key: Bytes,
         _ value: Bytes,
         of opened: Opened,
-        _ reader: ReadTransaction
+        _ reader: ReadTransaction,
+        _ present: Present?
     ) throws(EngineError) -> RecordView? {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
@@ -134,7 +169,11 @@ package struct ListRecords: Sendable {
                 try RecordView(row: value, name: name, keys: keys)
             }
         }
-        guard let view, try opened.access.refusal(of: view, reader) == nil else { return nil }
+        guard let view, try opened.access.refusal(of: view, reader) == nil,
+            try present.map({ present throws(EngineError) in
+                try present.access.stillAllows(view, present.reader)
+            }) ?? true
+        else { return nil }
         return try reader.completed(view, in: opened.zone, for: opened.caller)
     }
 }
