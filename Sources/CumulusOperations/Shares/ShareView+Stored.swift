@@ -3,8 +3,8 @@
 // Called for each share that is shown. The owner and administrators who are in see all who are
 // invited or in. Invited users see those who are in, and themselves: who has not answered shows to
 // those who may invite. A user who joined by the URL sees only the owner and itself, and a stranger
-// only the owner. Who changed the share last is one of those who are in or the owner, so it is
-// shown to all who see them.
+// only the owner. Who changed the share last, and when, is shown to those who see all who are in: to
+// join changes it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -74,10 +74,10 @@ extension RecordView {
     mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         sharing = ShareView(share, in: zone, for: user)
         if ShareView.showsMembers(share, in: zone, to: user) { return }
-        // Joining changes the share, so the last user who joined would be named here.
+        // To join changes the share: these would say that somebody did, who, and when.
         let shown: Set = [zone.database.owner, user]
         if !shown.contains(createdBy) { createdBy = "" }
-        if !shown.contains(modifiedBy) { modifiedBy = "" }
+        (modified, modifiedBy) = (created, createdBy)
     }
 }
 

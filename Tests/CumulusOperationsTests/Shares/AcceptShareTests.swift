@@ -148,8 +148,8 @@ import Testing
         #expect(try bed.accept(by: carol) == nil)
         let id = try bed.shareID()
         for (caller, seen) in [
-            (owner, carol.user), (bob, carol.user), (carol, carol.user), (bed.dave, ""),
-            (Caller.anonymous, ""),
+            (owner, carol.user), (bob, carol.user), (carol, owner.user), (bed.dave, owner.user),
+            (Caller.anonymous, owner.user),
         ] {
             let shown = try bed.metadata(of: id, by: caller).share
             #expect(shown.modifiedBy == seen && shown.createdBy == owner.user)
