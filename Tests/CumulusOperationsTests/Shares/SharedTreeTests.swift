@@ -41,6 +41,25 @@ import Testing
         try device.follow(node ?? bed, limit: limit)
     }
 
+    /// Changes outside of the tree, more than one turn looks at, end no page and are no news.
+    @Test func whatIsOutsideEndsNoPage() throws {
+        let token = try bed.changes(by: carol).token
+        let zones = try store.zoneChanges(of: .shared, by: carol).token
+        for start in stride(from: 0, to: 4_200, by: 200) {
+            let items = (start..<start + 200).map { bed.item("out-\($0)", by: owner) }
+            #expect(try bed.save(items, by: owner) == nil)
+        }
+        #expect(try store.zoneChanges(since: zones, of: .shared, by: carol).changed == [])
+        let nothing = try bed.changes(since: token, limit: 1, by: carol)
+        #expect(nothing.records.isEmpty && nothing.deletions.isEmpty && !nothing.moreComing)
+        try bed.save("c", under: "r", by: owner)
+        let news = try store.zoneChanges(since: zones, of: .shared, by: carol)
+        #expect(news.changed == [bed.zone(of: carol)])
+        // The token is older than all of them.
+        let page = try bed.changes(since: token, limit: 1, by: carol)
+        #expect(page.records.map(\.name) == ["c"] && !page.moreComing)
+    }
+
     // MARK: Inside and outside
 
     @Test func whatIsOutsideDoesNotExist() throws {
