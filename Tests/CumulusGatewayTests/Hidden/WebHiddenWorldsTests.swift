@@ -10,7 +10,7 @@ import CumulusTesting
 import Testing
 
 /// It takes two nodes and thousands of calls, and so some seconds.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct WebHiddenWorldsTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct WebHiddenWorldsTests {
     @Test func noAnswerTellsWhatIsHidden() async throws {
         try await HiddenWorlds.run { worlds in
             var sides: [[WebHiddenCaller]] = []

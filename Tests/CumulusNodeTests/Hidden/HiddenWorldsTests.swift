@@ -12,7 +12,7 @@ import Testing
 @testable import CumulusNode
 
 /// It takes two nodes and thousands of calls, and so some seconds.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct HiddenWorldsTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct HiddenWorldsTests {
     @Test func noAnswerTellsWhatIsHidden() async throws {
         try await HiddenWorlds.run { worlds in
             let sides = try worlds.worlds.map { world in
