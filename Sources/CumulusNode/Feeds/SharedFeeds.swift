@@ -36,7 +36,9 @@ struct FeedSearch {
 
         /// Whether a user with these roles is told all of it, as far as that is known.
         func isWhole(for user: String, with roles: Set<String>) -> Bool {
-            found != nil && encoded.allSatisfy { $0.readers.include(user, with: roles) }
+            // What a full message has no room for may be for others.
+            found != nil && !isFull
+                && encoded.allSatisfy { $0.readers.include(user, with: roles) }
         }
 
         /// The notifications for a user with these roles, with the user's marks.
