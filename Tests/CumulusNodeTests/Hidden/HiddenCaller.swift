@@ -25,6 +25,7 @@ final class HiddenCaller {
     private let client: RawClient
     var text: WireText
     private var dice = SeededGenerator(seed: 7)
+    private var kept: [Frame] = []
     private(set) var answers: [Answer] = []
     /// Methods that were called, and those of them that said more than an error.
     private(set) var asked: Set<CumulusWire.Method> = []
@@ -98,6 +99,18 @@ final class HiddenCaller {
         return client.call(header, message)
     }
 
+    /// The next frame of a stream; what comes for others is kept for them.
+    private func nextFrame(of stream: UInt32) throws -> Frame {
+        if let kept = kept.firstIndex(where: { $0.stream == stream }) {
+            return self.kept.remove(at: kept)
+        }
+        while true {
+            let frame = try client.nextFrame()
+            if frame.stream == stream { return frame }
+            kept.append(frame)
+        }
+    }
+
     private func read(
         _ call: Frame,
         _ method: CumulusWire.Method,
@@ -110,8 +123,7 @@ final class HiddenCaller {
         defer { answers.append(answer) }
         var messages: [Bytes] = []
         while true {
-            let frame = try client.nextFrame()
-            guard frame.stream == call.stream else { continue }
+            let frame = try nextFrame(of: call.stream)
             guard frame.kind == .message || frame.kind == .status else { continue }
             answer.frames.append(frame)
             if frame.kind == .status { return messages }
