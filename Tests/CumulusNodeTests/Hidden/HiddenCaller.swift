@@ -73,8 +73,13 @@ final class HiddenCaller {
         let call = call(method, message)
         try client.send(call)
         try client.credit(4 << 20, on: call)
-        _ = try read(call, method, what, "", isLast, ends: false)
+        _ = try read(call, method, what, joins(method), isLast, ends: false)
         return Stream(call: call, method: method, what: what, sights: sights)
+    }
+
+    /// To join an open share changes its record, and so its zone, for all who are in it.
+    private func joins(_ method: CumulusWire.Method) -> String {
+        who == .joiner && method != .changesFollowZone ? "somebody joined" : ""
     }
 
     struct Stream {
@@ -89,7 +94,8 @@ final class HiddenCaller {
     func read(_ stream: Stream, to sight: HiddenScene.Sight) throws {
         let sign = Bytes(sight.rawValue.utf8)
         let what = "\(stream.what), \(sight.rawValue)"
-        _ = try read(stream.call, stream.method, what, "", { $0.contains(sign) }, ends: false)
+        let known = joins(stream.method)
+        _ = try read(stream.call, stream.method, what, known, { $0.contains(sign) }, ends: false)
     }
 
     private func call(_ method: CumulusWire.Method, _ message: Bytes) -> Frame {
