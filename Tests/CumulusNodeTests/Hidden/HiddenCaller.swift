@@ -94,7 +94,7 @@ final class HiddenCaller {
     func read(_ stream: Stream, to sight: HiddenScene.Sight) throws {
         let sign = Bytes(sight.rawValue.utf8)
         let what = "\(stream.what), \(sight.rawValue)"
-        let known = joins(stream.method)
+        let known = stream.method == .feedsFollow ? joins(stream.method) : ""
         _ = try read(stream.call, stream.method, what, known, { $0.contains(sign) }, ends: false)
     }
 
