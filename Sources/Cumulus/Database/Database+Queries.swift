@@ -141,6 +141,11 @@ extension Database {
 
     /// How a node finds a query's first page, which is fetched for it.
     ///
+    /// The way and its rows are told to a user who may read all that the node may look at: in a
+    /// database of its own, in a zone that is shared as a whole, and in the public database where
+    /// an index leads to records of one type that the user may all read. Elsewhere the plan says
+    /// that it is not told, and the rows are 0.
+    ///
     /// Beyond CloudKit.
     public func explain(
         _ query: Query,

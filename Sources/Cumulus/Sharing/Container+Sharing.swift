@@ -14,10 +14,10 @@ extension Container {
     ///   - fetchingRootRecord: Whether the root comes along.
     ///   - desiredKeys: The fields of the root to fetch; nil means all.
     /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure` if
-    ///   the caller is not invited; `participantMayNeedVerification` if the caller may be meant by
-    ///   an e-mail address or telephone number that is not verified as the caller's;
-    ///   `invalidArguments` for a text that is no URL of a share; `notAuthenticated` without an
-    ///   access token, unless the share is open to all, whose root then does not come along.
+    ///   the caller is not invited, or by an e-mail address or telephone number that is not
+    ///   verified as the caller's; `invalidArguments` for a text that is no URL of a share;
+    ///   `notAuthenticated` without an access token, unless the share is open to all, whose root
+    ///   then does not come along.
     public func shareMetadata(
         for url: URL,
         fetchingRootRecord: Bool = false,

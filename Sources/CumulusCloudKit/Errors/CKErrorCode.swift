@@ -73,7 +73,7 @@
             case referenceViolation = 31
             /// CloudKit's; nodes don't send it.
             case managedAccountRestricted = 32
-            /// The participant should verify the address that was invited.
+            /// CloudKit's; nodes don't send it: `permissionFailure` says so, too.
             case participantMayNeedVerification = 33
             /// A change was sent, and its outcome is not known: fetch the records to see.
             case serverResponseLost = 34

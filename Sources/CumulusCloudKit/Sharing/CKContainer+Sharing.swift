@@ -13,8 +13,7 @@
         /// What a URL leads to.
         ///
         /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure`
-        ///   if the user is not invited; `participantMayNeedVerification` if the user may be meant
-        ///   by an address that is not verified as its own.
+        ///   if the user is not invited, or by an address that is not verified as its own.
         public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
             try await CKDatabase.only(shareMetadatas(for: [url])[url])
         }
@@ -188,8 +187,8 @@
         fileprivate var concernsOneShare: Bool {
             switch code {
             case .unknownItem, .permissionFailure, .invalidArguments, .alreadyShared,
-                .participantMayNeedVerification, .participantAlreadyInvited, .tooManyParticipants,
-                .limitExceeded, .quotaExceeded, .zoneNotFound, .zoneBusy:
+                .participantAlreadyInvited, .tooManyParticipants, .limitExceeded, .quotaExceeded,
+                .zoneNotFound, .zoneBusy:
                 true
             default: false
             }

@@ -74,7 +74,9 @@ public struct ServiceError: Error, Sendable {
         case referenceViolation = 31
         /// CloudKit's; nodes don't send it.
         case managedAccountRestricted = 32
-        /// Somebody is invited by a handle that no user has; it may be the caller's.
+        /// CloudKit's; nodes don't send it.
+        ///
+        /// Whether somebody else is invited by a handle, and who has it, is not told.
         case participantMayNeedVerification = 33
         /// A change was sent, and nobody told whether it was made: fetch the records to see.
         case serverResponseLost = 34

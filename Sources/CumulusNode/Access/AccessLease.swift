@@ -54,6 +54,8 @@ final class AccessLease: Sendable {
     }
 
     private let state = Mutex(State())
+    /// What users are told of members that this node does not know yet.
+    fileprivate static let others = "the other nodes"
 
     /// - Parameter milliseconds: How old reports may be.
     init(milliseconds: Int64, closesAll: Bool) {
@@ -115,7 +117,7 @@ final class AccessLease: Sendable {
         state.withLock { state in
             for scope in [.cluster, scope] {
                 guard let term = state.terms[scope] else {
-                    if scope == .cluster { return "the other nodes" }
+                    if scope == .cluster { return AccessLease.others }
                     continue
                 }
                 if now > term.until { return term.oldest }
@@ -138,6 +140,11 @@ final class AccessLease: Sendable {
 }
 
 extension Node {
+    /// Why databases are closed to a caller by now, for what asks again and again.
+    func mayUse(by identity: Identity) -> @Sendable (DatabaseScope) -> ServiceError? {
+        { [self] database in leaseRefusal(of: identity, in: database) }
+    }
+
     /// Why a caller is not let in to a database for lack of other nodes' reports; nil if it is.
     func leaseRefusal(of identity: Identity, in database: DatabaseScope) -> ServiceError? {
         guard let lease, identity.credential != nil, let scope = identity.scope,
@@ -166,23 +173,27 @@ extension Node {
     }
 
     /// Looks again until when users are let in, on a reader thread.
-    private func renewLease() {
+    ///
+    /// Called when a member has reported, and every second, since the list of members grows without
+    /// a report.
+    func renewLease() {
         guard let lease, lease.beginLook() else { return }
         let isQueued = gate.read(.prompt) { [self] in
             lease.endLook()
-            try? lookAtLease()
+            try? lookAtLease(lease)
         }
         if !isQueued { lease.endLook() }
     }
 
-    /// The same at once.
-    func lookAtLease() throws(EngineError) {
-        guard let lease else { return }
+    private func lookAtLease(_ lease: AccessLease) throws(EngineError) {
         let reader = gate.latest(reach: .disk)
-        let members = try Members.others(than: nodeID, in: reader).map { member in
+        let others = try Members.all(in: reader).filter { $0.nodeID != nodeID }
+        var members = others.filter { !$0.isRemoved }.map { member in
             let name = member.endpoint.isEmpty ? "node \(member.nodeID.hex)" : member.endpoint
             return (nodeID: member.nodeID, name: name)
         }
+        // A new node that has read nothing of those whom its settings name: none of them reports.
+        if others.isEmpty, !isAlone { members = [(nodeID: [], name: AccessLease.others)] }
         let scopes = try ScopeDirectory.all(in: reader)
         let numbers = Dictionary(uniqueKeysWithValues: scopes.map { ($0.scope, $0.number) })
         lease.renew(members, scopes.map(\.scope)) { scope, vector in

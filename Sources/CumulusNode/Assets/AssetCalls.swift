@@ -117,7 +117,7 @@ enum AssetCalls {
         let read = try context.parser.readAsset(message)
         let (offset, rest) = (message.offset, UInt64.max - message.offset)
         let length = message.length == 0 ? rest : min(message.length, rest)
-        let (node, caller) = (context.node, context.caller)
+        let (node, caller, mayUse) = (context.node, context.caller, context.mayUse)
         let began = node.environment.now()
         stream(try context.scope(), context) { number, reader in
             let found = try node.find(read, since: began) { read in
@@ -132,7 +132,10 @@ enum AssetCalls {
                 asset: message.asset,
                 chunks: message.onlyList ? [] : wanted,
                 since: began
-            )
+            ) { reader in
+                if let refusal = mayUse(kind) { throw refusal }
+                try read.askAgain(number, in: kind, by: caller, reader)
+            }
         }
     }
 
@@ -155,7 +158,7 @@ enum AssetCalls {
                 asset: message.asset,
                 chunks: wanted,
                 since: nil
-            )
+            ) { _ in }
         }
     }
 

@@ -22,6 +22,8 @@ struct AssetPages: Sendable {
     let chunks: [Int]
     /// Since when the caller has waited for what is not here; nil means it doesn't.
     let since: Instant?
+    /// Throws if the caller may not have the next page.
+    let check: @Sendable (ReadTransaction) throws -> Void
 
     /// Each chunk once, without those that the caller has.
     static func distinct(
@@ -51,6 +53,7 @@ struct AssetPages: Sendable {
 
     private func read(from start: Int) throws -> Page {
         let reader = node.gate.latest(reach: .disk)
+        try check(reader)
         var answer = DownloadAssetResponse()
         var (index, byteCount) = (start, 0)
         while index < chunks.count, byteCount < node.configuration.limits.answerBytes {

@@ -39,9 +39,7 @@ struct CallContext: Sendable {
     }
 
     /// Why a database is closed to the caller now, see `AccessLease`.
-    var mayUse: @Sendable (DatabaseScope) -> ServiceError? {
-        { [node, identity] database in node.leaseRefusal(of: identity, in: database) }
-    }
+    var mayUse: @Sendable (DatabaseScope) -> ServiceError? { node.mayUse(by: identity) }
 
     /// The scope of the connection, or the one that an operator's call names.
     func scope() throws(ServiceError) -> ScopeID {

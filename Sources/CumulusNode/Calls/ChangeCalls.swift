@@ -54,16 +54,28 @@ enum ChangeCalls {
         fetch.broken = context.node.configuration.broken
         guard mayGoOn(from: token, context) else { return }
         try context.readFromDisk { [fetch] context in
-            let page = try fetch.run(
+            let reading = try fetch.begin(
                 context.scope,
                 context.number,
                 by: context.caller,
                 in: context.reader
             )
-            let token = context.node.mint.make(page.token)
-            let urls = context.node.shareURLs
-            return Page(message: Answers.changes(page, of: fetch.zone, token: token, urls))
+            return try page(of: fetch.zone, reading, context)
         }
+    }
+
+    /// Goes on with a page of a zone's changes, turn by turn.
+    private static func page(
+        of zone: ZoneAddress,
+        _ begun: FetchZoneChanges.Reading,
+        _ context: ReadContext
+    ) throws -> Page {
+        var reading = begun
+        guard let page = try reading.turn() else {
+            return .unfinished { [reading] in try self.page(of: zone, reading, context) }
+        }
+        let token = context.node.mint.make(page.token)
+        return Page(message: Answers.changes(page, of: zone, token: token, context.node.shareURLs))
     }
 
     /// Whether this node has read what the token covers; if not, the call begins again later.

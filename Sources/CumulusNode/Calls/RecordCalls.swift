@@ -44,8 +44,9 @@ enum RecordCalls {
             answer.refused = RefusedItem(among: results, of: ids, in: request.database)
         }
         guard end < request.ids.count else { return answer }
-        let rest = context.reaching(.disk)
-        answer.next = { try page(of: request, from: end, rest) }
+        answer.next = {
+            try page(of: request, from: end, try context.newest(for: request.database))
+        }
         return answer
     }
 
@@ -83,42 +84,74 @@ enum RecordCalls {
                     in: context.reader,
                     schemas: context.view.schemas
                 )
-                return try page(of: request, opened, from: nil, context)
+                return try page(of: request, opened, ListRecords.Page(), context)
             }
         }
     }
 
+    /// Goes on with a page, and then with those behind it.
     private static func page(
         of request: ListRecords,
         _ opened: ListRecords.Opened,
-        from start: Bytes?,
-        _ context: ReadContext
+        _ begun: ListRecords.Page,
+        _ context: ReadContext,
+        asking present: ListRecords.Present? = nil
     ) throws -> Page {
-        let read = try request.page(
+        var read = begun
+        let isDone = try request.read(
+            &read,
             of: opened,
-            from: start,
             byteLimit: context.limits.pageBytes,
-            in: context.reader
+            in: context.reader,
+            asking: present
         )
+        guard isDone else {
+            return .unfinished { [read] in try goOn(with: read, of: request, opened, context) }
+        }
         let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try page(of: request, opened, from: next, context) }
+        return Page(message: message) {
+            try goOn(with: ListRecords.Page(from: next), of: request, opened, context)
+        }
+    }
+
+    /// Asks anew what the caller may read, and goes on with a page.
+    private static func goOn(
+        with begun: ListRecords.Page,
+        of request: ListRecords,
+        _ opened: ListRecords.Opened,
+        _ context: ReadContext
+    ) throws -> Page {
+        let newest = try context.newest(for: request.database)
+        let present = try request.askAgain(
+            opened,
+            newest.number,
+            in: newest.reader,
+            schemas: newest.view.schemas
+        )
+        return try page(of: request, opened, begun, context, asking: present)
     }
 
     static func listConflicts(_ context: CallContext) throws {
-        try context.readFromDisk { try conflicts(before: nil, $0) }
+        try context.readFromDisk { try conflicts(ListConflicts.Page(), $0) }
     }
 
-    private static func conflicts(before end: Bytes?, _ context: ReadContext) throws -> Page {
-        let read = try ListConflicts().page(
+    private static func conflicts(
+        _ begun: ListConflicts.Page,
+        _ context: ReadContext
+    ) throws -> Page {
+        if let refusal = context.mayUse(.private) { throw refusal }
+        var read = begun
+        let isDone = try ListConflicts().read(
+            &read,
             of: context.number,
             by: context.caller,
-            before: end,
             byteLimit: context.limits.pageBytes,
             in: context.reader
         )
+        guard isDone else { return .unfinished { [read] in try conflicts(read, context) } }
         let message = Answers.conflicts(read.items)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try conflicts(before: next, context) }
+        return Page(message: message) { try conflicts(ListConflicts.Page(before: next), context) }
     }
 }

@@ -49,6 +49,9 @@ enum SubscriptionCalls {
         )
         let message = FetchSubscriptionsResponse.encoded(page.results)
         guard let next = page.next else { return Page(message: message) }
-        return Page(message: message) { try self.page(of: request, from: next, context) }
+        return Page(message: message) {
+            _ = try context.newest(for: request.database)
+            return try self.page(of: request, from: next, context)
+        }
     }
 }

@@ -171,8 +171,9 @@ typealias NextPage = @Sendable () throws -> Page
 
 /// One message of an answer, and how to read the one after it.
 ///
-/// A large answer is never in memory as a whole: a page is read when its caller has room for it,
-/// from the snapshot in which the call began.
+/// A large answer is never in memory as a whole: a page is read when its caller has room for it. A
+/// caller may take as long as it likes for that, so each page asks anew for the rights that it
+/// needs, in the newest state; what it tells may be of the state in which the call began.
 struct Page: Sendable {
     var message: MessagePieces
     /// nil means this is the last one.
@@ -188,6 +189,13 @@ struct Page: Sendable {
 extension Page {
     init(message: Bytes, next: NextPage? = nil) {
         self.init(message: MessagePieces(message), next: next)
+    }
+
+    /// A turn on a reader thread that did not finish a message: nothing is sent before the next one.
+    static func unfinished(_ next: @escaping NextPage) -> Page {
+        var page = Page(message: [], next: next)
+        page.isSilent = true
+        return page
     }
 
     /// A list that is in memory, in as many messages as it takes: a frame holds so many items of

@@ -16,19 +16,20 @@ struct ReadContext: Sendable {
     let caller: Caller
     let scope: ScopeID
     let number: ScopeNumber
+    /// Why a database is closed to the caller by now, see `AccessLease`.
+    let mayUse: @Sendable (DatabaseScope) -> ServiceError?
     var view: StoreView
 
     var reader: ReadTransaction { view.reader }
     var limits: Limits { node.configuration.limits }
 
-    /// The same state, read with another reach.
-    func reaching(_ reach: Reach) -> ReadContext {
+    /// The newest state, by which a later page of an answer asks anew for its caller's rights.
+    ///
+    /// Throws if the database is closed to the caller by now.
+    func newest(for database: DatabaseScope) throws(ServiceError) -> ReadContext {
+        if let refusal = mayUse(database) { throw refusal }
         var context = self
-        context.view = StoreView(
-            reader: reader.reaching(reach),
-            zones: view.zones,
-            schemas: view.schemas
-        )
+        context.view = node.gate.latestView(reach: .disk)
         return context
     }
 }
@@ -44,7 +45,7 @@ extension OpenCalls {
     func read(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) throws {
         node.meter.engineCalls.add(1)
         do {
-            let context = try readContext(of: scope, identity.caller, reach: .memory)
+            let context = try readContext(of: scope, identity, reach: .memory)
             let page = try work(context)
             guard room.hasRoom(for: page.message.count) else {
                 return readFromDisk(stream, scope, work)
@@ -61,23 +62,24 @@ extension OpenCalls {
 
     /// Answers from the disk, page by page from one snapshot.
     func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
-        let caller = identity.caller
+        let identity = identity
         readLater(stream) { [self] in
-            try work(try readContext(of: scope, caller, reach: .disk))
+            try work(try readContext(of: scope, identity, reach: .disk))
         }
     }
 
     private func readContext(
         of scope: ScopeID,
-        _ caller: Caller,
+        _ identity: Identity,
         reach: Reach
     ) throws -> ReadContext {
         let number = try scopeNumber(scope, reach: reach)
         return ReadContext(
             node: node,
-            caller: caller,
+            caller: identity.caller,
             scope: scope,
             number: number,
+            mayUse: node.mayUse(by: identity),
             view: node.gate.latestView(reach: reach)
         )
     }

@@ -25,22 +25,34 @@ struct FollowedFeed: Sendable {
 
     /// The next page, with the function that reads the page after it.
     ///
-    /// - Parameter told: When the device last got a page that made it up to date; nil if it is not
-    ///   up to date.
-    func page(of fetch: FetchFeed, told: Instant?) throws -> Page {
+    /// - Parameters:
+    ///   - told: When the device last got a page that made it up to date; nil if it is not up to
+    ///     date.
+    ///   - begun: Notifications of the message that were found in earlier reads.
+    func page(of fetch: FetchFeed, told: Instant?, after begun: [Bytes] = []) throws -> Page {
         // A feed tells of the public database too.
         if let refusal = mayUse(.public) { throw refusal }
         let now = node.environment.now()
         // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
-        let (page, notifications) = try read(fetch)
+        let found = try read(fetch, after: begun)
+        let page = found.page
+        if found.isEnough, let token = fetch.token {
+            return Page(message: message(of: begun, token)) { try self.page(of: fetch, told: nil) }
+        }
+        let notifications = begun + found.notifications
+        // How far a read comes depends on what others are told: it ends no message.
+        if !page.isLast, !found.isFull, page.reset == nil {
+            let rest = next(after: page, of: fetch)
+            return .unfinished { try self.page(of: rest, told: told, after: notifications) }
+        }
         let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? true
         let isTold = isDue || !notifications.isEmpty || page.reset != nil || !page.isLast
         var message: Bytes = []
         if isTold {
-            message = WireFeedPage.encoded(
-                notifications: notifications,
-                token: node.mint.make(page.token),
+            message = self.message(
+                of: notifications,
+                page.token,
                 isCheckpoint: page.isLast,
                 reset: page.reset
             )
@@ -64,6 +76,20 @@ struct FollowedFeed: Sendable {
         return answer
     }
 
+    private func message(
+        of notifications: [Bytes],
+        _ token: FeedToken,
+        isCheckpoint: Bool = false,
+        reset: FeedReset? = nil
+    ) -> Bytes {
+        WireFeedPage.encoded(
+            notifications: notifications,
+            token: node.mint.make(token),
+            isCheckpoint: isCheckpoint,
+            reset: reset
+        )
+    }
+
     /// The fetch of the page after this one.
     private func next(after page: FetchFeed.Page, of fetch: FetchFeed) -> FetchFeed {
         var next = fetch
@@ -79,27 +105,48 @@ struct FollowedFeed: Sendable {
         return next
     }
 
-    /// A page from the newest state of the store, and its encoded notifications.
-    private func read(
-        _ fetch: FetchFeed
-    ) throws -> (page: FetchFeed.Page, notifications: [Bytes]) {
+    /// What a read found for the device.
+    private struct Found {
+        let page: FetchFeed.Page
+        /// Encoded.
+        var notifications: [Bytes] = []
+        /// The message has no room for what comes next.
+        var isFull = false
+        /// The message holds enough without anything of this page.
+        var isEnough = false
+    }
+
+    /// A page from the newest state of the store, and its notifications.
+    private func read(_ fetch: FetchFeed, after begun: [Bytes]) throws -> Found {
         let (view, version) = node.gate.latestVersion()
         let reader = view.reader
         let head = try node.feeds.heads.answer(number, at: version) {
             try FeedHead(of: number, in: reader)
         }
         var page = try fetch.begin(scope, number, at: head, by: caller, in: reader)
-        guard let read = page.read else { return (page, []) }
-        let search = FeedSearch(node: node, read: read, fetch: fetch, head: head, view: view)
-        var found = try node.feeds.pages.answer(read, at: version) { try search.run() }
-        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
-        if mark != 0, found.found?.authors.contains(mark) != false {
-            found = try search.run(leavingOut: mark)
-        }
+        guard let read = page.read else { return Found(page: page) }
+        var search = FeedSearch(node: node, read: read, fetch: fetch, head: head, view: view)
+        var answer = try node.feeds.pages.answer(read, at: version) { try search.run() }
         let roles = try view.schemas.roles(of: caller, in: number, reader).names
-        page.take(found.found, of: fetch, with: roles)
-        if page.news.isEmpty { return (page, []) }
+        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+        let isOwn = mark != 0 && answer.found?.authors.contains(mark) != false
+        if isOwn || !begun.isEmpty || !answer.isWhole(for: caller.user, with: roles) {
+            search.reader = FeedSearch.Reader(
+                user: caller.user,
+                roles: roles,
+                mark: isOwn ? mark : 0,
+                taken: begun.reduce(0) { $0 + $1.count }
+            )
+            answer = try search.run()
+            if answer.found != nil, answer.isFull, answer.encoded.isEmpty, !begun.isEmpty {
+                return Found(page: page, isEnough: true)
+            }
+        }
+        page.take(answer.found, of: fetch, with: roles)
+        var found = Found(page: page, isFull: answer.isFull)
+        if page.news.isEmpty { return found }
         let marks = try head.marks(of: caller.user, in: number, reader)
-        return (page, found.notifications(for: caller.user, with: roles, marking: marks))
+        found.notifications = answer.notifications(for: caller.user, with: roles, marking: marks)
+        return found
     }
 }

@@ -31,6 +31,15 @@ struct FeedSearch {
         /// nil if one commit has more news than a message holds.
         var found: FeedRead.Found?
         var encoded: [Encoded] = []
+        /// Whether the message has no room for what comes next.
+        var isFull = false
+
+        /// Whether a user with these roles is told all of it, as far as that is known.
+        func isWhole(for user: String, with roles: Set<String>) -> Bool {
+            // What a full message has no room for may be for others.
+            found != nil && !isFull
+                && encoded.allSatisfy { $0.readers.include(user, with: roles) }
+        }
 
         /// The notifications for a user with these roles, with the user's marks.
         func notifications(
@@ -44,30 +53,42 @@ struct FeedSearch {
         }
     }
 
+    /// The one whom a page is for, if it is not for all who ask the same.
+    struct Reader {
+        let user: String
+        let roles: Set<String>
+        /// Leaves out the changes of the device with this mark; 0 leaves out nothing.
+        let mark: UInt64
+        /// Bytes of notifications that are in the message already.
+        let taken: Int
+    }
+
     let node: Node
     let read: FeedRead
     let fetch: FetchFeed
     let head: FeedHead
     let view: StoreView
+    /// Only what it is told fills its page.
+    var reader: Reader?
 
     /// Reads a page that fits in a message.
-    ///
-    /// - Parameter mark: Leaves out the changes of the device with this mark; 0 leaves out nothing.
-    func run(leavingOut mark: UInt64 = 0) throws -> Answer {
+    func run() throws -> Answer {
         var end: UInt64?
+        var isFull = false
         while true {
             let found = try read.run(
                 fetch,
                 at: head,
                 through: end,
-                leavingOut: mark,
+                leavingOut: reader?.mark ?? 0,
                 in: view.reader,
                 schemas: view.schemas
             )
             guard let found else { return Answer() }
             switch try encode(found.news) {
-            case .all(let encoded): return Answer(found: found, encoded: encoded)
-            case .through(let position): end = position
+            case .all(let encoded): return Answer(found: found, encoded: encoded, isFull: isFull)
+            case .through(let position): (end, isFull) = (position, true)
+            case .nothing: return Answer(found: found, isFull: true)
             case .none: return Answer()
             }
         }
@@ -77,15 +98,21 @@ struct FeedSearch {
         case all([Encoded])
         /// They are too many for a page; those up to this position may fit.
         case through(UInt64)
+        /// The message holds enough without them.
+        case nothing
         /// One commit has more than a message holds, so the feed is reset.
         case none
     }
 
     private func encode(_ news: [FeedNews]) throws -> Size {
         let limits = node.configuration.limits
-        var (encoded, byteCount) = ([Encoded](), 0)
-        var last: (before: UInt64?, position: UInt64) = (nil, news.first?.position ?? 0)
-        for news in news {
+        let told = news.filter { news in
+            reader.map { news.readers.include($0.user, with: $0.roles) } ?? true
+        }
+        let taken = reader?.taken ?? 0
+        var (encoded, byteCount) = ([Encoded](), taken)
+        var last: (before: UInt64?, position: UInt64) = (nil, told.first?.position ?? 0)
+        for news in told {
             if news.position != last.position { last = (last.position, news.position) }
             let id = node.mint.id(of: news)
             let notification = try news.notification(
@@ -96,7 +123,10 @@ struct FeedSearch {
             )
             let bytes = WireFeedPage.encoded(notification)
             byteCount += bytes.count
-            if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
+            if byteCount > limits.pageBytes {
+                if let before = last.before { return .through(before) }
+                if taken > 0 { return .nothing }
+            }
             if byteCount > limits.answerBytes { return .none }
             encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes, readers: news.readers))
         }

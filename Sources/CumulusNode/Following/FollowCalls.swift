@@ -131,12 +131,14 @@ private struct FollowedChanges: Sendable {
 
     /// The part of the scope whose changes are news to a follower.
     ///
-    /// nil means the whole scope: a database to which nothing was written has no number.
+    /// nil means the whole scope: a database to which nothing was written has no number, and what a
+    /// shared one shows is written to others.
     private func place(
         of subject: ChangeToken.Subject,
         _ reader: ReadTransaction
     ) throws -> NewsPlace? {
         switch subject {
+        case .zones(let database) where database.kind == .shared: nil
         case .zones(let database):
             try reader.database(number, database).map { .database($0) }
         case .records(let zone):

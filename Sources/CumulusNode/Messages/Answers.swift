@@ -224,12 +224,6 @@ enum Answers {
         explains: Bool,
         _ urls: ShareURLs
     ) -> Bytes {
-        let work = QueryRecordsResponse.Work(
-            plan: Bytes(page.work.plan.utf8),
-            rowsRead: page.work.rowsRead,
-            rowsKept: page.work.rowsKept,
-            microseconds: page.work.microseconds
-        )
         return QueryRecordsResponse.encoded(
             records: page.records.map { found in
                 let record = found.record
@@ -238,9 +232,22 @@ enum Answers {
             },
             cursor: cursor,
             count: page.count,
-            work: explains ? work : nil
+            work: explains ? work(of: page) : nil
         )
     }
+
+    private static func work(of page: QueryRecords.Page) -> QueryRecordsResponse.Work {
+        let isTold = page.tellsWork
+        return QueryRecordsResponse.Work(
+            plan: Bytes((isTold ? page.work.plan : hiddenPlan).utf8),
+            rowsRead: isTold ? page.work.rowsRead : 0,
+            rowsKept: isTold ? page.work.rowsKept : 0,
+            microseconds: page.work.microseconds
+        )
+    }
+
+    private static let hiddenPlan =
+        "not told, with the rows: the search may look at records that you may not read"
 
     // MARK: Parts
 

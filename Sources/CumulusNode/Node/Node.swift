@@ -248,8 +248,6 @@ package final class Node: Sendable {
 
     /// Starts the store's threads.
     package func start() {
-        // A node without others has its lease from the beginning.
-        try? lookAtLease()
         gate.start(readers: configuration.readers)
         passwords.start()
         // Half of them may wait for the disk.

@@ -50,6 +50,7 @@ package struct PeerLinks: Sendable {
                 await node.stay()
                 node.askNewcomersAgain()
                 node.isAlone = endpoints.isEmpty && all?.isEmpty == true
+                node.renewLease()
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {
                         await keep(member.endpoint, of: member)

@@ -64,6 +64,16 @@ package struct AccessReader: Sendable {
         )
     }
 
+    /// Whether the caller may read by now what a record held in an older state: in another user's
+    /// zone it hangs elsewhere since, perhaps.
+    func stillAllows(
+        _ record: RecordView,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        if walk != nil { return try reads(record.name, of: record.type, reader) }
+        return try refusal(of: record, reader) == nil
+    }
+
     /// Whether the caller may read a stored record, dead or alive.
     ///
     /// Of a zone that is shared in part it may read none that is dead.

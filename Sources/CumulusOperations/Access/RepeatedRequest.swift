@@ -12,7 +12,7 @@ extension ModifyRecords {
     /// get.
     ///
     /// A save needs WRITE on its record, or CREATE if the caller created that; the values of
-    /// incremented fields need READ too. Deletions tell nothing.
+    /// incremented fields, and who created the record, need READ too. Deletions tell nothing.
     func askAgain(
         _ outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
@@ -43,7 +43,7 @@ extension ModifyRecords {
             {
                 outcome.saves[index] = .failure(ModifyOutcome.Failure(error))
             } else if refusal(.read, facts) != nil {
-                saved.fields = []
+                saved.hide(from: caller)
                 outcome.saves[index] = .success(saved)
             }
         }

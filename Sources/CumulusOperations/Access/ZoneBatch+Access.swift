@@ -34,8 +34,7 @@ extension ZoneBatch {
         return refusal == nil ? name : nil
     }
 
-    /// Takes the values of incremented fields out of what is told of records that the caller may
-    /// change and not read.
+    /// Takes what is theirs out of what is told of records that the caller may change and not read.
     func hideValues(
         of items: [Int],
         in found: FoundZone,
@@ -44,7 +43,7 @@ extension ZoneBatch {
     ) throws(EngineError) {
         guard found.rights == .granted else { return }
         for item in items {
-            guard case .success(var saved) = outcome.saves[item], !saved.fields.isEmpty,
+            guard case .success(var saved) = outcome.saves[item], saved.tellsMore(than: caller),
                 case .success(let content) = request.saves[item].content
             else { continue }
             let facts = Authorisation.RecordFacts(
@@ -53,7 +52,7 @@ extension ZoneBatch {
             )
             let refusal = try transaction.refusal(.read, facts, of: scope, to: caller)
             guard refusal != nil else { continue }
-            saved.fields = []
+            saved.hide(from: caller)
             outcome.saves[item] = .success(saved)
         }
     }

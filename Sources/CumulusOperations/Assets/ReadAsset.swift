@@ -67,6 +67,25 @@ package struct ReadAsset: Sendable {
         return found
     }
 
+    /// Asks anew before a later page of the asset.
+    ///
+    /// Throws if the caller may not read the record any more in which it found the digest; what that
+    /// record holds by now does not matter.
+    package func askAgain(
+        _ scope: ScopeNumber,
+        in database: DatabaseScope,
+        by caller: Caller,
+        _ reader: ReadTransaction
+    ) throws {
+        guard database != .private, let place else { return }
+        let fetch = FetchRecords(database: database, ids: [.success(place.record)], keys: [])
+        switch try fetch.run(scope, by: caller, in: reader).first {
+        case .success: return
+        case .failure(let error) where error.code == .internalError: throw error
+        case .failure, nil: throw unknown(in: try Authorisation.database(database, for: caller))
+        }
+    }
+
     /// Whether the place names the asset now, in a record that the caller may read.
     private func isNamed(
         _ scope: ScopeNumber,

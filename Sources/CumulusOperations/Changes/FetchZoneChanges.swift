@@ -1,8 +1,9 @@
 // Fetches what has changed in a zone since a token: a page of records and deletions, and the token
 // to go on with.
 //
-// Run by the node on a reader thread, from one snapshot per page; a simulator runs it in place. The
-// change index is read incarnation by incarnation above the token. A record is told as it is now,
+// Run by the node on a reader thread, from one snapshot per page; a simulator runs it in place. A
+// page takes as many turns there as it needs. The change index is read incarnation by incarnation
+// above the token. A record is told as it is now,
 // once per page. A record with several index rows may come again on a later page: to tell it at its
 // last row only would need the next page from this node, since other nodes may have forgotten some
 // of the rows. On the last page nothing is left in its snapshot; its token is the snapshot's
@@ -75,6 +76,20 @@ package struct FetchZoneChanges: Sendable {
         in reader: ReadTransaction,
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(ReadFailure) -> Page {
+        var reading = try begin(scope, number, by: caller, in: reader, schemas: schemas)
+        while true {
+            if let page = try reading.turn() { return page }
+        }
+    }
+
+    /// Checks that there may be a next page, and begins it.
+    package func begin(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
+    ) throws(ReadFailure) -> Reading {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: number, by: caller)
@@ -85,23 +100,22 @@ package struct FetchZoneChanges: Sendable {
                 throw ServiceError.keepsNoChanges(zone.name, database)
             }
             let runs = try reader.runs(of: number)
-            let vector = runs.vector
             let viewer = found.viewer(caller)
             let start = try self.start(token, scope, found.zone, viewer, runs)
+            let truncation = try reader.truncation(of: number)
+            let page = page(scope, found, viewer, runs, truncation: truncation)
             // Nothing was written to a default zone without a number.
-            if found.number == nil {
-                let truncation = try reader.truncation(of: number)
-                return page(scope, found, viewer, runs, truncation: truncation)
-            }
+            if found.number == nil { return Reading(way: .nothing, page: page, runs: runs) }
             guard let databaseNumber = try reader.database(number, found.zone.database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
             let access = try AccessReader(to: found, of: number, by: caller, schemas, reader)
             try checkExpiry(of: start.base, row, found.lens, access, reader)
             if access.isPartial {
-                return try treePage(scope, number, found, by: caller, access, start, runs, reader)
+                let trees = try trees(found, by: caller, access, start, runs, reader)
+                return Reading(way: .trees(trees), page: page, runs: runs)
             }
-            var gathering = Gathering(
+            let gathering = Gathering(
                 self,
                 start,
                 in: row.number,
@@ -110,19 +124,45 @@ package struct FetchZoneChanges: Sendable {
                 access,
                 reader
             )
-            let isComplete = try gathering.gather(through: vector)
-            let truncation = try reader.truncation(of: number)
-            var page = page(scope, found, viewer, runs, truncation: truncation)
-            page.records = gathering.records
-            page.deletions = gathering.deletions
-            page.isPersonal = gathering.isPersonal
-            if !isComplete {
-                page.token.base = runs.short(start.base)
-                page.token.progress = .records(gathering.progress)
-            }
-            return page
+            return Reading(way: .records(gathering), page: page, runs: runs)
         } catch {
             throw ReadFailure(error)
+        }
+    }
+
+    /// A page in the making, over one snapshot.
+    ///
+    /// Only what is told fills a page, and more comes only if something is left to tell. So a page
+    /// says nothing of changes that its caller may not know, however many are between.
+    package struct Reading: Sendable {
+        fileprivate enum Way: Sendable {
+            case nothing
+            case records(Gathering)
+            case trees(TreeReading)
+        }
+
+        fileprivate var way: Way
+        /// The last page, if it tells nothing.
+        fileprivate let page: Page
+        fileprivate let runs: Runs
+
+        /// Goes on for one turn on a reader thread; returns the page if it is done.
+        package mutating func turn() throws(ReadFailure) -> Page? {
+            do {
+                switch way {
+                case .nothing: return page
+                case .records(var gathering):
+                    let isDone = try gathering.turn(through: runs.vector)
+                    way = .records(gathering)
+                    return isDone ? gathering.finish(page, runs) : nil
+                case .trees(var trees):
+                    let isDone = try trees.changes.turn(through: runs.vector)
+                    way = .trees(trees)
+                    return isDone ? trees.finish(page, runs) : nil
+                }
+            } catch {
+                throw ReadFailure(error)
+            }
         }
     }
 
@@ -211,8 +251,8 @@ package struct FetchZoneChanges: Sendable {
 }
 
 extension FetchZoneChanges {
-    /// A page in the making.
-    private struct Gathering {
+    /// The changes of a zone that its caller sees as a whole, or of which grants tell.
+    fileprivate struct Gathering: Sendable {
         private let fetch: FetchZoneChanges
         private let base: VersionVector
         private let zone: ZoneNumber
@@ -220,17 +260,29 @@ extension FetchZoneChanges {
         private let caller: Caller
         private let access: AccessReader
         private let reader: ReadTransaction
-        private(set) var progress: ChangeProgress
-        private(set) var records: [RecordView] = []
-        private(set) var deletions: [Page.Deletion] = []
-        private(set) var isPersonal = false
+        private var progress: ChangeProgress
+        /// Where the page ends: behind the last change that it has room for; nil while it has room.
+        private var end: ChangeProgress?
+        /// Something is left to tell that it has no room for.
+        private var isOver = false
+        private var records: [RecordView] = []
+        private var deletions: [Page.Deletion] = []
+        private var isPersonal = false
         private var names: Set<String> = []
         private var byteCount = 0
+        private var looks = 0
 
         /// How many rows of the change index are read at a time.
         private static let chunk = 128
-        /// Bytes that each row counts, so that a page of untold rows ends in bounded time too.
+        /// Rows that are looked at in one turn.
+        private static let turn = 4_096
+        /// Bytes of a change besides its fields.
         private static let rowBytes = 128
+
+        private enum News {
+            case record(RecordView)
+            case deletion(type: String)
+        }
 
         init(
             _ fetch: FetchZoneChanges,
@@ -251,14 +303,31 @@ extension FetchZoneChanges {
             self.reader = reader
         }
 
-        private var isFull: Bool {
-            names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
+        /// The page, once it is done.
+        ///
+        /// - Parameter empty: The last page, if it tells nothing.
+        func finish(_ empty: Page, _ runs: Runs) -> Page {
+            var page = empty
+            page.records = records
+            page.deletions = deletions
+            page.isPersonal = isPersonal
+            if isOver, let end {
+                page.token.base = runs.short(base)
+                page.token.progress = .records(end)
+            }
+            return page
         }
 
-        /// Reads records until the page is full or all are told; returns true if all are told.
+        /// Looks at as many changes as one turn may; returns whether the page is done.
+        mutating func turn(through vector: VersionVector) throws(EngineError) -> Bool {
+            looks = 0
+            return try gather(through: vector) || isOver
+        }
+
+        /// Returns whether all changes were looked at.
         ///
         /// A commit that was told in part comes first, so there is at most one such commit.
-        mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
+        private mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
             if let last = progress.last, !(try gather(last.dot.incarnation, through: vector)) {
                 return false
             }
@@ -277,12 +346,14 @@ extension FetchZoneChanges {
                 let rest = rest(of: incarnation)
                 let rows = try reader.rows(.index, rest, limit: Gathering.chunk)
                 for (key, _) in rows {
-                    if isFull { return false }
+                    if looks == Gathering.turn { return false }
+                    looks += 1
                     var parts = KeyReader(key)
                     _ = try parts.number(ZoneNumber.self)
                     _ = try parts.number(UInt32.self)
                     let dot = try parts.dot()
-                    try tell(dot, try parts.text())
+                    try look(at: dot, try parts.text())
+                    if isOver { return false }
                 }
                 isAtEnd = rows.count < Gathering.chunk
             }
@@ -291,7 +362,7 @@ extension FetchZoneChanges {
             return true
         }
 
-        /// The rows of the change index of an incarnation that are not told.
+        /// The rows of the change index of an incarnation that were not looked at.
         private func rest(of incarnation: Incarnation) -> KeyRange {
             var range = KeyRange.changes(of: zone, incarnation, above: progress.told[incarnation])
             if let last = progress.last, last.dot.incarnation == incarnation {
@@ -300,28 +371,56 @@ extension FetchZoneChanges {
             return range
         }
 
-        private mutating func tell(_ dot: Dot, _ name: String) throws(EngineError) {
-            byteCount += Gathering.rowBytes
+        private mutating func look(at dot: Dot, _ name: String) throws(EngineError) {
+            if !names.contains(name), let news = try news(of: name) {
+                isOver = end != nil
+                if isOver { return }
+                take(news, of: name)
+            }
             progress.told[dot.incarnation] = dot.seq - 1
             progress.last = ChangeProgress.Position(dot: dot, name: name)
             if fetch.broken.contains(.commitPages) {
                 progress.told[dot.incarnation] = dot.seq
                 progress.last = nil
             }
-            guard !names.contains(name) else { return }
+            if end == nil, names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes {
+                end = progress
+            }
+        }
+
+        private mutating func take(_ news: News, of name: String) {
+            names.insert(name)
+            byteCount += Gathering.rowBytes
+            switch news {
+            case .record(let view):
+                byteCount += view.fields.count
+                records.append(view)
+            case .deletion(let type): deletions.append(Page.Deletion(name: name, type: type))
+            }
+        }
+
+        /// What the caller is told of a record; nil means nothing.
+        private mutating func news(of name: String) throws(EngineError) -> News? {
             guard let row = try reader.record(zone, name) else {
                 throw .corrupt("the change index names '\(name)', which is not there")
             }
+            let isKnown = row.frontier.allSatisfy { base.covers($0.dot) }
             // The record was deleted before the fetch began.
-            if row.isDead, row.frontier.allSatisfy({ base.covers($0.dot) }) { return }
-            guard try mayTell(row) else { return }
-            names.insert(name)
-            if row.isDead {
-                let type = StoredName.shown(row.type)
-                deletions.append(Page.Deletion(name: name, type: type))
-            } else {
-                try add(row, named: name)
+            if row.isDead, isKnown { return nil }
+            guard try mayTell(row) else { return nil }
+            let deletion = News.deletion(type: StoredName.shown(row.type))
+            if row.isDead { return deletion }
+            let view = try reader.decoding(RowKey.record(zone, name).bytes) {
+                () throws(MalformedBytes) in
+                try found.showing(fetch.keys) { keys in
+                    var view = RecordView(row, name: name)
+                    if let keys { view.fields = row.body.selecting(keys).bytes }
+                    return view
+                }
             }
+            if let view { return .record(try reader.completed(view, in: found, for: caller)) }
+            // A hidden record has the name of one that the caller may know.
+            return isKnown ? nil : deletion
         }
 
         /// Whether the caller may read a record, or might before it was deleted.
@@ -332,25 +431,6 @@ extension FetchZoneChanges {
             case .own:
                 isPersonal = true
                 return access.isCreator(of: row)
-            }
-        }
-
-        private mutating func add(_ row: RecordRow, named name: String) throws(EngineError) {
-            let view = try reader.decoding(RowKey.record(zone, name).bytes) {
-                () throws(MalformedBytes) in
-                try found.showing(fetch.keys) { keys in
-                    var view = RecordView(row, name: name)
-                    if let keys { view.fields = row.body.selecting(keys).bytes }
-                    return view
-                }
-            }
-            if let view {
-                byteCount += view.fields.count
-                records.append(try reader.completed(view, in: found, for: caller))
-            } else if !row.frontier.allSatisfy({ base.covers($0.dot) }) {
-                // A hidden record has the name of one that the caller may know.
-                let type = StoredName.shown(row.type)
-                deletions.append(Page.Deletion(name: name, type: type))
             }
         }
     }

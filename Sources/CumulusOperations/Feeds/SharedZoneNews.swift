@@ -25,10 +25,13 @@ extension ReadTransaction {
         var news = SharedZoneNews()
         let entries = try visibleZones(of: user, in: scope)
         if entries.isEmpty { return news }
-        let unseen = try runs(of: scope).vector.dots.filter { !seen.covers($0) }
+        let runs = try runs(of: scope)
+        let unseen = runs.vector.dots.filter { !seen.covers($0) }
         if unseen.isEmpty { return news }
         let caller = Caller(role: .user(user))
-        let visible = Set(try findZones(sharedWith: caller, in: scope).map(\.zone))
+        let visible = Dictionary(
+            try findZones(sharedWith: caller, in: scope).map { ($0.zone, $0) }
+        ) { first, _ in first }
         for entry in entries {
             let database = DatabaseID(kind: .private, owner: entry.owner)
             guard let number = try self.database(scope, database),
@@ -41,7 +44,11 @@ extension ReadTransaction {
                 generation: row.generation
             )
             if heads.isEmpty { continue }
-            if !visible.contains(zone), try !isNewlyHidden(entry, row, since: seen) { continue }
+            if let found = visible[zone] {
+                guard try tells(caller, of: found, since: seen, runs, in: scope) else { continue }
+            } else if try !isNewlyHidden(entry, row, since: seen) {
+                continue
+            }
             news.zones.append(ZoneAddress(name: entry.zone, owner: entry.owner))
             for dot in heads {
                 let time = try time(of: dot, in: row.number)

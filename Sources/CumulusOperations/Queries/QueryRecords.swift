@@ -59,6 +59,10 @@ package struct QueryRecords: Sendable {
         /// Records that satisfy the predicate, where only their number was wanted.
         package var count: UInt64 = 0
         package var work = Work()
+        /// Whether the caller may read all that the search may look at.
+        ///
+        /// If not, its work must not be told: it depends on what the caller may not see.
+        package var tellsWork = false
     }
 
     /// What a page cost.
@@ -107,18 +111,22 @@ package struct QueryRecords: Sendable {
             let type = try schemas.find(query.recordType, of: number, reader)
             let caller = circumstances.caller
             var creator: String?
+            var readsAll = true
             if database.kind == .public {
                 let roles = try schemas.roles(of: caller, in: number, reader).names
                 creator = try onlyCreator(type.schema.grants, caller, roles)
+                readsAll = caller.role == .operator
             }
             var bound = try bind(scope, type.schema, circumstances)
             if let creator { bound.restrict(toRecordsOf: creator) }
             let runs = try reader.runs(of: number)
             try cursor?.check(scope, database, caller, question, runs, broken)
             let access = try partialAccess(zones, number, caller, schemas, reader)
+            let plan = QueryPlan(bound, type.indexes, counts: counts)
+            if plan.staysInType, creator == nil { readsAll = true }
             var search = QuerySearch(
                 query: bound,
-                plan: QueryPlan(bound, type.indexes, counts: counts),
+                plan: plan,
                 // A small tree is looked through, however large the zone is.
                 names: try access?.names(limit: QueryRecords.treeNames, reader),
                 limit: counts ? 0 : limit,
@@ -128,7 +136,7 @@ package struct QueryRecords: Sendable {
                 circumstances: circumstances
             )
             for zone in zones { try search.read(zone, reader) }
-            var page = Page(work: search.work)
+            var page = Page(work: search.work, tellsWork: readsAll && access == nil)
             if zones.count > 1 {
                 page.work.plan += " (in the last of \(zones.count) zones)"
             }

@@ -19,13 +19,52 @@ package struct ListConflicts: Sendable {
     }
 
     package struct Page: Sendable {
-        package var items: [Item]
+        package private(set) var items: [Item] = []
         /// Where the next page begins; nil means this was the last one.
-        package var next: Bytes?
+        package fileprivate(set) var next: Bytes?
+        fileprivate private(set) var byteCount = 0
+
+        /// - Parameter end: Where the page before ended; nil means there was none.
+        package init(before end: Bytes? = nil) { next = end }
+
+        fileprivate mutating func add(_ item: Item) {
+            byteCount += 256 + item.conflict.lost.count
+            items.append(item)
+        }
     }
 
-    /// Rows that a page looks at, at most.
-    private static let pageRows = 400
+    /// Rows that are looked at in one turn on a reader thread.
+    private static let turn = 400
+
+    /// Goes on with a page for one turn; returns whether the page is done.
+    ///
+    /// Only what is told fills a page: it says nothing of other users' conflicts.
+    package func read(
+        _ page: inout Page,
+        of scope: ScopeNumber,
+        by caller: Caller,
+        byteLimit: Int,
+        in reader: ReadTransaction
+    ) throws(ReadFailure) -> Bool {
+        do {
+            if caller.role == .anonymous { throw Authorisation.signInNeeded }
+            var range = KeyRange.conflicts(of: scope)
+            if let end = page.next { range.end = end }
+            let rows = try reader.rows(.log, range, backwards: true, limit: ListConflicts.turn)
+            let lens = try RecordLens(of: scope, in: reader)
+            for (key, value) in rows {
+                let item = try item(key, value, of: scope, for: caller, by: lens, reader)
+                if item != nil, page.byteCount >= byteLimit { return true }
+                page.next = key
+                if let item { page.add(item) }
+            }
+            if rows.count == ListConflicts.turn { return false }
+            page.next = nil
+            return true
+        } catch {
+            throw ReadFailure(error)
+        }
+    }
 
     /// The entries before `end`, until `byteLimit` is reached.
     package func page(
@@ -35,39 +74,28 @@ package struct ListConflicts: Sendable {
         byteLimit: Int,
         in reader: ReadTransaction
     ) throws(ReadFailure) -> Page {
-        do {
-            if caller.role == .anonymous { throw Authorisation.signInNeeded }
-            var range = KeyRange.conflicts(of: scope)
-            if let end { range.end = end }
-            let rows = try reader.rows(
-                .log,
-                range,
-                backwards: true,
-                limit: ListConflicts.pageRows
-            )
-            let lens = try RecordLens(of: scope, in: reader)
-            var page = Page(items: [], next: nil)
-            var byteCount = 0
-            for (key, value) in rows {
-                if byteCount >= byteLimit { return page }
-                let conflict = try reader.decoding(key) { () throws(MalformedBytes) in
-                    try Conflict(row: value)
-                }
-                page.next = key
-                guard lens.tells(conflict),
-                    try !ListConflicts.isReset(conflict.zone, of: scope, reader)
-                else { continue }
-                let shown = try reader.decoding(key) { () throws(MalformedBytes) in
-                    try item(key, conflict, for: caller, by: lens)
-                }
-                guard let item = shown else { continue }
-                byteCount += 256 + item.conflict.lost.count
-                page.items.append(item)
-            }
-            if rows.count < ListConflicts.pageRows { page.next = nil }
-            return page
-        } catch {
-            throw ReadFailure(error)
+        var page = Page(before: end)
+        while !(try read(&page, of: scope, by: caller, byteLimit: byteLimit, in: reader)) {}
+        return page
+    }
+
+    /// What a row tells the caller; nil means nothing.
+    private func item(
+        _ key: Bytes,
+        _ row: Bytes,
+        of scope: ScopeNumber,
+        for caller: Caller,
+        by lens: RecordLens,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Item? {
+        let conflict = try reader.decoding(key) { () throws(MalformedBytes) in
+            try Conflict(row: row)
+        }
+        guard lens.tells(conflict),
+            try !ListConflicts.isReset(conflict.zone, of: scope, reader)
+        else { return nil }
+        return try reader.decoding(key) { () throws(MalformedBytes) in
+            try item(key, conflict, for: caller, by: lens)
         }
     }
 

@@ -34,6 +34,17 @@ package struct ModifyOutcome: Hashable, Sendable {
             self.modifiedBy = modifiedBy
             self.fields = fields
         }
+
+        /// Whether it holds what its caller does not know from the save itself.
+        func tellsMore(than caller: Caller) -> Bool {
+            !fields.isEmpty || createdBy != caller.user
+        }
+
+        /// Leaves out what only those are told who may READ the record.
+        mutating func hide(from caller: Caller) {
+            fields = []
+            if createdBy != caller.user { (created, createdBy) = (0, "") }
+        }
     }
 
     package struct Failure: Error, Hashable, Sendable {

@@ -1,6 +1,7 @@
 // Whether a save's or a deletion's change tag is that of the stored record.
 //
-// Called by `SavePlanner.plan` and by `ZoneBatch`; an item that ignores tags passes.
+// Called by `SavePlanner.plan` and by `ZoneBatch`; an item that ignores tags passes. To compare
+// needs READ, whatever comes of it: a tag tells that others changed the record.
 
 import CumulusModel
 import CumulusStorage
@@ -23,10 +24,9 @@ extension SavePlanner {
                 )
             )
         }
-        if content.changeTag == row.tag { return nil }
         let refusal = try batch.access.refusal(.read, row, named: name, &transaction)
-        // The answer would hold the record.
         if let refusal { return ModifyOutcome.Failure(refusal) }
+        if content.changeTag == row.tag { return nil }
         let error =
             content.changeTag == nil
             ? ServiceError(
@@ -50,16 +50,24 @@ extension SavePlanner {
     }
 }
 
-extension DeleteItem {
-    /// Why the record is not deleted: it is not as its caller saw it, or gone.
+extension ZoneBatch {
+    /// Why a record is not deleted: it is not as the caller saw it, or gone.
     ///
     /// - Parameter row: nil if the caller may see none.
-    func tagFailure(over row: RecordRow?) -> ModifyOutcome.Failure? {
-        guard let changeTag else { return nil }
+    func tagFailure(
+        of delete: DeleteItem,
+        over row: RecordRow?,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
+        guard let changeTag = delete.changeTag else { return nil }
         guard let row else {
             return ModifyOutcome.Failure(
                 ServiceError(.unknownItem, "Record not found: it was deleted since it was fetched")
             )
+        }
+        let name = delete.address.name
+        if let refusal = try access.refusal(.read, row, named: name, &transaction) {
+            return ModifyOutcome.Failure(refusal)
         }
         if changeTag == row.tag { return nil }
         return ModifyOutcome.Failure(

@@ -10,7 +10,8 @@ extension SavePlanner {
     /// counter shows the wanted value, or 0.
     func planCounters(
         _ put: inout Commit.Put,
-        _ row: RecordRow?
+        _ row: RecordRow?,
+        in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
         for increment in put.increments {
             if put.fields.entry(named: increment.field) != nil {
@@ -25,7 +26,9 @@ extension SavePlanner {
                     )
                 )
             }
-            try checkOverflow(increment, row)
+            if try mayKnow(row, named: put.recordName, in: &transaction) {
+                try checkOverflow(increment, row)
+            }
         }
         for counter in row?.counters ?? [] {
             guard let entry = put.fields.entry(named: counter.field) else { continue }
@@ -43,7 +46,23 @@ extension SavePlanner {
         }
     }
 
-    /// Adds the save's increments to what the fields show.
+    /// Whether a refusal may depend on what the record holds: its caller may read it.
+    ///
+    /// Otherwise a caller would find a hidden value by adding to it until the sum doesn't fit. So
+    /// for such a caller a sum that doesn't fit comes in again at the other bound, as it does where
+    /// several nodes add.
+    private func mayKnow(
+        _ row: RecordRow?,
+        named name: String,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) -> Bool {
+        guard let row else { return true }
+        return try engine { () throws(EngineError) in
+            try batch.access.refusal(.read, row, named: name, &transaction) == nil
+        }
+    }
+
+    /// Throws if the sum of an increment and what the field shows doesn't fit.
     func checkOverflow(
         _ increment: Commit.Increment,
         _ row: RecordRow?

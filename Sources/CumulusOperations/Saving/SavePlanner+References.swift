@@ -25,10 +25,53 @@ extension SavePlanner {
                     )
                 }
                 if counted.insert(Owner(name: name, field: field)).inserted {
+                    try checkTarget(name, of: row, plan, in: &transaction)
                     try addOwner(name, &plan, in: &transaction)
                 }
             }
         }
+    }
+
+    /// Throws if a participant is about to refer to what it may not see, which would give it a hold
+    /// on that: it would take up room there, keep its owner from deleting it, or go with it.
+    ///
+    /// What is missing is refused alike. References that the record has already may stay.
+    private func checkTarget(
+        _ target: String,
+        of row: RecordRow?,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let walk = batch.access.walk else { return }
+        if row?.share?.name != nil {
+            throw .item(Authorisation.ownersOnly(.write, "deletion of the root of a share"))
+        }
+        // A save under a name that the caller may not know of fails.
+        if rows[target] != nil || plan.saving.contains(target), plan.dying[target] == nil { return }
+        let isSeen = try engine { () throws(EngineError) in
+            guard plan.dying[target] == nil, let zone = found.number,
+                let life = try life(of: target, in: zone, transaction),
+                try !transaction.lens(of: scope).hides(life.type)
+            else { return false }
+            let facts = try walk.facts(
+                of: target,
+                type: StoredName.shown(life.type),
+                isRoot: false,
+                transaction
+            )
+            return Authorisation.refusal(.read, facts, walk.view) == nil
+        }
+        guard !isSeen else { return }
+        throw .item(
+            ServiceError(
+                .referenceViolation,
+                """
+                a deleteSelf reference names '\(target)', which is not there or not shared with \
+                you; in the shared database refer to records that you see, or save them first or \
+                in the same batch
+                """
+            )
+        )
     }
 
     /// The deleteSelf references of a save, by field; what other references name may be missing.

@@ -1,6 +1,7 @@
 // How large a record and its commit may become.
 //
-// Called by `SavePlanner.plan`, last.
+// Called by `SavePlanner.plan`, last. A refusal does not say how much is there: the caller may have
+// the right to change the record, and none to read it.
 
 import CumulusModel
 import CumulusStorage
@@ -16,7 +17,7 @@ extension SavePlanner {
             ServiceError(
                 .limitExceeded,
                 .tooLarge,
-                "record too large: its fields take \(size) bytes, the limit is \(limit)"
+                "record too large: its fields would take more than \(limit) bytes; save less in it"
             )
         )
     }
@@ -125,7 +126,7 @@ extension RecordBody {
 extension ServiceError {
     /// A database has no room for so many bytes more.
     ///
-    /// How much another user's database holds is not told.
+    /// How much a database holds is told to its owner only.
     ///
     /// - Parameter database: As the caller named it.
     static func quotaExceeded(
@@ -134,23 +135,29 @@ extension ServiceError {
         of quota: Int,
         by growth: Int
     ) -> ServiceError {
-        if database == .shared {
+        switch database {
+        case .shared:
             return ServiceError(
                 .quotaExceeded,
                 "the owner's database has no room for this; ask the owner"
             )
+        case .public:
+            return ServiceError(
+                .quotaExceeded,
+                """
+                the public database has no room for this in its \(quota) bytes; delete records or \
+                assets, or ask an operator to raise publicDatabaseBytes
+                """
+            )
+        case .private:
+            return ServiceError(
+                .quotaExceeded,
+                """
+                your private database takes \(taken) of \(quota) bytes, which leaves no room for \
+                \(growth) more; delete records or assets that you don't need; their space is free \
+                at once
+                """
+            )
         }
-        let whose =
-            database == .public ? "the public database takes" : "your private database takes"
-        let advice =
-            database == .public
-            ? "delete records or assets, or ask an operator to raise publicDatabaseBytes"
-            : "delete records or assets that you don't need; their space is free at once"
-        return ServiceError(
-            .quotaExceeded,
-            """
-            \(whose) \(taken) of \(quota) bytes, which leaves no room for \(growth) more; \(advice)
-            """
-        )
     }
 }

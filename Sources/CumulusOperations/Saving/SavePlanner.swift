@@ -60,7 +60,7 @@ struct SavePlanner {
             try checkAssets(put, row, &plan, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
-            try planCounters(&put, row)
+            try planCounters(&put, row, in: &transaction)
             if isShare { try planShare(content, &put, row, &plan, in: &transaction) }
             let targets = put.targets.count
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)

@@ -242,7 +242,9 @@ struct ZoneBatch {
         if Names.isUserRecordName(name), row != nil || name == caller.user {
             return ModifyOutcome.Failure(UserRecords.deletion)
         }
-        if let failure = request.deletes[index].tagFailure(over: row) { return failure }
+        if let failure = try tagFailure(of: request.deletes[index], over: row, &transaction) {
+            return failure
+        }
         guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
         if leaves {
             return try planLeave(name, in: zone, &plan, &transaction)
@@ -309,6 +311,15 @@ struct ZoneBatch {
     func content(named name: String) -> SaveItem.Content? {
         guard let index = savesByName[name], failures[index] == nil else { return nil }
         return try? request.saves[index].content.get()
+    }
+
+    /// Names of records that this batch still is to save below a parent, by the parent.
+    var savedChildren: [String: [String]] {
+        var children: [String: [String]] = [:]
+        for name in saves.map({ request.saves[$0].address.name }) {
+            if let parent = content(named: name)?.parent { children[parent, default: []] += [name] }
+        }
+        return children
     }
 
     /// A parent goes only together with its children, also in a cascade; one that stays keeps its

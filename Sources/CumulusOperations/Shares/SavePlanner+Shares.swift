@@ -143,6 +143,13 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) -> Dot {
+        guard batch.content(named: name)?.type != Names.shareType else {
+            throw .item(
+                ShareParts.invalid(
+                    "'\(name)' is a share, which can't be shared; name the record or zone instead"
+                )
+            )
+        }
         guard plan.saving.contains(name),
             let birth = try birth(of: name, plan, in: &transaction)
         else {
@@ -162,9 +169,8 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        let added = plan.accesses.first { $0.share?.isEmpty == false }
-        if let added, let share = added.share {
-            throw .item(Self.shared(added.recordName, as: share))
+        if let added = plan.sharedRoots.first {
+            throw .item(Self.shared(added.root, as: added.share))
         }
         guard let zone = found.number, let survey = request.shares else { return }
         let shares = try engine { () throws(EngineError) in
@@ -178,7 +184,8 @@ extension SavePlanner {
         }
     }
 
-    /// Throws if the record, what it hangs below, or what hangs below it is shared already.
+    /// Throws if the record, what it hangs below, or what hangs below it is shared already, or by
+    /// this batch.
     private func checkUnshared(
         _ root: String,
         _ plan: ZoneBatch.Plan,
@@ -198,9 +205,7 @@ extension SavePlanner {
             let row = try engine { () throws(EngineError) in
                 try transaction.record(zone, name)
             }
-            if let row, !row.isDead {
-                try checkUnshared(row, name, zone, plan, in: &transaction)
-            }
+            try checkIsNoRoot(row, name, zone, plan, in: &transaction)
             switch batch.planned(name, plan) {
             case .below(let parent): next = parent
             case .broken: next = nil
@@ -216,37 +221,47 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
+        let saved = batch.savedChildren
         var room = request.limits.treeRecords
         var seen: Set<String> = [root]
         var pending = [root]
         while let target = pending.popLast() {
             var pages = ReferrerPages(to: target, born: nil, .parent, in: zone)
-            while let children = try engine({ () throws(EngineError) in
-                try pages.next(in: transaction)
-            }) {
-                for child in children.map(\.name) where seen.insert(child).inserted {
+            var children = saved[target] ?? []
+            repeat {
+                for child in children
+                where !batch.moves(child, awayFrom: target) && seen.insert(child).inserted {
                     room -= 1
                     guard room >= 0 else { throw .item(tooLarge(root)) }
                     let row = try engine { () throws(EngineError) in
                         try transaction.record(zone, child)
                     }
-                    guard let row, !row.isDead, plan.dying[child] == nil else { continue }
-                    if batch.moves(child, awayFrom: target) { continue }
-                    try checkUnshared(row, child, zone, plan, in: &transaction)
+                    let isThere = row?.isDead == false || plan.saving.contains(child)
+                    guard isThere, plan.dying[child] == nil else { continue }
+                    try checkIsNoRoot(row, child, zone, plan, in: &transaction)
                     pending.append(child)
                 }
-            }
+                let page = try engine { () throws(EngineError) in
+                    try pages.next(in: transaction)
+                }
+                guard let page else { break }
+                children = page.map(\.name)
+            } while true
         }
     }
 
-    private func checkUnshared(
-        _ row: RecordRow,
+    /// Throws if a share names the record as its root: one that is stored, or one of this batch.
+    private func checkIsNoRoot(
+        _ row: RecordRow?,
         _ name: String,
         _ zone: ZoneNumber,
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        guard let share = row.share?.name, plan.dying[share] == nil else { return }
+        if plan.share(of: name) != nil { throw .item(Self.shared("record '\(name)'")) }
+        guard let row, !row.isDead, let share = row.share?.name, plan.dying[share] == nil else {
+            return
+        }
         let stands = try engine { () throws(EngineError) in
             try transaction.shareInForce(share, in: zone) != nil
         }
@@ -286,6 +301,19 @@ extension ZoneBatch.Plan {
     /// It makes a share of the zone.
     fileprivate var sharesZone: Bool {
         accesses.contains { $0.recordName == Names.zoneShare && $0.births.isEmpty }
+    }
+
+    /// The records that it shares, and by what.
+    fileprivate var sharedRoots: [(root: String, share: String)] {
+        accesses.compactMap { access in
+            guard let share = access.share, !share.isEmpty else { return nil }
+            return (access.recordName, share)
+        }
+    }
+
+    /// The share that it makes of a record; nil if it makes none.
+    fileprivate func share(of root: String) -> String? {
+        sharedRoots.first { $0.root == root }?.share
     }
 }
 

@@ -79,15 +79,12 @@ extension RowReader where Self: ~Copyable {
             let isOpen = broken.contains(.claimedInvitations) && participant.id.kind != .user
             return participant.isInvited && (!participant.hasAccepted || isOpen)
         }
-        var (own, isUnverified): ([AccessEntries.Participant], Bool) = ([], false)
+        var own: [AccessEntries.Participant] = []
         for participant in pending {
-            let isHandle = participant.id.kind != .user
-            switch try holder(of: participant, in: container) {
-            case _ where isHandle && broken.contains(.heldHandles): own.append(participant)
-            case user: own.append(participant)
-            case nil: isUnverified = true
-            default: break
-            }
+            let isAnyones = broken.contains(.heldHandles) && participant.id.kind != .user
+            // Each is looked up, so that the work tells nothing of handles either.
+            let holder = try holder(of: participant, in: container)
+            if holder == user || isAnyones { own.append(participant) }
         }
         if !own.isEmpty { return .invited(own) }
         guard entries.publicPermission == .none else {
@@ -97,7 +94,7 @@ extension RowReader where Self: ~Copyable {
             return joined.permission(of: user) == nil
                 ? .outside(ShareStanding.removed) : .open
         }
-        return .outside(isUnverified ? ShareStanding.unverified : ShareStanding.uninvited)
+        return .outside(ShareStanding.uninvited)
     }
 
     /// The record name of the user whose invitation it is; nil if no user has the handle.
@@ -122,21 +119,17 @@ extension ShareStanding {
         "you were removed from this share; ask its owner to invite you"
     )
 
+    /// The same whoever is invited: what differs would tell which handles are somebody's.
     fileprivate static let uninvited = ServiceError(
         .permissionFailure,
-        "you are not invited to this share; ask its owner to invite you"
+        """
+        you are not invited to this share; ask its owner to invite you, or if you were invited by \
+        an address, ask an operator to give that to you with 'cumulus user handle', and accept again
+        """
     )
 
     fileprivate static let closed = ServiceError(
         .notAuthenticated,
         "this share is not open to all; connect with the token of a user who is invited"
-    )
-
-    fileprivate static let unverified = ServiceError(
-        .participantMayNeedVerification,
-        """
-        somebody is invited by a handle that no user has here; if it is yours, ask an operator to \
-        give it to you with 'cumulus user handle', and accept again
-        """
     )
 }

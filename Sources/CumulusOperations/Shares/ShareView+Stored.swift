@@ -1,8 +1,10 @@
 // What a share's record shows beside its fields, as a caller may see it.
 //
-// Called for each share that is shown. The owner, administrators and invited users see all who are
-// invited or in; a user who joined by the URL sees only the owner and itself, and a stranger only
-// the owner. Who changed the share last is one of the participants, so it is shown to the same.
+// Called for each share that is shown. The owner and administrators who are in see all who are
+// invited or in. Invited users see those who are in, and themselves: who has not answered shows to
+// those who may invite. A user who joined by the URL sees only the owner and itself, and a stranger
+// only the owner. Who changed the share last, and when, is shown to those who see all who are in: to
+// join changes it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,10 +13,14 @@ extension ShareView {
     init(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         let entries = share.entries
         let participants = entries.participants.filter(entries.isListed)
-        let seesAll = ShareView.showsAll(share, in: zone, to: user)
+        let seesMembers = ShareView.showsMembers(share, in: zone, to: user)
+        let seesInvitations = ShareView.showsInvitations(share, in: zone, to: user)
         let own = ParticipantID(user: user)
         func isCaller(_ participant: AccessEntries.Participant) -> Bool {
             participant.isUser(user, own)
+        }
+        func isShown(_ participant: AccessEntries.Participant) -> Bool {
+            isCaller(participant) || (entries.isIn(participant) ? seesMembers : seesInvitations)
         }
         let root = share.root ?? .zone
         var rootName = ""
@@ -22,7 +28,7 @@ extension ShareView {
         let details = ShareDetails(
             root: rootName,
             publicPermission: entries.publicPermission,
-            participants: participants.filter { seesAll || isCaller($0) }.map {
+            participants: participants.filter(isShown).map {
                 ShareDetails.Participant($0, entries.permission(of: $0), isCaller: isCaller($0))
             },
             owner: zone.database.owner
@@ -30,8 +36,19 @@ extension ShareView {
         self.init(share: ShareID(root, in: zone).bytes, details: details)
     }
 
-    /// Whether a user sees all who are invited or in.
-    fileprivate static func showsAll(
+    /// Whether a user sees those who have not answered: it may invite others.
+    private static func showsInvitations(
+        _ share: StoredShare,
+        in zone: Commit.Zone,
+        to user: String
+    ) -> Bool {
+        let entries = share.entries
+        return zone.database.owner == user || entries.isAdministrator(user)
+            || entries.broken.contains(.hiddenParticipants)
+    }
+
+    /// Whether a user sees all who are in.
+    fileprivate static func showsMembers(
         _ share: StoredShare,
         in zone: Commit.Zone,
         to user: String
@@ -56,11 +73,11 @@ extension RecordView {
     /// Adds what a share's record shows beside its fields, as a user may see it.
     mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         sharing = ShareView(share, in: zone, for: user)
-        if ShareView.showsAll(share, in: zone, to: user) { return }
-        // Joining changes the share, so the last user who joined would be named here.
+        if ShareView.showsMembers(share, in: zone, to: user) { return }
+        // To join changes the share: these would say that somebody did, who, and when.
         let shown: Set = [zone.database.owner, user]
         if !shown.contains(createdBy) { createdBy = "" }
-        if !shown.contains(modifiedBy) { modifiedBy = "" }
+        (modified, modifiedBy) = (created, createdBy)
     }
 }
 

@@ -22,15 +22,19 @@ extension FetchDatabaseChanges {
         if case .zones(let marks) = token.viewer?.seen, !broken.contains(.toldZones) {
             held = Set(marks)
         }
-        let zones = try reader.findZones(sharedWith: caller, in: scope).map(\.zone)
+        let found = try reader.findZones(sharedWith: caller, in: scope)
+        let zones = found.map(\.zone)
         var page = Page(token: token)
         page.deletions = try lost(&held, zones, in: scope, by: caller, reader)
         let base = runs.whole(token.base)
         let isKnown = try RecordLens(of: scope, in: reader).isKnown(to: base)
         page.token.progress = nil
-        for zone in zones where last.isEmpty || SharedPlace(last) < SharedPlace(zone) {
+        for found in found where last.isEmpty || SharedPlace(last) < SharedPlace(found.zone) {
+            let zone = found.zone
             let mark = ViewMark.zone(zone)
-            if isKnown, held.contains(mark), try !reader.touches(zone, of: scope, since: base, runs)
+            if isKnown, held.contains(mark),
+                try !reader.touches(zone, of: scope, since: base, runs)
+                    || !reader.tells(caller, of: found, since: base, runs, in: scope)
             {
                 continue
             }

@@ -1,30 +1,53 @@
 // The pages of a participant who sees trees of a zone: what its token says, and the next one.
 //
-// Called by `FetchZoneChanges.run` once the token and the zone are checked; `TreeChanges` finds
+// Called by `FetchZoneChanges.begin` once the token and the zone are checked; `TreeChanges` finds
 // what is told.
 
 import CumulusModel
 import CumulusStorage
 
 extension FetchZoneChanges {
+    /// A page in the making, of trees.
+    struct TreeReading: Sendable {
+        var changes: TreeChanges
+        let user: String
+        /// The roots that the caller saw when its token was made.
+        let former: [ChangeToken.Root]
+        /// Where the token's fetch began; whole.
+        let base: VersionVector
+
+        /// The page, once it is done.
+        ///
+        /// - Parameter empty: The last page, if it tells nothing.
+        func finish(_ empty: Page, _ runs: Runs) -> Page {
+            var progress = changes.reached
+            progress.end = runs.short(progress.end)
+            var page = empty
+            page.records = changes.records
+            page.deletions = changes.deletions
+            let seen = changes.isOver ? former : progress.roots
+            page.token.viewer = ChangeToken.Viewer(user: user, seen: .init(seen))
+            page.token.base = changes.isOver ? runs.short(base) : progress.end
+            page.token.progress = changes.isOver ? .trees(progress) : nil
+            return page
+        }
+    }
+
     /// - Parameter start: Where the token's fetch began; whole.
-    func treePage(
-        _ scope: ScopeID,
-        _ number: ScopeNumber,
+    func trees(
         _ found: FoundZone,
         by caller: Caller,
         _ access: AccessReader,
         _ start: Start,
         _ runs: Runs,
         _ reader: ReadTransaction
-    ) throws -> Page {
+    ) throws -> TreeReading {
         guard let zone = found.number else {
             throw ServiceError.zoneNotFound(self.zone, in: database)
         }
         let present = access.view?.roots ?? []
-        let vector = runs.vector
         let former = try formerRoots(present)
-        var progress = TreeProgress(end: vector, roots: present, told: start.base)
+        var progress = TreeProgress(end: runs.vector, roots: present, told: start.base)
         if case .trees(let known) = token?.progress {
             guard let whole = known.completed(by: present) else { throw Self.viewChanged }
             progress = whole
@@ -35,7 +58,7 @@ extension FetchZoneChanges {
         guard start.base.covers(floor), progress.end.covers(floor) else {
             throw ServiceError.tokenExpired("how records hung then is forgotten")
         }
-        var changes = TreeChanges(
+        let changes = TreeChanges(
             self,
             of: found,
             zone,
@@ -44,28 +67,10 @@ extension FetchZoneChanges {
             since: start.base,
             former,
             progress,
-            vector,
+            runs.vector,
             reader
         )
-        let isComplete = try changes.gather(through: vector)
-        progress = changes.progress
-        let end = runs.short(progress.end)
-        let seen = isComplete ? progress.roots : former
-        var page = page(
-            scope,
-            found,
-            ChangeToken.Viewer(user: caller.user, seen: .init(seen)),
-            runs,
-            truncation: try reader.truncation(of: number)
-        )
-        page.records = changes.records
-        page.deletions = changes.deletions
-        page.token.base = isComplete ? end : runs.short(start.base)
-        if !isComplete {
-            progress.end = end
-            page.token.progress = .trees(progress)
-        }
-        return page
+        return TreeReading(changes: changes, user: caller.user, former: former, base: start.base)
     }
 
     /// The roots that the caller saw when its token was made.

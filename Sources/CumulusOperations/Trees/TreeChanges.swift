@@ -16,7 +16,7 @@
 import CumulusModel
 import CumulusStorage
 
-struct TreeChanges {
+struct TreeChanges: Sendable {
     private let fetch: FetchZoneChanges
     private let found: FoundZone
     private let zone: ZoneNumber
@@ -30,16 +30,23 @@ struct TreeChanges {
     private var before: TreeHistory
     /// nil while the end is the present state: it is read as it is.
     private var end: TreeHistory?
-    private(set) var progress: TreeProgress
+    private var progress: TreeProgress
+    /// Where the page ends: behind the last record that it has room for; nil while it has room.
+    private var stop: TreeProgress?
+    /// Something is left to tell that it has no room for.
+    private(set) var isOver = false
     private(set) var records: [RecordView] = []
     private(set) var deletions: [FetchZoneChanges.Page.Deletion] = []
     private var names: Set<String> = []
     private var byteCount = 0
+    private var looks = 0
 
     /// How many rows of the change index are read at a time.
     private static let chunk = 128
-    /// Bytes that each look counts, so that a page of untold records ends in bounded time too.
-    private static let lookBytes = 128
+    /// Records that are looked at in one turn, about.
+    private static let turn = 4_096
+    /// Bytes of a change besides its fields.
+    private static let rowBytes = 128
 
     /// - Parameters:
     ///   - base: What the token covers, whole.
@@ -75,12 +82,28 @@ struct TreeChanges {
         end = isPresent ? nil : TreeHistory(progress.roots, in: zone, at: progress.end)
     }
 
-    private var isFull: Bool {
-        names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
+    /// How far the page has come: the next one goes on there if this one is over, and else with the
+    /// next fetch.
+    var reached: TreeProgress { isOver ? stop ?? progress : progress }
+
+    /// Looks at as many records as one turn may; returns whether the page is done.
+    mutating func turn(through vector: VersionVector) throws(EngineError) -> Bool {
+        looks = 0
+        return try gather(through: vector) || isOver
     }
 
-    /// Looks at records until the page is full or nothing is left; returns true if nothing is.
-    mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
+    /// The turn is over, and the next one goes on here.
+    private var mustPause: Bool { looks >= TreeChanges.turn }
+
+    /// Notes where the page ends, if it is full by now; called behind each look.
+    private mutating func noteEnd() {
+        guard stop == nil else { return }
+        let isFull = names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
+        if isFull { stop = progress }
+    }
+
+    /// Returns whether nothing is left to look at.
+    private mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
         try mendPath()
         while progress.stage != .changed {
             guard try walk(progress.stage == .gained ? gained : lost) else { return false }
@@ -105,18 +128,20 @@ struct TreeChanges {
         for root in roots where root.name >= progress.root {
             if root.name != progress.root || progress.path.isEmpty {
                 (progress.root, progress.path) = (root.name, [])
-                if isFull { return false }
+                if mustPause { return false }
                 progress.path = [root.name]
                 try look(at: root.name)
                 try look(at: root.share)
+                if isOver { return false }
+                noteEnd()
             }
             guard try descend() else { return false }
         }
         return true
     }
 
-    /// Looks at all that comes after the end of the path, depth first; returns false if the page is
-    /// full before.
+    /// Looks at all that comes after the end of the path, depth first; returns false if the page or
+    /// the turn is over before.
     private mutating func descend() throws(EngineError) -> Bool {
         var after: String?
         if progress.isDone {
@@ -124,7 +149,7 @@ struct TreeChanges {
             progress.isDone = false
         }
         while let last = progress.path.last {
-            if isFull {
+            if mustPause {
                 if let after {
                     progress.path.append(after)
                     progress.isDone = true
@@ -140,6 +165,8 @@ struct TreeChanges {
                 progress.path.append(child)
                 after = nil
                 try look(at: child)
+                if isOver { return false }
+                noteEnd()
             } else {
                 after = progress.path.removeLast()
             }
@@ -168,7 +195,7 @@ struct TreeChanges {
         while !isAtEnd {
             let rows = try reader.rows(.index, rest(of: incarnation), limit: TreeChanges.chunk)
             for (key, _) in rows {
-                if isFull { return false }
+                if mustPause { return false }
                 var parts = KeyReader(key)
                 _ = try parts.number(ZoneNumber.self)
                 _ = try parts.number(UInt32.self)
@@ -176,10 +203,13 @@ struct TreeChanges {
                 progress.changes.told[dot.incarnation] = dot.seq - 1
                 progress.changes.last = ChangeProgress.Position(dot: dot, name: name)
                 try look(at: name)
-                guard !fetch.broken.contains(.movedTrees),
+                if isOver { return false }
+                if !fetch.broken.contains(.movedTrees),
                     try reader.moved(name, in: zone, since: base)
-                else { continue }
-                progress.path = [name]
+                {
+                    progress.path = [name]
+                }
+                noteEnd()
                 guard try descend() else { return false }
             }
             isAtEnd = rows.count < TreeChanges.chunk
@@ -202,7 +232,7 @@ struct TreeChanges {
     // MARK: One record
 
     private mutating func look(at name: String) throws(EngineError) {
-        byteCount += TreeChanges.lookBytes
+        looks += 1
         let reader = reader
         guard !names.contains(name), let row = try reader.record(zone, name) else { return }
         let type = StoredName.shown(row.type)
@@ -210,15 +240,28 @@ struct TreeChanges {
         let mayRead = row.isDead ? false : try access.reads(name, of: type, reader)
         var isInside = mayRead
         if let was = try end?.holds(name, isShare: isShare, reader) { isInside = was }
-        if isInside, mayRead, try add(row, named: name) { return }
+        if isInside, mayRead, let view = try view(of: row, named: name) {
+            guard hasRoom(for: name) else { return }
+            byteCount += view.fields.count
+            return records.append(view)
+        }
         if isInside, !found.lens.hides(row.type) { return }
         if !fetch.broken.contains(.formerTrees) {
             var mayHold = try before.holds(name, isShare: isShare, reader)
             if !mayHold, !mayRead { mayHold = try isMadeSince(row, named: name) }
             guard mayHold else { return }
         }
-        names.insert(name)
+        guard hasRoom(for: name) else { return }
         deletions.append(FetchZoneChanges.Page.Deletion(name: name, type: type))
+    }
+
+    /// Whether a record can be told on this page; if not, the page is over.
+    private mutating func hasRoom(for name: String) -> Bool {
+        isOver = isOver || stop != nil
+        if isOver { return false }
+        names.insert(name)
+        byteCount += TreeChanges.rowBytes
+        return true
     }
 
     /// Whether the caller made the record after the token: a device holds what it saved, though
@@ -228,11 +271,11 @@ struct TreeChanges {
         return lives.contains { $0.createdBy == caller.user && !base.covers($0.birth.dot) }
     }
 
-    /// Tells a record; returns false if callers don't see it.
-    private mutating func add(
-        _ row: RecordRow,
+    /// A record as the caller is shown it; nil if callers don't see it.
+    private func view(
+        of row: RecordRow,
         named name: String
-    ) throws(EngineError) -> Bool {
+    ) throws(EngineError) -> RecordView? {
         let view = try reader.decoding(RowKey.record(zone, name).bytes) {
             () throws(MalformedBytes) in
             try found.showing(fetch.keys) { keys in
@@ -241,11 +284,9 @@ struct TreeChanges {
                 return view
             }
         }
-        guard let view else { return false }
-        names.insert(name)
-        byteCount += view.fields.count
-        records.append(try reader.completed(view, in: found, for: caller))
-        return true
+        return try view.map { view throws(EngineError) in
+            try reader.completed(view, in: found, for: caller)
+        }
     }
 }
 

@@ -135,13 +135,6 @@ package struct ReadTransaction: RowReader, Sendable {
         self.reach = reach
     }
 
-    /// The same state, read with another reach.
-    package func reaching(_ reach: Reach) -> ReadTransaction {
-        var other = ReadTransaction(reader, reach: reach)
-        other.broken = broken
-        return other
-    }
-
     package func get(_ key: RowKey) throws(EngineError) -> Bytes? {
         try reader.get(key.family, key.bytes, reach: reach)
     }

@@ -45,8 +45,9 @@ package struct Counter: Hashable, Sendable {
 
     /// What the field shows.
     ///
-    /// Each increment was within bounds where it was made; where several nodes together left them,
-    /// the value comes in again at the other bound.
+    /// Each increment was within bounds where it was made, if its caller may read the record. Where
+    /// several nodes together left them, or a caller who may not read, the value comes in again at
+    /// the other bound.
     package var value: Int64 { base &+ total }
 
     /// Adds to the running sum of the incarnation that made the increment.

@@ -21,6 +21,14 @@ package struct QueryPlan: Hashable, Sendable {
     package private(set) var walk: Walk?
     /// Ways to parts of the records: each part holds all results.
     package private(set) var accesses: [IndexAccess] = []
+    /// Whether only rows of the query's record type are looked at.
+    package var staysInType: Bool {
+        switch walk {
+        case .index: true
+        case .records: false
+        case nil: names == nil && !accesses.isEmpty
+        }
+    }
 
     /// - Parameter counts: All results are wanted, in no order.
     package init(_ query: BoundQuery, _ indexes: [NumberedIndex], counts: Bool) {

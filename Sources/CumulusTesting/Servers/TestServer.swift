@@ -1,7 +1,7 @@
 // A node in this process, on a real socket: for tests of the client, of sessions and of the wire.
 //
 // Runs the production node over any engine; the default one keeps everything in memory. Time is the
-// machine's.
+// machine's, but with a `StillEnvironment`.
 //
 // Folder: nodes and programs for tests. Read `TestServer`, then `RawClient` and `NodeProcess`.
 
@@ -47,6 +47,7 @@ package final class TestServer: Sendable {
         accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
         logger: Logger? = nil,
+        still: StillEnvironment? = nil,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
@@ -68,6 +69,7 @@ package final class TestServer: Sendable {
         configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit
+        still?.apply(to: &environment)
         if let logger { environment.logger = logger }
         let node = try Node(configuration, engine: engine, packs: packs, environment: environment)
         if startsThreads { node.start() }

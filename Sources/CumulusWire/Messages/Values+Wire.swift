@@ -114,7 +114,9 @@ extension Record {
         guard let id = raw.id else { return nil }
         self.init(recordType: raw.type.swiftText, recordID: WireRecordID(wire: id.pointee).id)
         recordChangeTag = raw.change_tag.len == 0 ? nil : raw.change_tag.swiftBytes.hex
-        creationDate = Timestamp(millisecondsSince1970: raw.created)
+        // Where the caller may not read the record, neither is told.
+        let isTold = raw.created != 0 || raw.created_by.len > 0
+        creationDate = isTold ? Timestamp(millisecondsSince1970: raw.created) : nil
         creatorUserRecordName = raw.created_by.len == 0 ? nil : raw.created_by.swiftText
         modificationDate = Timestamp(millisecondsSince1970: raw.modified)
         lastModifiedUserRecordName = raw.modified_by.len == 0 ? nil : raw.modified_by.swiftText

@@ -202,7 +202,7 @@ import Testing
             let url = try #require(share.url)
             let found = try await eve.shareMetadatas(for: [url])
             let error = await failure { try found[url]?.get() }
-            #expect(error?.code == .participantMayNeedVerification)
+            #expect(error?.code == .permissionFailure)
         }
     }
 

@@ -164,6 +164,58 @@ import Testing
         try await second.stop()
     }
 
+    /// As if it was cut off right after it joined: it has read the other member's commits, and has
+    /// no report of it.
+    @Test func aNodeThatJoinedIsClosedUntilTheFirstReport() async throws {
+        let key = Bytes(repeating: 0x5E, count: 32)
+        let first = try await TestServer(clusterKey: key, accessLease: 1_000)
+        let token = try await first.makeUser("ada")
+        let second = try await TestServer(clusterKey: key, accessLease: 1_000)
+        second.follow([first])
+        try await waitForUser(token, at: second)
+        let ada = try RawClient(greeting: second.endpoint, token: token)
+        // Over several looks at the list of members, and longer than the lease.
+        for _ in 0..<15 {
+            #expect(try refusal(ada, in: .public)?.code == .serviceUnavailable)
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(try refusal(ada, in: .public)?.message.contains(first.endpoint) == true)
+        #expect(try refusal(ada, in: .private) == nil)
+        // It reports once it dials.
+        first.follow([second])
+        #expect(try await eventually { try refusal(ada, in: .public) == nil })
+        try await first.stop()
+        try await second.stop()
+    }
+
+    /// A node that has never reached the others whom its settings name, and one without others.
+    @Test func aNodeThatReachesNobodyIsClosedAndOneThatIsAloneOpen() async throws {
+        let key = Bytes(repeating: 0x5F, count: 32)
+        for (endpoints, code) in [
+            (["127.0.0.1:1"], ServiceError.Code.serviceUnavailable), ([], nil),
+        ] {
+            let server = try await TestServer(clusterKey: key, accessLease: 1_000)
+            let token = try await server.makeUser("ada")
+            server.follow(endpoints: endpoints)
+            let ada = try RawClient(greeting: server.endpoint, token: token)
+            if code == nil {
+                // The first save is made; what is there already is refused then.
+                #expect(
+                    try await eventually {
+                        try refusal(ada, in: .public)?.code == .serverRecordChanged
+                    }
+                )
+            }
+            // Over several looks at the list of members, and longer than the lease.
+            for _ in 0..<15 {
+                let refused = try refusal(ada, in: .public)?.code
+                #expect(refused == code ?? .serverRecordChanged)
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            try await server.stop()
+        }
+    }
+
     /// A change that no caller asked for, as if another node had made it.
     private func changePublicly(_ server: TestServer) async throws {
         let zone = Commit.Zone(database: .public, name: Names.defaultZone, generation: 1)

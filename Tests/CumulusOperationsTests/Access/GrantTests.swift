@@ -149,6 +149,60 @@ import Testing
         #expect(stored.fields == WireField.body(["n": 6]))
     }
 
+    /// Otherwise its value would be found by adding to it until the sum doesn't fit.
+    @Test func anIncrementOfAHiddenValueNeverOverflows() throws {
+        func add(_ delta: Int64, to name: String, _ type: String) throws -> ServiceError.Code? {
+            let item = SaveItem(name, type: type, increments: ["n": delta])
+            return try store.save([item], in: .public, by: .bob).codes[0]
+        }
+        for (name, value) in [("s", Int64(5)), ("t", .max), ("u", .min)] {
+            _ = try save(name, "Score", n: value)
+            #expect(try add(.max, to: name, "Score") == nil)
+            #expect(try add(.min + 1, to: name, "Score") == nil)
+            let stored = try store.fetch(name, in: .public, by: .administrator).get()
+            #expect(stored.fields == WireField.body(["n": .int64(value)]))
+        }
+        _ = try save("p", "Page", n: 5)
+        #expect(try add(.max, to: "p", "Page") == .invalidArguments)
+    }
+
+    /// Whether a tag is the present one tells whether others changed the record.
+    @Test func tagsAreComparedForThoseWhoMayRead() throws {
+        _ = try save("s", "Score")
+        let old = try store.fetch("s", in: .public, by: .administrator).get().changeTag
+        func answers(_ tag: Bytes) throws -> [String] {
+            let item = SaveItem("s", ["n": 2], type: "Score", tag: tag)
+            var delete = DeleteItem("s")
+            delete.changeTag = tag
+            let saved = try store.save([item], in: .public, .ifUnchanged, by: .bob).saves
+            let deleted = try store.delete([delete], in: .public, by: .bob).deletes
+            return (saved + deleted).map { item in
+                guard case .failure(let failure) = item else { return "done" }
+                return "\(failure.code): \(failure.message)"
+            }
+        }
+        let first = try answers(old)
+        #expect(first.allSatisfy { $0.hasPrefix("permissionFailure: READ") } && first.count == 2)
+        _ = try save("s", "Score", n: 3)
+        #expect(try answers(old) == first)
+        #expect(try answers(Bytes(repeating: 7, count: 8)) == first)
+    }
+
+    /// Who made a record that one may change and not read, and when.
+    @Test func aSaveTellsNobodyWhoCreatedAHiddenRecord() throws {
+        func created(_ name: String, by caller: Caller) throws -> (String, Int64) {
+            let type = name == "p" ? "Page" : "Score"
+            let item = SaveItem(name, ["n": 2], type: type)
+            let saved = try store.save([item], in: .public, by: caller).saves[0].get()
+            return (saved.createdBy, saved.created)
+        }
+        for name in ["s", "p"] { _ = try save(name, name == "p" ? "Page" : "Score") }
+        let (creator, time) = try created("p", by: .bob)
+        #expect(creator == "_alice" && time > 0)
+        #expect(try created("s", by: .bob) == ("", 0))
+        #expect(try created("s", by: .alice).0 == "_alice")
+    }
+
     /// The name of the child would tell that there is one.
     @Test func whatForbidsADeletionIsNotNamed() throws {
         _ = try save("p", "Page")

@@ -94,6 +94,19 @@ import Testing
         return pages
     }
 
+    /// Records that are gone, more than one turn looks at, end no page.
+    @Test func whatIsNotToldEndsNoPage() throws {
+        let names = (0..<1_200).map { "n\($0)" }
+        for start in stride(from: 0, to: names.count, by: 200) {
+            let part = names[start..<start + 200]
+            try store.save(part.map { SaveItem($0) })
+            try store.delete(part.map { DeleteItem($0) })
+        }
+        try store.save([SaveItem("a"), SaveItem("z")])
+        #expect(try pages(1 << 20, in: store.reader) == [["a", "z"]])
+        #expect(try pages(1, in: store.reader) == [["a"], ["z"]])
+    }
+
     @Test func pagesFollowTheNamesBytesAndSkipNothing() throws {
         let names = (0..<100).map { "n\($0)" } + ["N", "n", "~", " x"]
         for start in stride(from: 0, to: names.count, by: 50) {

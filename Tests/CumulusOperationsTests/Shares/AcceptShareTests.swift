@@ -69,7 +69,7 @@ import Testing
 
     @Test func aHandleIsClaimedByTheUserWhoHoldsIt() throws {
         try bed.shareZone(with: [try member("bob@example.org")])
-        #expect(try bed.accept(by: bob) == .participantMayNeedVerification)
+        #expect(try bed.accept(by: bob) == .permissionFailure)
         try give("bob@example.org", to: "bob")
         #expect(try bed.accept(by: carol) == .permissionFailure)
         #expect(try bed.accept(by: bob) == nil)
@@ -94,9 +94,38 @@ import Testing
         try bed.shareZone(with: [try member("bob@example.org")])
         // The second letter is Cyrillic.
         try give("b\u{43E}b@example.org", to: "carol")
-        #expect(try bed.accept(by: carol) == .participantMayNeedVerification)
+        #expect(try bed.accept(by: carol) == .permissionFailure)
         try give("BOB@example.org", to: "bob")
         #expect(try bed.accept(by: bob) == nil)
+    }
+
+    /// Whom others invite, and whether somebody has the address by which they did.
+    @Test func strangersAreToldTheSameWhoeverIsInvited() throws {
+        try give("dave@example.org", to: "dave")
+        let invited = [
+            [], [bed.member(bob)], [try member("dave@example.org")],
+            [try member("nobody@example.org")],
+            [bed.member(bob), try member("dave@example.org"), try member("nobody@example.org")],
+        ]
+        try bed.shareZone()
+        let id = try bed.shareID()
+        var answers: Set<String> = []
+        func note(_ work: () throws -> Void) throws {
+            do {
+                try work()
+                answers.insert("done")
+            } catch let error as ServiceError {
+                answers.insert("\(error.code): \(error.message)")
+            }
+        }
+        for members in invited {
+            try bed.set(members)
+            let operation = WriteRequest.Operation.acceptShare(AcceptShare(share: id))
+            let request = WriteRequest(operation, scope: store.scope, caller: carol)
+            try note { _ = try store.run(request).get() }
+            try note { _ = try bed.metadata(of: id, by: carol) }
+        }
+        #expect(answers.count == 1 && answers.first?.hasPrefix("permissionFailure") == true)
     }
 
     @Test func everybodyJoinsAnOpenShare() throws {
@@ -119,8 +148,8 @@ import Testing
         #expect(try bed.accept(by: carol) == nil)
         let id = try bed.shareID()
         for (caller, seen) in [
-            (owner, carol.user), (bob, carol.user), (carol, carol.user), (bed.dave, ""),
-            (Caller.anonymous, ""),
+            (owner, carol.user), (bob, carol.user), (carol, owner.user), (bed.dave, owner.user),
+            (Caller.anonymous, owner.user),
         ] {
             let shown = try bed.metadata(of: id, by: caller).share
             #expect(shown.modifiedBy == seen && shown.createdBy == owner.user)

@@ -96,6 +96,70 @@ import Testing
         #expect(try bed.share("b") == nil)
     }
 
+    /// New records and stored ones, in either order, directly below each other or not.
+    @Test(arguments: [false, true], [false, true]) func oneBatchSharesNoRecordAboveAnother(
+        areStored: Bool,
+        isLowerFirst: Bool
+    ) throws {
+        let records = [
+            bed.item("p", by: owner), bed.item("m", under: "p", by: owner),
+            bed.item("c", under: "m", by: owner),
+        ]
+        if areStored { try bed.save(records, by: owner) }
+        let roots = isLowerFirst ? ["c", "p"] : ["p", "c"]
+        let shares = roots.map { bed.shareItem("s-\($0)", ShareParts(root: $0), by: owner) }
+        let batches = [
+            records + shares, [bed.item("p", by: owner), bed.item("c", by: owner)] + shares,
+        ]
+        #expect(try bed.save(batches[areStored ? 1 : 0], by: owner) == .alreadyShared)
+        let names = try bed.names(by: owner)
+        #expect(names == (areStored ? ["c", "m", "p"] : []))
+    }
+
+    /// What a batch moves counts as it will be.
+    @Test func aBatchSharesNoRecordAboveOneThatItMoves() throws {
+        try bed.save("x", by: owner)
+        try bed.save("d", under: "x", by: owner)
+        try bed.share("d")
+        // `d` is shared already, and comes to hang below `p` with `x`.
+        let batch = [
+            bed.item("p", by: owner), bed.item("x", under: "p", by: owner),
+            bed.shareItem("s", ShareParts(root: "p"), by: owner),
+        ]
+        #expect(try bed.save(batch, by: owner) == .alreadyShared)
+        // Moved away, it does not.
+        try bed.save("q", by: owner)
+        try bed.save("x", under: "q", by: owner)
+        let other = [
+            bed.item("q", by: owner), bed.item("x", under: "", by: owner),
+            bed.shareItem("s", ShareParts(root: "q"), by: owner),
+        ]
+        #expect(try bed.save(other, by: owner) == nil)
+    }
+
+    @Test func twoSharesOfOneRecordInOneBatch() throws {
+        let batch = [
+            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+            bed.shareItem("t", ShareParts(root: "r"), by: owner),
+        ]
+        #expect(try bed.save(batch, by: owner) == .alreadyShared)
+    }
+
+    @Test func aShareIsNoRoot() throws {
+        try bed.share("r", named: "s", with: [bed.member(bob)])
+        let tag = try bed.fetch("s", by: owner).get().changeTag
+        let batch = [
+            bed.shareItem("s", nil, tag: tag, by: owner),
+            bed.shareItem("t", ShareParts(root: "s", members: [bed.member(carol)]), by: owner),
+        ]
+        #expect(try bed.save(batch, by: owner) == .invalidArguments)
+        let new = [
+            bed.item("q", by: owner), bed.shareItem("u", ShareParts(root: "q"), by: owner),
+            bed.shareItem("v", ShareParts(root: "u"), by: owner),
+        ]
+        #expect(try bed.save(new, by: owner) == .invalidArguments)
+    }
+
     @Test func aRecordOfASharedZoneIsSharedAlready() throws {
         try bed.shareZone()
         #expect(try bed.share("r") == .alreadyShared)
@@ -373,6 +437,48 @@ import Testing
         #expect(Set(try members(by: carol).keys) == [bob.user, carol.user])
         let own = try members(by: bob)
         #expect(Set(own.keys) == [bob.user] && own[bob.user]?.isCaller == true)
+    }
+
+    /// Who has not answered shows to the owner, to those who may invite, and to itself.
+    @Test func invitationsShowToThoseWhoMayInvite() throws {
+        let address = Handle.Kind.email
+        let eve = ShareParts.Member(
+            id: ParticipantID(try Handle(address, Bytes("eve@example.org".utf8))),
+            name: "eve@example.org",
+            role: .privateUser,
+            permission: .readOnly
+        )
+        let admin = bed.member(carol, .readOnly, as: .administrator)
+        try bed.shareZone(with: [bed.member(bob), admin, bed.member(dave), eve])
+        let id = try bed.shareID()
+        func told(_ caller: Caller) throws -> Set<String> {
+            let shown = try bed.metadata(of: id, by: caller).share
+            return Set(shown.sharing?.details.participants.map(\.name) ?? [])
+        }
+        let (everybody, accepted) = (
+            [bob.user, carol.user, dave.user, "eve@example.org"], [bob.user, carol.user]
+        )
+        #expect(try told(owner) == Set(everybody))
+        // An administrator, too, invites only once it is in.
+        for caller in [bob, carol, dave] { #expect(try told(caller) == [caller.user]) }
+        try bed.accept(by: bob)
+        try bed.accept(by: carol)
+        #expect(try told(owner) == Set(everybody))
+        #expect(try told(carol) == Set(everybody))
+        #expect(try told(bob) == Set(accepted))
+        #expect(try told(dave) == Set(accepted + [dave.user]))
+        // All ways to the share's record tell the same.
+        let page = try bed.changes(by: bob)
+        let shares =
+            page.records.compactMap(\.sharing) + [
+                try #require(bed.fetch(Names.zoneShare, by: bob).get().sharing)
+            ]
+        #expect(shares.count == 2)
+        for share in shares {
+            #expect(Set(share.details.participants.map(\.name)) == Set(accepted))
+        }
+        try bed.accept(by: dave)
+        #expect(try told(bob) == Set(accepted + [dave.user]))
     }
 
     // MARK: By whom

@@ -41,6 +41,25 @@ import Testing
         try device.follow(node ?? bed, limit: limit)
     }
 
+    /// Changes outside of the tree, more than one turn looks at, end no page and are no news.
+    @Test func whatIsOutsideEndsNoPage() throws {
+        let token = try bed.changes(by: carol).token
+        let zones = try store.zoneChanges(of: .shared, by: carol).token
+        for start in stride(from: 0, to: 4_200, by: 200) {
+            let items = (start..<start + 200).map { bed.item("out-\($0)", by: owner) }
+            #expect(try bed.save(items, by: owner) == nil)
+        }
+        #expect(try store.zoneChanges(since: zones, of: .shared, by: carol).changed == [])
+        let nothing = try bed.changes(since: token, limit: 1, by: carol)
+        #expect(nothing.records.isEmpty && nothing.deletions.isEmpty && !nothing.moreComing)
+        try bed.save("c", under: "r", by: owner)
+        let news = try store.zoneChanges(since: zones, of: .shared, by: carol)
+        #expect(news.changed == [bed.zone(of: carol)])
+        // The token is older than all of them.
+        let page = try bed.changes(since: token, limit: 1, by: carol)
+        #expect(page.records.map(\.name) == ["c"] && !page.moreComing)
+    }
+
     // MARK: Inside and outside
 
     @Test func whatIsOutsideDoesNotExist() throws {
@@ -110,6 +129,100 @@ import Testing
         #expect(try bed.delete("b", by: bob) == .permissionFailure)
         #expect(try bed.code("r", by: bob) == nil)
         #expect(try bed.delete("aa", by: bob) == nil)
+    }
+
+    // MARK: Lists that go on
+
+    /// Each page of a list asks what its caller may read by now.
+    @Test func aListThatGoesOnTellsWhatIsStillShared() throws {
+        let list = ListRecords(database: .shared, zone: bed.zone(of: bob), keys: [])
+        let (scope, began) = (try store.scopeNumber(), store.reader)
+        let opened = try list.open(scope, by: bob, in: began)
+        func rest() throws -> [String] {
+            let present = try list.askAgain(opened, scope, in: store.reader)
+            let page = try list.page(
+                of: opened,
+                from: nil,
+                byteLimit: .max,
+                in: began,
+                asking: present
+            )
+            return page.records.map(\.name)
+        }
+        #expect(Set(try rest()) == Self.tree)
+        // Moved out with what is below it; what comes in is of another moment.
+        try bed.save("a", under: "out", by: owner)
+        try bed.save("under", under: "r", by: owner)
+        #expect(Set(try rest()) == ["r", "b", "share-r"])
+        try bed.set([bed.member(carol, .readOnly)], of: "share-r")
+        #expect(try bed.refusal { _ = try rest() } == .zoneNotFound)
+    }
+
+    // MARK: References
+
+    /// What Bob saves, which names another record to go with.
+    private func refer(
+        _ name: String,
+        to target: String,
+        under parent: String? = nil,
+        by caller: Caller? = nil
+    ) throws -> ServiceError.Code? {
+        let caller = caller ?? bob
+        let item = SaveItem(
+            name,
+            ["of": .owner(target)],
+            in: bed.zone(of: caller),
+            parent: parent
+        )
+        return try bed.save([item], by: caller)
+    }
+
+    /// Otherwise a participant would have a hold on what it may not see: it would forbid that the
+    /// owner deletes it, or go with it.
+    @Test func participantsReferToWhatTheySee() throws {
+        #expect(try refer("a", to: "out") == .referenceViolation)
+        #expect(try refer("new", to: "out", under: "a") == .referenceViolation)
+        #expect(try refer("new", to: "aa", under: "a") == nil)
+        // What is missing is told no other way, and nobody has a hold on what comes later.
+        func text(_ target: String) throws -> String {
+            let item = SaveItem("a", ["of": .owner(target)], in: bed.zone(of: bob))
+            guard case .failure(let failure) = try bed.outcome(of: [item], by: bob).saves[0] else {
+                return "done"
+            }
+            return failure.message.replacing("'\(target)'", with: "it")
+        }
+        #expect(try text("out") == text("missing"))
+        #expect(try refer("a", to: "b") == nil)
+        #expect(try bed.delete("under", "out", by: owner) == nil)
+        #expect(try bed.code("a", by: owner) == nil)
+    }
+
+    /// Also a record that the same batch makes.
+    @Test func participantsReferToWhatTheySave() throws {
+        let items = [
+            SaveItem("x", ["of": .owner("y")], in: bed.zone(of: bob), parent: "a"),
+            bed.item("y", under: "a", by: bob),
+        ]
+        #expect(try bed.save(items, by: bob) == nil)
+        #expect(try bed.delete("y", by: bob) == nil)
+        #expect(try bed.code("x", by: owner) == .unknownItem)
+    }
+
+    /// The owner let the record go with one that Bob does not see: he saves the record as it is.
+    @Test func whatTheOwnerReferredToStays() throws {
+        #expect(try refer("a", to: "out", by: owner) == nil)
+        #expect(try refer("a", to: "out") == nil)
+        #expect(try refer("b", to: "out") == .referenceViolation)
+        #expect(try bed.delete("aa", by: owner) == nil)
+        #expect(try bed.delete("under", "out", by: owner) == nil)
+        #expect(try bed.code("a", by: owner) == .unknownItem)
+    }
+
+    /// A participant deletes no root, and lets none go with what it or the owner may delete.
+    @Test func aRootGoesWithNothingByAParticipant() throws {
+        #expect(try refer("r", to: "b") == .permissionFailure)
+        #expect(try refer("r", to: "b", by: owner) == nil)
+        #expect(try refer("r", to: "b") == nil)
     }
 
     @Test func aRootIsWrittenLikeAnyRecord() throws {

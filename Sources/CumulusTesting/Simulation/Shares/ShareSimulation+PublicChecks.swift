@@ -178,14 +178,20 @@ extension ShareSimulation {
 }
 
 extension ZonePicture.Share {
-    /// The participants of whom a user is told: all, or only itself if it joined by the URL.
+    /// The participants of whom a user is told: only itself if it joined by the URL; those who have
+    /// not answered only if it may invite.
     fileprivate func participants(toldTo caller: Caller) -> Set<Bytes> {
         let present = members.filter { isListed($0.value) }
         let own = present.filter { who, member in
             member.hasAccepted
                 ? member.user == caller.user : who == caller.participant.wholeBytes
         }
-        let seesAll = own.contains { !$0.value.isPublic }
-        return Set((seesAll ? present : own).keys)
+        let administrator = ShareParticipant.Role.administrator.rawValue
+        let mayInvite = own.contains { $0.value.hasAccepted && $0.value.role == administrator }
+        let seesMembers = own.contains { !$0.value.isPublic }
+        let told = present.filter { who, member in
+            own[who] != nil || (member.hasAccepted ? seesMembers : mayInvite)
+        }
+        return Set(told.keys)
     }
 }
