@@ -144,15 +144,22 @@ package struct Collector: Sendable {
                 transaction.deleteRange(.log, .conflicts(of: number, before: oldest))
             }
             try await expireIncrements(of: scope, number)
-            let (stable, zones) = try await node.gate.reading { [self] reader in
+            // Ends of lives stay while another node's state is taken.
+            let isQuiet = node.beginTransfer(of: scope)
+            defer { if isQuiet { node.endTransfer(of: scope) } }
+            let (stable, hasAll, zones) = try await node.gate.reading { [self] reader in
                 let zones = try StateSource(reader, scope: number).zones()
-                return (try self.stable(of: number, reader), zones.filter(\.row.exists))
+                return (
+                    try self.stable(of: number, reader), try self.hasAll(of: number, reader),
+                    zones.filter(\.row.exists)
+                )
             }
-            // A member that is gone for good holds nothing up for ever.
+            // A member that is gone for good holds no tombstone up for ever.
             let purge = Collection.Purge(
                 stable: stable,
                 diedBefore: oldest,
-                waitsSince: oldest - schedule.retentionMilliseconds
+                waitsSince: oldest - schedule.retentionMilliseconds,
+                hasAllReported: isQuiet && hasAll
             )
             for zone in zones {
                 try await trying(scope) { try await walk(zone, of: number, purge) }
@@ -232,10 +239,7 @@ package struct Collector: Sendable {
         guard node.beginTransfer(of: scope) else { return }
         defer { node.endTransfer(of: scope) }
         let (members, removal) = try await node.gate.reading { [self] reader in
-            let reports = try reader.reports(of: number)
-            let others = try Members.others(than: node.nodeID, in: reader)
-            let known = others.map { reports[$0.nodeID] }
-            let members = known.contains(nil) ? nil : known.compactMap(\.self)
+            let members = try self.reports(of: number, reader)
             let removed = try Members.all(in: reader).filter(\.isRemoved)
             return (members, removed.map(\.time).max())
         }
@@ -254,6 +258,25 @@ package struct Collector: Sendable {
             }
             if !isDone { try await pause() }
         }
+    }
+
+    /// What the other members reported last; nil means that one of them never did.
+    private func reports(
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> [ReportRow]? {
+        let reports = try reader.reports(of: scope)
+        let known = try Members.others(than: node.nodeID, in: reader).map { reports[$0.nodeID] }
+        return known.contains(nil) ? nil : known.compactMap(\.self)
+    }
+
+    /// Whether all that the members reported is here.
+    private func hasAll(
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        let vector = try reader.runs(of: scope).vector
+        return try reports(of: scope, reader)?.allSatisfy { vector.covers($0.vector) } ?? false
     }
 
     private func walk(

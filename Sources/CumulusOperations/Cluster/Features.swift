@@ -13,17 +13,17 @@ package enum Feature: String, CaseIterable, Sendable {
     case access
     /// Subscriptions that name a webhook, and the marks of what webhooks were told.
     case webhook
+    /// Keys of creations: a repeated request and a counter of several nodes are one life.
+    case lives
 
     /// What a node that does not know it can't do.
     private var task: String {
         switch self {
         case .access: "take part in sharing"
         case .webhook: "keep a subscription's webhook"
+        case .lives: "recognise a creation that is repeated"
         }
     }
-
-    /// Of registers of the cluster's scope: (node id, feature).
-    private static let namespace = "feature"
 
     /// Says that a node knows all features of this release.
     package static func announce(
@@ -33,7 +33,7 @@ package enum Feature: String, CaseIterable, Sendable {
         let scope = try transaction.makeScope(.cluster)
         for feature in allCases where try !feature.isKnown(to: nodeID, scope, in: transaction) {
             let register = Commit.Register(
-                namespace: namespace,
+                namespace: MemberRegister.features,
                 key: feature.key(nodeID),
                 value: []
             )
@@ -65,12 +65,20 @@ package enum Feature: String, CaseIterable, Sendable {
         return nil
     }
 
+    /// Whether it can be used; what is found out is kept until the list of members changes.
+    func isKnown(in transaction: inout WriteTransaction) throws(EngineError) -> Bool {
+        if let known = transaction.state.knownFeatures[rawValue] { return known }
+        let isKnown = try refusal(in: transaction) == nil
+        transaction.remember(rawValue, isKnown: isKnown)
+        return isKnown
+    }
+
     private func isKnown<Reader: RowReader & ~Copyable>(
         to nodeID: Bytes,
         _ scope: ScopeNumber,
         in reader: borrowing Reader
     ) throws(EngineError) -> Bool {
-        try reader.register(scope, Feature.namespace, key(nodeID))?.value != nil
+        try reader.register(scope, MemberRegister.features, key(nodeID))?.value != nil
     }
 
     private func key(_ nodeID: Bytes) -> [Bytes] { [nodeID, Bytes(rawValue.utf8)] }

@@ -3,7 +3,7 @@
 // Made by `FeedTelling` from the rows of a window. `FeedNews+Notification` adds what is shown.
 
 package import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 package struct FeedNews: Hashable, Sendable {
     package enum Change: Hashable, Sendable {
@@ -33,13 +33,15 @@ package struct FeedNews: Hashable, Sendable {
     package var position: UInt64
     /// The user who made the change; empty for changes of several users, or of a node.
     package var user: String
+    /// The key of the life that the commit with `stamp` created for a request; nil if it did not.
+    package var key: LifeKey?
     /// The users who may be told of it, of all who asked for it.
     package var readers = Grants.Readers.everybody
 
     /// The bytes from which its notification's id is made: the same on every node.
     package var identity: Bytes {
         var writer = CanonicalWriter(reserving: 128)
-        writer.dot(stamp.dot)
+        writer.dot(key?.dot ?? stamp.dot)
         writer.varint(UInt64(database.kind.rawValue))
         writer.delimited(database.owner.utf8)
         writer.delimited(subscription.id.utf8)

@@ -19,6 +19,8 @@ struct FeedTelling {
         private(set) var position: UInt64
         /// The highest stamp of the rows.
         private(set) var stamp: Stamp
+        /// The key of the life that the commit with that stamp created for a request.
+        private(set) var key: LifeKey?
         private(set) var dots: [Dot]
         /// Whether the device that is told made all the changes.
         private(set) var isOwn: Bool
@@ -28,6 +30,7 @@ struct FeedTelling {
             last = event.row
             position = event.position
             stamp = event.row.stamp
+            key = event.row.key
             dots = [event.row.stamp.dot]
             self.isOwn = isOwn
         }
@@ -35,7 +38,7 @@ struct FeedTelling {
         mutating func append(_ event: FeedWindow.Event, isOwn: Bool) {
             last = event.row
             position = event.position
-            stamp = max(stamp, event.row.stamp)
+            if event.row.stamp > stamp { (stamp, key) = (event.row.stamp, event.row.key) }
             dots.append(event.row.stamp.dot)
             self.isOwn = self.isOwn && isOwn
         }
@@ -95,7 +98,7 @@ struct FeedTelling {
         if let fired = stored.fired, try hasLost(fired, topic) { lost.append(stored.name) }
         let mixes = stored.fired == nil ? try mixes(topic) : [:]
         let deletions = stored.fired == nil ? knownDeletions(topic) : []
-        let stories = stories(topic, since: position, stored.fired)
+        let stories = try stories(topic, since: position, stored.fired)
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
             if mayBeGone(place, deletions) {
                 let changes = (story.stamp, story.dots, story.position)
@@ -201,10 +204,10 @@ struct FeedTelling {
         _ topic: Topic,
         since position: UInt64,
         _ fired: Dot?
-    ) -> [Place: Story] {
+    ) throws(EngineError) -> [Place: Story] {
         var stories: [Place: Story] = [:]
         for event in window.events[topic.id] ?? [] where event.position > position {
-            if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
+            if !fetch.broken.contains(.feedCovered), try hasHeard(of: event) { continue }
             if let fired, event.row.stamp.dot != fired { continue }
             authors.insert(event.row.device)
             let isOwn = mark != 0 && event.row.device == mark
@@ -216,6 +219,23 @@ struct FeedTelling {
             }
         }
         return stories
+    }
+
+    /// Whether the device knows of a change, or of the same request's creation of the same life.
+    private func hasHeard(of event: FeedWindow.Event) throws(EngineError) -> Bool {
+        let dot = event.row.stamp.dot
+        guard event.row.flags.contains(.created) else { return known.covers(dot) }
+        return try hasHeard(of: dot, event.name, in: event.zone)
+    }
+
+    private func hasHeard(
+        of dot: Dot,
+        _ name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Bool {
+        if known.covers(dot) { return true }
+        return try window.twins(of: dot, name, in: zone, of: scope, reader)
+            .contains(where: known.covers)
     }
 
     /// Whether others changed what the device may hold.
@@ -251,7 +271,8 @@ struct FeedTelling {
             stamp: story.stamp,
             dots: story.dots,
             position: story.position,
-            user: story.user
+            user: story.user,
+            key: story.key
         )
     }
 
@@ -300,8 +321,11 @@ struct FeedTelling {
         guard let type = topic.recordType else { return [:] }
         for mix in window.mixes where mix.row.types.contains(type) {
             guard topic.zones.contain(mix.row.zone), hasSeen(mix.row.stamp.dot) else { continue }
-            let late = mix.row.unknown.filter { !known.covers($0) }
-            guard let dot = late.max(), try isMix(mix, of: topic.database) else { continue }
+            var late: Dot?
+            for dot in mix.row.unknown where try !hasHeard(of: dot, mix.name, in: mix.zone) {
+                late = max(late ?? dot, dot)
+            }
+            guard let dot = late, try isMix(mix, of: topic.database) else { continue }
             found[Place(zone: mix.row.zone, name: mix.name)] = (
                 Stamp(mix.row.stamp.time, dot), [dot], mix.position
             )

@@ -9,6 +9,7 @@ struct FeedWindow {
     /// A commit changed a record of a topic.
     struct Event {
         let position: UInt64
+        let zone: ZoneNumber
         let name: String
         let row: TopicEvent
     }
@@ -38,6 +39,8 @@ struct FeedWindow {
     private(set) var isLast: Bool
     /// Whether one commit left more rows than the window may hold.
     private(set) var isTooLarge = false
+    /// Days from the first position on on which creations were repeated.
+    private var repeatDays: [Day] = []
     /// The number of events.
     private var count = 0
 
@@ -62,6 +65,9 @@ struct FeedWindow {
             if isTooLarge { return }
         }
         try readMixes(on: days, from: first, in: scope, reader)
+        for day in days where try !reader.rows(.log, .repeated(scope, day), limit: 1).isEmpty {
+            repeatDays.append(day)
+        }
         let end = end
         events = events.mapValues { $0.filter { $0.position <= end } }
         mixes.removeAll { $0.position > end }
@@ -77,11 +83,11 @@ struct FeedWindow {
         var found: [Event] = []
         let ranges = days.map { KeyRange.topicEvents(scope, $0, topic, from: first) }
         for (key, value) in try FeedWindow.rows(of: ranges, reader) {
-            let (position, _, name) = try RowKey.topicEvent(key)
+            let (position, zone, name) = try RowKey.topicEvent(key)
             let row = try reader.decoding(key) { () throws(MalformedBytes) in
                 try TopicEvent(row: value)
             }
-            found.append(Event(position: position, name: name, row: row))
+            found.append(Event(position: position, zone: zone, name: name, row: row))
         }
         // The commit of the last row may have left more.
         if found.count == FeedWindow.mostRows { cut(before: found[found.count - 1].position) }
@@ -116,6 +122,29 @@ struct FeedWindow {
             }
         }
         return false
+    }
+
+    /// The other births of the life that a commit created, as far as its request was repeated since
+    /// the window's first day.
+    func twins<Reader: RowReader & ~Copyable>(
+        of birth: Dot,
+        _ name: String,
+        in zone: ZoneNumber,
+        of scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> [Dot] {
+        var twins: [Dot] = []
+        for day in repeatDays {
+            let rows = try reader.rows(.log, .repeated(scope, day, zone, name))
+            for (key, value) in rows {
+                let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try RepeatedRow(row: value)
+                }
+                let births = try row.births + [RowKey.repeatedBirth(key)]
+                if births.contains(birth) { twins += births }
+            }
+        }
+        return twins
     }
 
     private mutating func readMixes<Reader: RowReader & ~Copyable>(

@@ -178,13 +178,26 @@ package struct ModifyRecords: Sendable {
                 continue
             }
             if found.rights.view != nil { found.lens = try transaction.lens(of: scope) }
+            var answered: [Int] = []
+            if let requestID {
+                let repeated = RepeatedSaves(
+                    request: request,
+                    requestID: requestID,
+                    scope: scope,
+                    caller: caller
+                )
+                let known = try repeated.answer(in: found, at: address, &transaction, &outcome)
+                guard let known else { continue }
+                answered = known
+            }
             let access = ZoneAccess(to: found, of: scope, by: caller)
             var batch = ZoneBatch(
                 request: request,
                 scope: scope,
                 caller: caller,
                 address: address,
-                access: access
+                access: access,
+                answered: answered
             )
             try batch.run(found, requestID, in: &transaction, &outcome)
             if outcome.needsSurvey { return .success(outcome) }

@@ -1,8 +1,9 @@
 // The answer to a request that another node carried out and this one heard of: the caller lost its
 // connection there and asks again here.
 //
-// Called by `WriteRequest` when a request id is known by its commits only. What they did is done;
-// the answer tells how it stands now.
+// Called by `WriteRequest` when a request id is known by its commits only, and by `RepeatedSaves`
+// when it is known by the lives that it created. What was done is done; the answer tells how it
+// stands now.
 
 import CumulusModel
 import CumulusStorage
@@ -53,6 +54,21 @@ struct DoneElsewhere {
         }
     }
 
+    /// Of records of one zone, all of which the request saved or deleted.
+    init(
+        _ addresses: [RecordAddress],
+        of zone: Commit.Zone,
+        in scope: ScopeNumber,
+        by caller: Caller
+    ) {
+        self.scope = scope
+        self.caller = caller
+        for address in addresses {
+            records.insert(Target(zone: key(address.zone), name: address.name))
+            generations[key(address.zone)] = zone.generation
+        }
+    }
+
     /// Whether everything that was done can be told; if not, the rest may be on its way, or what
     /// the commits held is forgotten.
     func tells(_ outcome: ModifyOutcome, isAllOrNothing: Bool) -> Bool {
@@ -80,7 +96,7 @@ struct DoneElsewhere {
         for operation in commit.operations {
             switch operation {
             case .put(let put): records.insert(Target(zone: zone, name: put.recordName))
-            case .delete(let name, _): records.insert(Target(zone: zone, name: name))
+            case .delete(let name, _, _): records.insert(Target(zone: zone, name: name))
             case .access(let access):
                 records.insert(Target(zone: zone, name: access.recordName))
                 zones.insert(zone)

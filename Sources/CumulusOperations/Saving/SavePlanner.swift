@@ -51,11 +51,7 @@ struct SavePlanner {
         )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
-            put.absorbed = try engine { () throws(EngineError) in
-                let first = row ?? dropped[name]
-                return try transaction.siblings(of: first, named: name, in: found.number)
-            }
-            if let old = dropped[name] { put.absorbed.append(old.birth.dot) }
+            try planLives(content, &put, row, plan, in: &transaction)
             try forgetDropped(&put, row, in: &transaction)
             try checkAssets(put, row, &plan, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)

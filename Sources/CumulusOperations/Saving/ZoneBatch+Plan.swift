@@ -16,7 +16,7 @@ extension ZoneBatch {
         /// The items that the puts belong to.
         var savedItems: [Int] = []
         /// Deletions, with what they cascade to, in the order in which they were found.
-        var deletions: [(name: String, birth: Dot)] = []
+        var deletions: [(name: String, row: RecordRow)] = []
         /// Those of them that own more than one commit has room for.
         var open: Set<String> = []
         /// Item whose deletion reaches a record.

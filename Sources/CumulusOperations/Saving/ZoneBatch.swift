@@ -30,22 +30,28 @@ struct ZoneBatch {
     private(set) var unseen: Set<String> = []
     let access: ZoneAccess
     private var failures: [Int: ModifyOutcome.Failure] = [:]
+    /// nil: the request has no id, and can't be repeated.
+    private(set) var requestID: RequestID?
     /// What was looked up before the writer's turn; nil: nothing was.
     private(set) var targets: ZoneTargets?
 
+    /// - Parameter answered: Saves that were carried out before.
     init(
         request: ModifyRecords,
         scope: ScopeNumber,
         caller: Caller,
         address: ZoneAddress,
-        access: ZoneAccess
+        access: ZoneAccess,
+        answered: [Int] = []
     ) {
         self.request = request
         self.access = access
         self.scope = scope
         self.caller = caller
         self.address = address
-        saves = request.saves.indices.filter { request.saves[$0].address.zone == address }
+        saves = request.saves.indices.filter {
+            request.saves[$0].address.zone == address && !answered.contains($0)
+        }
         deletes = request.deletes.indices.filter { request.deletes[$0].address.zone == address }
         savesByName = Dictionary(
             saves.map { (request.saves[$0].address.name, $0) },
@@ -63,6 +69,7 @@ struct ZoneBatch {
         in transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
+        self.requestID = requestID
         try load(found, in: &transaction)
         targets = try request.targets?.targets(in: address, &transaction)
         noteFaults()
@@ -253,8 +260,7 @@ struct ZoneBatch {
         var pending = [(name: name, row: row)]
         plan.dying[name] = index
         while let (target, row) = pending.popLast() {
-            let birth = row.birth.dot
-            plan.deletions.append((target, birth))
+            plan.deletions.append((target, row))
             var shares: [StoredShare] = []
             let refusal = try planShares(
                 of: row,
@@ -269,7 +275,7 @@ struct ZoneBatch {
                 plan.dying[share.name] = index
                 pending.append((share.name, share.row))
             }
-            var pages = ReferrerPages(to: target, born: birth, .deleteSelf, in: zone)
+            var pages = ReferrerPages(to: target, born: row.births, .deleteSelf, in: zone)
             pages: while let owned = try pages.next(in: transaction) {
                 for child in owned where plan.dying[child.name] == nil {
                     guard try goes(child, with: target),
@@ -332,9 +338,9 @@ struct ZoneBatch {
         guard let zone = found.number else { return }
         var parents: [String: [String]] = [:]
         var staying: [(name: String, child: String)] = []
-        for (name, birth) in plan.deletions {
+        for (name, row) in plan.deletions {
             guard try isShown(name, in: zone, &transaction) else { continue }
-            var pages = ReferrerPages(to: name, born: birth, .parent, in: zone)
+            var pages = ReferrerPages(to: name, born: row.births, .parent, in: zone)
             pages: while let children = try pages.next(in: transaction) {
                 for child in children.map(\.name) where !moves(child, awayFrom: name) {
                     if plan.dying[child] != nil {
@@ -396,10 +402,11 @@ struct ZoneBatch {
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
         operations += plan.accesses.filter { plan.dying[$0.recordName] == nil }.map { .access($0) }
         var open: [(name: String, births: [Dot])] = []
-        for (name, birth) in deletions {
-            let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
-            operations.append(.delete(recordName: name, births: births))
-            if plan.open.contains(name) { open.append((name, births)) }
+        for (name, row) in deletions {
+            let others = try transaction.siblings(of: row, named: name, in: found.number)
+            let lives = NamedLives([row] + others)
+            operations.append(lives.deletion(of: name))
+            if plan.open.contains(name) { open.append((name, lives.births)) }
         }
         if operations.isEmpty { return [] }
         let (commit, rows) = try transaction.perform(
@@ -424,17 +431,6 @@ struct ZoneBatch {
             outcome.owes = true
         }
         return rows
-    }
-
-    /// A record is deleted with the lives that wait behind the one that is shown.
-    private func otherLives(
-        of name: String,
-        in zone: ZoneNumber?,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [Dot] {
-        guard let zone else { return [] }
-        let row = try transaction.load(zone, name)
-        return try transaction.siblings(of: row, named: name, in: zone)
     }
 
     private func report(_ items: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {

@@ -104,7 +104,8 @@ extension SavePlanner {
         if let name = parts.root {
             let birth = try birth(ofRoot: name, plan, in: &transaction)
             isNew = rows[name] == nil
-            root = .record(name: name, birth: birth)
+            let key = try requestKey(ofNew: name, in: &transaction)
+            root = .record(name: name, birth: rows[name]?.identity ?? key?.dot ?? birth)
             try checkUnshared(name, plan, in: &transaction)
         } else {
             root = .zone

@@ -69,12 +69,13 @@ extension RowReader where Self: ~Copyable {
             guard try isInForce(share.name, of: share.root, in: zone) else { continue }
             switch share.root {
             case .zone: view.wholeZone = share.permission
-            case .record(let root, let birth):
+            case .record(let root, _):
+                guard let row = try record(zone, root) else { continue }
                 view.trees.append(
                     AccessRights.View.Tree(
                         share: share.name,
                         root: root,
-                        birth: birth,
+                        birth: row.identity,
                         permission: share.permission
                     )
                 )
@@ -106,7 +107,7 @@ extension RowReader where Self: ~Copyable {
         of share: StoredShare,
         in zone: ZoneNumber
     ) throws(EngineError) -> [Dot] {
-        ([share.row.birth.dot] + (try siblings(of: share.row, named: share.name, in: zone)))
-            .sorted()
+        try ([share.row] + siblings(of: share.row, named: share.name, in: zone))
+            .flatMap(\.births).sorted()
     }
 }

@@ -103,15 +103,16 @@ extension ZoneBatch {
         if isShare, let share = try transaction.share(name, in: zone),
             case .record(let root, let birth) = share.root,
             let rootRow = try transaction.record(zone, root), !rootRow.isDead,
-            rootRow.birth.dot == birth, rootRow.share?.name == name,
+            rootRow.isBorn(at: birth), rootRow.share?.name == name,
             // Without its record the share counts no more, whatever the root says.
             try Feature.access.refusal(in: transaction) == nil
         {
-            plan.accesses.append(Commit.Access(recordName: root, births: [birth], share: ""))
+            let access = Commit.Access(recordName: root, births: rootRow.births, share: "")
+            plan.accesses.append(access)
         }
         if let shareName = row.share?.name, plan.dying[shareName] == nil,
             let share = try transaction.share(shareName, in: zone),
-            share.root == .record(name: name, birth: row.birth.dot)
+            share.root?.isLife(row, named: name) == true
         {
             shares.append(share)
         }

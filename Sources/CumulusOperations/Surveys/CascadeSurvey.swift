@@ -41,7 +41,7 @@ package struct CascadeSurvey: Sendable {
         /// By the hashes of their names, the items whose deletion reaches them.
         var reached: [Int: Int] = [:]
         /// Reached, and not looked at.
-        var pending: [(name: String, birth: Dot, item: Int)] = []
+        var pending: [(name: String, births: [Dot], item: Int)] = []
         /// Children of reached records by parent, by their hashes, that were not reached.
         var waiting: [Int: (child: String, parent: String, item: Int)] = [:]
     }
@@ -103,22 +103,22 @@ package struct CascadeSurvey: Sendable {
                 continue
             }
             if walk.reached.updateValue(item, forKey: name.hashValue) == nil {
-                walk.pending.append((name, row.birth.dot, item))
+                walk.pending.append((name, row.births, item))
             }
         }
         self.walk = walk
     }
 
     private mutating func look(
-        at owner: (name: String, birth: Dot, item: Int),
+        at owner: (name: String, births: [Dot], item: Int),
         _ reader: ReadTransaction
     ) throws {
         guard var walk else { return }
         self.walk = nil
         defer { self.walk = walk }
-        let (name, birth, item) = owner
+        let (name, births, item) = owner
         let zone = walk.zone
-        for child in try reader.referrers(to: name, born: birth, .deleteSelf, in: zone) {
+        for child in try reader.referrers(to: name, born: births, .deleteSelf, in: zone) {
             let hash = child.name.hashValue
             guard walk.reached[hash] == nil, try walk.batch.goes(child, with: name),
                 let row = try reader.record(zone, child.name), !row.isDead,
@@ -131,10 +131,10 @@ package struct CascadeSurvey: Sendable {
             }
             walk.reached[hash] = item
             walk.waiting[hash] = nil
-            walk.pending.append((child.name, row.birth.dot, item))
+            walk.pending.append((child.name, row.births, item))
         }
         if walk.lens.hasDrops, try !isShown(name, in: walk, reader) { return }
-        for child in try reader.referrers(to: name, born: birth, .parent, in: zone) {
+        for child in try reader.referrers(to: name, born: births, .parent, in: zone) {
             let hash = child.name.hashValue
             guard walk.reached[hash] == nil, walk.waiting[hash] == nil,
                 !walk.batch.moves(child.name, awayFrom: name),

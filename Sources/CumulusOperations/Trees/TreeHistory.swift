@@ -11,14 +11,15 @@ import CumulusStorage
 struct TreeHistory {
     private let vector: VersionVector
     private let zone: ZoneNumber
-    /// Births of the roots' lives, by name.
-    private let births: [String: Dot]
+    /// What stands for the roots' lives, by name.
+    private let roots: [String: Dot]
     private let shares: Set<String>
     /// Lives that were shown at the vector.
     private var lives: [String: Life?] = [:]
 
     private struct Life {
-        let birth: Dot
+        /// Its births, and what stands for its key.
+        let dots: [Dot]
         let parent: String?
     }
 
@@ -28,7 +29,7 @@ struct TreeHistory {
     init(_ roots: [ChangeToken.Root], in zone: ZoneNumber, at vector: VersionVector) {
         self.vector = vector
         self.zone = zone
-        births = Dictionary(roots.map { ($0.name, $0.birth) }) { first, _ in first }
+        self.roots = Dictionary(roots.map { ($0.name, $0.birth) }) { first, _ in first }
         shares = Set(roots.map(\.share))
     }
 
@@ -39,13 +40,13 @@ struct TreeHistory {
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
         if isShare { return shares.contains(name) }
-        if births.isEmpty { return false }
+        if roots.isEmpty { return false }
         var seen: Set<String> = []
         var next: String? = name
         for _ in 0...TreeWalk.mostLinks {
             guard let name = next, seen.insert(name).inserted, let life = try life(name, reader)
             else { return false }
-            if births[name] == life.birth { return true }
+            if let root = roots[name], life.dots.contains(root) { return true }
             next = life.parent
         }
         return false
@@ -71,19 +72,23 @@ struct TreeHistory {
             found[event.birth, default: Past()].take(event, vector)
         }
         for row in try reader.livingRows(of: name, in: zone) {
-            found[row.birth, default: Past()].live(under: row.parent, vector)
+            for birth in [row.birth] + row.twins {
+                found[birth, default: Past()].live(under: row.parent, row.key, vector)
+            }
         }
-        // Of several lives the one that was born last is shown.
+        // Of several lives the one that was born last is shown. The births of one life have one past.
         let known = found.filter { vector.covers($0.key.dot) && $0.value.isShown }
-        guard let (birth, past) = known.max(by: { $0.key < $1.key }) else { return nil }
-        return Life(birth: birth.dot, parent: past.parent)
+        guard let past = known.max(by: { $0.key < $1.key })?.value else { return nil }
+        let births = known.filter { $0.value == past }.map(\.key.dot)
+        return Life(dots: births + [past.key?.dot].compactMap(\.self), parent: past.parent)
     }
 
     /// How one life hung at the vector.
-    private struct Past {
+    private struct Past: Equatable {
         private var livesNow = false
         private var endedBefore = false
         private var endedLater = false
+        private(set) var key: LifeKey?
         private(set) var parent: String?
         private var stamp: Stamp?
 
@@ -96,14 +101,19 @@ struct TreeHistory {
         mutating func take(_ event: HangEvent, _ vector: VersionVector) {
             let isKnown = vector.covers(event.stamp.dot)
             switch event.event {
-            case .ended where isKnown: endedBefore = true
-            case .ended: endedLater = true
+            case .ended(let key):
+                self.key = key
+                if isKnown { endedBefore = true } else { endedLater = true }
             case .hung(let under): if isKnown { hang(under, event.stamp) }
             }
         }
 
-        mutating func live(under parent: RecordRow.NamedTarget?, _ vector: VersionVector) {
-            livesNow = true
+        mutating func live(
+            under parent: RecordRow.NamedTarget?,
+            _ key: LifeKey?,
+            _ vector: VersionVector
+        ) {
+            (livesNow, self.key) = (true, key)
             guard let parent, vector.covers(parent.stamp.dot) else { return }
             hang(parent.name, parent.stamp)
         }
@@ -122,12 +132,7 @@ extension ReadTransaction {
         in zone: ZoneNumber
     ) throws(EngineError) -> [RecordRow] {
         guard let shown = try record(zone, name), !shown.isDead else { return [] }
-        guard shown.hasSiblings else { return [shown] }
-        return [shown]
-            + (try rows(.records, .siblings(of: zone, name)).map {
-                (key, value) throws(EngineError) in
-                try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
-            })
+        return try [shown] + siblings(of: shown, named: name, in: zone)
     }
 
     /// Whether a record came, went or got another parent after a vector.
@@ -137,7 +142,7 @@ extension ReadTransaction {
         since vector: VersionVector
     ) throws(EngineError) -> Bool {
         for row in try livingRows(of: name, in: zone) {
-            if !vector.covers(row.birth.dot) { return true }
+            if !row.births.contains(where: vector.covers) { return true }
             if let parent = row.parent, !vector.covers(parent.stamp.dot) { return true }
         }
         return try hangEvents(of: name, in: zone).contains { !vector.covers($0.stamp.dot) }

@@ -102,7 +102,7 @@ final class TreeWalk: Sendable {
         _ name: String,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Link {
-        let events = try reader.hangEvents(of: name, in: zone).filter { $0.event != .ended }
+        let events = try reader.hangEvents(of: name, in: zone).filter { !$0.event.isEnd }
         guard let last = events.max(by: { $0.stamp < $1.stamp }),
             case .hung(let parent) = last.event
         else { return .broken }

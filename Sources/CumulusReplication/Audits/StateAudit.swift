@@ -265,6 +265,7 @@ package struct StateAudit: Sendable {
         rows.filter { !$0.isDead }.map { row in
             var row = row
             row.frontier = []
+            row.ended = []
             return row
         }
     }
@@ -330,7 +331,7 @@ extension VersionVector {
 
 extension [RecordRow] {
     fileprivate func holdsLives(of other: [RecordRow]) -> Bool {
-        Set(other.map(\.birth)).isSubset(of: map(\.birth))
+        other.allSatisfy { life in contains { $0.isSameLife(as: life) } }
     }
 }
 
@@ -340,11 +341,6 @@ extension RecordRow {
         in zone: ZoneNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> [RecordRow] {
-        guard hasSiblings else { return [self] }
-        return try [self]
-            + reader.rows(.records, .siblings(of: zone, name)).map {
-                (key, value) throws(EngineError) in
-                try reader.decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
-            }
+        try [self] + reader.siblings(of: self, named: name, in: zone)
     }
 }

@@ -22,9 +22,21 @@ package enum RecordJoin {
 
         fileprivate var lives: [RecordRow] { rows.filter { !$0.isDead } }
         fileprivate var frontier: [Stamp] { rows.first?.frontier ?? [] }
+        fileprivate var ended: [EndedLife] { rows.first?.ended ?? [] }
 
-        fileprivate func life(_ birth: Dot) -> RecordRow? {
-            rows.first { !$0.isDead && $0.birth.dot == birth }
+        /// What this side holds of another side's life.
+        fileprivate func life(like other: RecordRow) -> RecordRow? {
+            lives.first { $0.isSameLife(as: other) }
+        }
+
+        /// Whether this side knows that a life of the other side ended: it remembers an end that the
+        /// other side had not read, or had read a birth of the life and does not hold that birth.
+        fileprivate func knowsEnd(of life: RecordRow, on other: Side) -> Bool {
+            let mine = self.life(like: life)
+            if life.births.contains(where: { vector.covers($0) && mine?.isBorn(at: $0) != true }) {
+                return true
+            }
+            return ended.contains { $0.key == life.key && !other.vector.covers($0.end.dot) }
         }
     }
 
@@ -34,40 +46,34 @@ package enum RecordJoin {
     package static func join(
         _ one: Side,
         _ other: Side,
-        doubled: [DoubledIncrement] = []
+        doubled: ([RecordRow]) throws(MalformedBytes) -> [DoubledIncrement] = { _ in [] },
+        broken: BrokenRules = []
     ) throws(MalformedBytes) -> [RecordRow] {
-        var lives = try survivors(of: one, beside: other)
-        lives += other.lives.filter { life in
-            one.life(life.birth.dot) == nil && !one.vector.covers(life.birth.dot)
+        var (one, other) = (one, other)
+        let ended = Set(one.ended + other.ended).sorted()
+        if broken.contains(.joinedEnds) {
+            one.forgetEnds()
+            other.forgetEnds()
         }
-        lives.sort { $0.birth > $1.birth }
+        var lives = one.lives.filter { !other.knowsEnd(of: $0, on: one) }
+        for life in other.lives where !one.knowsEnd(of: life, on: other) {
+            if let index = lives.firstIndex(where: { $0.isSameLife(as: life) }) {
+                try lives[index].join(life)
+            } else {
+                lives.append(life)
+            }
+        }
+        lives.sort { $0.isShown(before: $1, broken) }
+        let voids = try doubled(lives)
         if lives.isEmpty { lives = [tombstone(one, other)] }
         let frontier = frontier(one, other)
         for index in lives.indices {
-            try lives[index].void(doubled)
+            try lives[index].void(voids)
             lives[index].hasSiblings = index == 0 && lives.count > 1
             lives[index].frontier = index == 0 ? frontier : []
+            lives[index].ended = index == 0 ? ended : []
         }
         return lives
-    }
-
-    /// Our lives, joined with the other's: one that the other side doesn't hold is dead if the
-    /// other side had read its birth.
-    private static func survivors(
-        of one: Side,
-        beside other: Side
-    ) throws(MalformedBytes) -> [RecordRow] {
-        var survivors: [RecordRow] = []
-        for life in one.lives {
-            if let twin = other.life(life.birth.dot) {
-                var joined = life
-                try joined.join(twin)
-                survivors.append(joined)
-            } else if !other.vector.covers(life.birth.dot) {
-                survivors.append(life)
-            }
-        }
-        return survivors
     }
 
     /// A commit stays in the frontier unless the other side had read it and holds a later one.
@@ -92,5 +98,12 @@ package enum RecordJoin {
         tombstone.modified = modified?.modified ?? .zero
         tombstone.modifiedBy = modified?.modifiedBy ?? ""
         return tombstone
+    }
+}
+
+extension RecordJoin.Side {
+    /// A broken rule.
+    fileprivate mutating func forgetEnds() {
+        if !rows.isEmpty { rows[0].ended = [] }
     }
 }

@@ -157,14 +157,20 @@ package struct StateIntake: Sendable {
     private func check(_ rows: [RecordRow]) throws(MalformedBytes) {
         guard let shown = rows.first else { throw MalformedBytes("a record without a row") }
         let others = rows.dropFirst()
+        let hasBirths = rows.allSatisfy { row in
+            (row.key != nil || row.twins.isEmpty)
+                && zip([row.birth] + row.twins, row.twins).allSatisfy { $0 < $1 }
+        }
         let isWhole =
-            shown.hasSiblings == !others.isEmpty && !(shown.isDead && shown.hasSiblings)
-            && others.allSatisfy { !$0.isDead && !$0.hasSiblings && $0.frontier.isEmpty }
-            && others.allSatisfy { $0.birth < shown.birth }
+            hasBirths && shown.hasSiblings == !others.isEmpty && !(shown.isDead && shown.hasSiblings)
+            && others.allSatisfy { !$0.isDead && !$0.hasSiblings && $0.frontier.isEmpty && $0.ended.isEmpty }
+            && others.allSatisfy { shown.isShown(before: $0) }
             && zip(others, others.dropFirst()).allSatisfy { $0.birth.dot < $1.birth.dot }
         guard isWhole else { throw MalformedBytes("a record's rows don't belong together") }
         for row in rows {
             try check(row.birth)
+            for twin in row.twins { try check(twin) }
+            for life in row.ended { try check(life.end) }
             try check(row.modified)
             for stamp in row.frontier { try check(stamp) }
             try check(row.floor)

@@ -60,20 +60,21 @@ package struct StateOffer: Sendable {
 
     package struct Increment: Sendable {
         package var request: RequestID
-        package var birth: Dot
+        /// Of the life, see `RecordRow.identity`.
+        package var identity: Dot
         package var recordName: String
         package var field: String
         package var row: IncrementRow
 
         package init(
             request: RequestID,
-            birth: Dot,
+            identity: Dot,
             recordName: String,
             field: String,
             row: IncrementRow
         ) {
             self.request = request
-            self.birth = birth
+            self.identity = identity
             self.recordName = recordName
             self.field = field
             self.row = row
@@ -297,7 +298,7 @@ package struct StateSource: Sendable {
         guard let request = RequestID(try parts.bytes(16)) else { return nil }
         return StateOffer.Increment(
             request: request,
-            birth: Dot(Incarnation(try parts.number()), try parts.number()),
+            identity: Dot(Incarnation(try parts.number()), try parts.number()),
             recordName: try parts.text(),
             field: try parts.text(),
             row: row

@@ -24,7 +24,10 @@ package struct StateSync: Sendable {
     private let theirs: VersionVector
     /// How far we had read when the merge began.
     private var ours: VersionVector?
-    private var doubled: [String: [DoubledIncrement]] = [:]
+    /// Increments of the offer, by the names of their records; indexes.
+    private var increments: [String: [Int]] = [:]
+    /// Those of them that were held against the joined lives, and whether they are to be entered.
+    private var judged: [Int: Bool] = [:]
     /// The zone that is merged next, and the name that was merged last.
     private var next: (zone: Int, after: String?) = (0, nil)
     /// Per zone, commits of tombstones that were dropped: nobody may read incrementally from below.
@@ -129,7 +132,9 @@ package struct StateSync: Sendable {
     ) throws(EngineError) -> Bool {
         if ours == nil {
             ours = try transaction.loadScope(scope).runs.vector
-            doubled = try doubledIncrements(transaction)
+            increments = Dictionary(grouping: offer.increments.indices) {
+                offer.increments[$0].recordName
+            }
         }
         var room = recordLimit
         while next.zone < stages.count, room > 0 {
@@ -224,13 +229,17 @@ package struct StateSync: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let ignoresDeaths = broken.contains(.knownDeaths) && offer.zones[zone].extent == .full
+        let known = try knownIncrements(of: name, transaction)
+        var judged: [Int: Bool] = [:]
         let joined = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try RecordJoin.join(
                 .init(rows: mine, vector: ours ?? VersionVector()),
                 .init(rows: others, vector: ignoresDeaths ? VersionVector() : theirs),
-                doubled: doubled[name] ?? []
+                doubled: { lives in doubled(known, among: lives, &judged) },
+                broken: broken
             )
         }
+        self.judged.merge(judged) { $1 }
         if hasDeath(mine, joined) { suspects[zone, default: []].append(name) }
         if joined[0].isDead, joined[0].frontier.isEmpty {
             // One side had forgotten that it ever was.
@@ -245,23 +254,47 @@ package struct StateSync: Sendable {
 
     /// Whether a life that this node held ended.
     private func hasDeath(_ mine: [RecordRow], _ joined: [RecordRow]) -> Bool {
-        let births = Set(joined.filter { !$0.isDead }.map(\.birth))
-        return mine.contains { !$0.isDead && !births.contains($0.birth) }
+        let lives = joined.filter { !$0.isDead }
+        return mine.contains { life in !life.isDead && !lives.contains { $0.isSameLife(as: life) } }
     }
 
     // MARK: Increments
 
-    /// The later ones of increments that one request made at two nodes: they count no more.
-    private func doubledIncrements(
+    /// An increment of the offer, and what this node holds under its key.
+    private typealias Increment = (index: Int, known: IncrementRow?)
+
+    private func knownIncrements(
+        of name: String,
         _ transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> [String: [DoubledIncrement]] {
-        var doubled: [String: [DoubledIncrement]] = [:]
-        for increment in offer.increments {
-            let known: IncrementRow? = try transaction.row(increment.key(in: scope))
-            guard let second = known?.second(beside: increment.row) else { continue }
-            doubled[increment.recordName, default: []].append(
+    ) throws(EngineError) -> [Increment] {
+        try (increments[name] ?? []).map { (index) throws(EngineError) in
+            (index, try transaction.row(offer.increments[index].key(in: scope)))
+        }
+    }
+
+    /// The later ones of increments that one request made at two nodes: they count no more.
+    ///
+    /// - Parameter judged: Gets which of the increments are to be entered.
+    private func doubled(
+        _ increments: [Increment],
+        among lives: [RecordRow],
+        _ judged: inout [Int: Bool]
+    ) -> [DoubledIncrement] {
+        var doubled: [DoubledIncrement] = []
+        for (index, known) in increments {
+            let increment = offer.increments[index]
+            let birth = increment.row.birth ?? increment.identity
+            guard let life = lives.first(where: { $0.isBorn(at: birth) }) else { continue }
+            // One of an earlier life with this key says nothing of this life.
+            guard let known, known.isOf(life) || broken.contains(.doubledLives) else {
+                judged[index] = true
+                continue
+            }
+            judged[index] = increment.row.stamp < known.stamp
+            guard let second = known.second(beside: increment.row) else { continue }
+            doubled.append(
                 DoubledIncrement(
-                    birth: increment.birth,
+                    birth: life.birth.dot,
                     field: increment.field,
                     dot: second.stamp.dot,
                     delta: second.delta
@@ -272,10 +305,10 @@ package struct StateSync: Sendable {
     }
 
     private func joinIncrements(_ transaction: inout WriteTransaction) throws(EngineError) {
-        for increment in offer.increments {
-            let known: IncrementRow? = try transaction.row(increment.key(in: scope))
-            if let known, known.stamp <= increment.row.stamp { continue }
-            transaction.put(increment.key(in: scope), increment.row)
+        for (index, increment) in offer.increments.enumerated() {
+            let key = increment.key(in: scope)
+            let known: IncrementRow? = try transaction.row(key)
+            if judged[index] ?? (known == nil) { transaction.put(key, increment.row) }
         }
     }
 
@@ -290,7 +323,6 @@ package struct StateSync: Sendable {
     ) throws(EngineError) -> Bool {
         let known = try transaction.loadScope(scope).runs.vector
         guard known == ours else { return false }
-        try joinIncrements(&transaction)
         for register in offer.registers {
             try transaction.join(
                 register.row,
@@ -300,6 +332,7 @@ package struct StateSync: Sendable {
             )
         }
         for index in offer.zones.indices { try place(index, &transaction) }
+        try joinIncrements(&transaction)
         try transaction.settleIndexes()
         transaction.deleteRange(.log, .staged(of: scope))
         try transaction.raise(to: offer.vectors, in: scope)
@@ -387,7 +420,7 @@ package struct StateSync: Sendable {
 
 extension StateOffer.Increment {
     fileprivate func key(in scope: ScopeNumber) -> RowKey {
-        .increment(scope, request, birth, recordName, field)
+        .increment(scope, request, identity, recordName, field)
     }
 }
 

@@ -45,7 +45,9 @@ package enum CascadeCompensation {
     /// The lives with which a commit's origin deletes what refers to them.
     private static func endedLives(of commit: Commit) -> [String: Dot] {
         var ended: [String: Dot] = [:]
-        for case .delete(let name, let births) in commit.operations { ended[name] = births.first }
+        for case .delete(let name, let births, _) in commit.operations {
+            ended[name] = births.first
+        }
         return ended
     }
 
@@ -196,8 +198,8 @@ package enum CascadeCompensation {
             let owner = try reader.record(number, target)
             if owner == nil, zone.horizon.isEmpty { continue }
             let others = try reader.siblings(of: owner, named: target, in: number)
-            let isThere = owner.map { !$0.isDead && $0.birth.dot == birth } ?? false
-            if !isThere && !others.contains(birth) { names.insert(try parts.text()) }
+            let isThere = owner.map { !$0.isDead && $0.isBorn(at: birth) } ?? false
+            if !isThere && !others.contains(where: { $0.isBorn(at: birth) }) { names.insert(try parts.text()) }
         }
         return (names.sorted(), rows.count < limit ? nil : rows.last?.key)
     }
@@ -207,7 +209,7 @@ package enum CascadeCompensation {
         commit.operations.compactMap { operation in
             switch operation {
             case .put(let put): put.recordName
-            case .delete(let name, _): name
+            case .delete(let name, _, _): name
             case .zoneCreate, .zoneDelete, .register, .access: nil
             }
         }

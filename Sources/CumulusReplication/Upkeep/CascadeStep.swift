@@ -34,7 +34,7 @@ struct CascadeStep {
     private let limit: Int
     private var looks = 0
     /// What is deleted, in the order in which it was found.
-    private var deletions: [(name: String, births: [Dot])] = []
+    private var deletions: [(name: String, lives: NamedLives)] = []
     private var dying: Set<String> = []
     /// Those of them whose children were looked for.
     private var followed = 0
@@ -71,21 +71,19 @@ struct CascadeStep {
         before end: Stamp? = nil,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        for birth in births {
-            var pages = ReferrerPages(to: name, born: birth, .deleteSelf, in: number)
-            while let children = try pages.next(in: transaction) {
-                for child in children where !dying.contains(child.name) {
-                    guard let row = try transaction.load(number, child.name), !row.isDead,
-                        try !transaction.lens(of: scope).hides(child.field, of: row.type)
-                    else { continue }
-                    if let end, try !refers(row, child.field, to: name, before: end, transaction) {
-                        continue
-                    }
-                    guard deletions.count < limit else { return false }
-                    let others = try transaction.siblings(of: row, named: child.name, in: number)
-                    delete(child.name, [row.birth.dot] + others)
-                    try deleteShare(of: row, named: child.name, transaction)
+        var pages = ReferrerPages(to: name, born: births, .deleteSelf, in: number)
+        while let children = try pages.next(in: transaction) {
+            for child in children where !dying.contains(child.name) {
+                guard let row = try transaction.load(number, child.name), !row.isDead,
+                    try !transaction.lens(of: scope).hides(child.field, of: row.type)
+                else { continue }
+                if let end, try !refers(row, child.field, to: name, before: end, transaction) {
+                    continue
                 }
+                guard deletions.count < limit else { return false }
+                let others = try transaction.siblings(of: row, named: child.name, in: number)
+                delete(child.name, [row] + others)
+                try deleteShare(of: row, named: child.name, transaction)
             }
         }
         return true
@@ -112,7 +110,7 @@ struct CascadeStep {
                 case .goes:
                     guard deletions.count < limit else { return false }
                     if row.hasSiblings { reshown.append(candidate) }
-                    delete(candidate, [row.birth.dot])
+                    delete(candidate, [row])
                     try deleteShare(of: row, named: candidate, transaction)
                 }
             }
@@ -135,9 +133,9 @@ struct CascadeStep {
         }
     }
 
-    private mutating func delete(_ name: String, _ births: [Dot]) {
+    private mutating func delete(_ name: String, _ lives: [RecordRow]) {
         dying.insert(name)
-        deletions.append((name, births))
+        deletions.append((name, NamedLives(lives)))
     }
 
     /// The root of a share takes the share with it.
@@ -148,10 +146,10 @@ struct CascadeStep {
     ) throws(EngineError) {
         guard let name = row.share?.name, !dying.contains(name),
             let share = try transaction.share(name, in: number),
-            share.root == .record(name: root, birth: row.birth.dot)
+            share.root?.isLife(row, named: root) == true
         else { return }
         let others = try transaction.siblings(of: share.row, named: name, in: number)
-        delete(name, [share.row.birth.dot] + others)
+        delete(name, [share.row] + others)
     }
 
     /// Whether a field that holds a reference to `name` named a life, or was written before it
@@ -202,8 +200,9 @@ struct CascadeStep {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         guard let row = try transaction.load(number, name), !row.isDead else { return false }
-        if row.birth.dot == birth { return true }
-        return try transaction.siblings(of: row, named: name, in: number).contains(birth)
+        if row.isBorn(at: birth) { return true }
+        return try transaction.siblings(of: row, named: name, in: number)
+            .contains { $0.isBorn(at: birth) }
     }
 
     // MARK: The end of the turn
@@ -220,8 +219,8 @@ struct CascadeStep {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [String] {
         while followed < deletions.count {
-            let (name, births) = deletions[followed]
-            guard try follow(name, births, &transaction) else { break }
+            let (name, lives) = deletions[followed]
+            guard try follow(name, lives.births, &transaction) else { break }
             followed += 1
         }
         let first = try transaction.nextDot(scope)
@@ -232,20 +231,18 @@ struct CascadeStep {
             try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
         }
         guard !deletions.isEmpty else { return [] }
-        let operations = deletions.map {
-            Commit.Operation.delete(recordName: $0.name, births: $0.births)
-        }
+        let operations = deletions.map { $0.lives.deletion(of: $0.name) }
         let (commit, _) = try transaction.perform(
             operations,
             in: scope,
             zone: zone,
             author: author
         )
-        for (name, births) in deletions[followed...] {
+        for (name, lives) in deletions[followed...] {
             guard try transaction.owns(name, in: number) else { continue }
             let debt = CascadeDebt(
                 zone: zone,
-                births: births,
+                births: lives.births,
                 ended: commit.stamp,
                 user: author.user,
                 device: author.device

@@ -135,7 +135,12 @@ package enum Collection {
         return last != found.last?.key || found.count < entryLimit
     }
 
-    /// The tombstones of a zone that may go.
+    /// The tombstones of a zone that may go, and the ends of lives that may be forgotten.
+    ///
+    /// What is put into an ended life by a node that did not know the end is lost. So an end is
+    /// remembered until no such commit can arrive any more: all members have reported that they
+    /// read the end, and what they had read then is here. A missing member makes it wait for as
+    /// long as it takes: nodes that forget at different moments would not agree about the life.
     package struct Purge: Sendable {
         /// Those with commits beyond it wait.
         package var stable: VersionVector
@@ -143,15 +148,28 @@ package enum Collection {
         package var diedBefore: Int64
         /// Those that died before go though members have not read past them.
         package var waitsSince: Int64
+        /// Ends at this time or later are remembered, in milliseconds since 1970 UTC: requests that
+        /// may still be repeated.
+        package var endsBefore: Int64
+        /// Whether all that the members have reported is here, and no state is being taken.
+        package var hasAllReported: Bool
 
-        package init(stable: VersionVector, diedBefore: Int64, waitsSince: Int64 = .min) {
+        package init(
+            stable: VersionVector,
+            diedBefore: Int64,
+            waitsSince: Int64 = .min,
+            endsBefore: Int64? = nil,
+            hasAllReported: Bool = true
+        ) {
             self.stable = stable
             self.diedBefore = diedBefore
             self.waitsSince = waitsSince
+            self.endsBefore = endsBefore ?? diedBefore
+            self.hasAllReported = hasAllReported
         }
 
-        /// Looks at records from behind a name; returns those that may go, and the name to go on
-        /// from, nil at the zone's end.
+        /// Looks at records from behind a name; returns those of which something may go, and the
+        /// name to go on from, nil at the zone's end.
         ///
         /// Read from a snapshot: `drop` looks again.
         package func find(
@@ -162,11 +180,16 @@ package enum Collection {
         ) throws(EngineError) -> (names: [String], last: String?) {
             let seen = try reader.recordNames(in: zone, after: name, limit: limit)
             var found: [String] = []
-            for name in seen where try mayGo(reader.record(zone, name)) { found.append(name) }
+            let broken = reader.broken
+            for name in seen {
+                guard let row = try reader.record(zone, name) else { continue }
+                if mayGo(row, broken) || hasForgettable(row, broken) { found.append(name) }
+            }
             return (found, seen.count < limit ? nil : seen.last)
         }
 
-        /// Drops those of the records that may still go, and raises the zone's horizon.
+        /// Drops those of the records that may still go, raises the zone's horizon, and forgets ends
+        /// of lives.
         package func drop(
             _ names: [String],
             of zone: Commit.Zone,
@@ -183,13 +206,16 @@ package enum Collection {
                 number: row.number,
                 zone: zone
             )
-            let horizon = row.horizon
+            let (horizon, broken) = (row.horizon, transaction.state.broken)
             for name in names {
-                guard let record = try transaction.record(row.number, name), mayGo(record) else {
-                    continue
+                guard let record = try transaction.record(row.number, name) else { continue }
+                if mayGo(record, broken) {
+                    try transaction.erase([record], of: name, at: place)
+                    for stamp in record.frontier { row.horizon.cover(stamp.dot) }
+                } else if hasForgettable(record, broken) {
+                    let kept = record.ended.filter { !mayForget($0, broken) }
+                    try transaction.keepEnds(kept, of: name, at: place)
                 }
-                try transaction.erase([record], of: name, at: place)
-                for stamp in record.frontier { row.horizon.cover(stamp.dot) }
             }
             if row.horizon == horizon || transaction.state.broken.contains(.raisedHorizon) {
                 return
@@ -197,11 +223,23 @@ package enum Collection {
             transaction.put(.zone(database, zone.name), row)
         }
 
-        private func mayGo(_ row: RecordRow?) -> Bool {
-            guard let row else { return false }
+        private func mayGo(_ row: RecordRow, _ broken: BrokenRules) -> Bool {
             let died = row.modified.time.milliseconds
             guard row.isDead, died < diedBefore else { return false }
-            return died < waitsSince || row.frontier.allSatisfy { stable.covers($0.dot) }
+            let isForced = died < waitsSince && (row.ended.isEmpty || broken.contains(.keptEnds))
+            if isForced { return true }
+            return row.frontier.allSatisfy { stable.covers($0.dot) }
+                && row.ended.allSatisfy { mayForget($0, broken) }
+        }
+
+        private func hasForgettable(_ row: RecordRow, _ broken: BrokenRules) -> Bool {
+            row.ended.contains { mayForget($0, broken) }
+        }
+
+        private func mayForget(_ life: EndedLife, _ broken: BrokenRules) -> Bool {
+            guard life.end.time.milliseconds < endsBefore else { return false }
+            return broken.contains(.reportedEnds)
+                || (hasAllReported && stable.covers(life.end.dot))
         }
     }
 }

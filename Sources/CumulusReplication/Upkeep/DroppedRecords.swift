@@ -51,9 +51,9 @@ package enum DroppedRecords {
         var deleted: [String] = []
         var deletes: [Commit.Operation] = []
         for name in names {
-            let births = try owed(name, in: number, of: scope, &transaction)
-            if births.isEmpty { continue }
-            deletes.append(.delete(recordName: name, births: births))
+            let lives = try owed(name, in: number, of: scope, &transaction)
+            if lives.isEmpty { continue }
+            deletes.append(NamedLives(lives).deletion(of: name))
             deleted.append(name)
         }
         if deletes.isEmpty { return }
@@ -61,19 +61,17 @@ package enum DroppedRecords {
         try CascadeCompensation.run(after: deleted, of: zone, in: scope, &transaction)
     }
 
-    /// Births of the lives of dropped types that this node's runs made.
+    /// The lives of dropped types that this node's runs made.
     private static func owed(
         _ name: String,
         in zone: ZoneNumber,
         of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [Dot] {
+    ) throws(EngineError) -> [RecordRow] {
         let lens = try transaction.lens(of: scope)
-        var births: [Dot] = []
-        for life in try transaction.lives(zone, name) where !life.isDead && lens.hides(life.type) {
-            let birth = life.birth.dot
-            if transaction.state.owes(for: birth.incarnation) { births.append(birth) }
+        let state = transaction.state
+        return try transaction.lives(zone, name).filter {
+            !$0.isDead && lens.hides($0.type) && state.owes(for: $0.birth.dot.incarnation)
         }
-        return births
     }
 }

@@ -20,20 +20,20 @@ extension WriteTransaction {
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut, state.broken)
-        merge.doubled = try enterIncrements(of: put, commit, in: application.scope)
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {
-            if let shown = record.shown, !application.cut.covers(shown.birth.dot) {
-                try application.noteTwin(put, of: shown)
-            }
-            record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
+            merge.twins = try create(by: put, in: &record, &application, at: place)
         }
-        let absorbing = put.absorbed.filter { $0 != born }
-        let absorbed = record.end(absorbing, by: commit)
+        let absorbing = put.absorbed.filter { record.life(born)?.isBorn(at: $0) != true }
+        let absorbed = record.end(absorbing, put.endedKeys, by: commit)
         application.noteLoss(of: absorbed, named: put.recordName)
         try noteEnds(of: absorbing, absorbed, named: put.recordName, commit.stamp, at: place)
         let hung = record.life(born)?.parent
+        if let life = record.life(born) {
+            try application.noteHidden(put, of: life, behind: record.shown)
+            merge.doubled = try enterIncrements(of: put, commit, to: life, in: application.scope)
+        }
         let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
             () throws(MalformedBytes) in
             try record.change(born) { (row) throws(MalformedBytes) in
@@ -47,7 +47,9 @@ extension WriteTransaction {
         }
         let type = record.type(of: born) ?? put.type
         application.note(merge.clashes, of: put.recordName, type)
-        if !isThere {
+        // Of a request whose other creation was deleted nothing is lost: its record was known.
+        let isRepeat = put.birth == nil && put.origin == .request
+        if !isThere, !isRepeat {
             let winner = record.frontier.last ?? .zero
             try application.noteLoss(of: put, type, to: winner)
         }
@@ -56,14 +58,54 @@ extension WriteTransaction {
         application.names.append(put.recordName)
     }
 
+    /// Creates a life, or adds a birth to the life that the put's key names; nothing if that life
+    /// ended by a commit that this one's origin did not know.
+    ///
+    /// Returns the other births of the life.
+    private mutating func create(
+        by put: Commit.Put,
+        in record: inout RecordLives,
+        _ application: inout CommitApplication,
+        at place: ZonePlace
+    ) throws(EngineError) -> [Stamp] {
+        let commit = application.commit
+        let key = state.key(of: put, in: commit)
+        if let key, record.ended.end(key, for: application.cut) {
+            application.creations[put.recordName] = .late
+            return []
+        }
+        if let life = record.life(key) {
+            let twins = [life.birth] + life.twins
+            if put.origin == .request {
+                application.creations[put.recordName] = .repeated(twins.map(\.dot))
+            }
+            record.addBirth(commit.stamp, by: commit.user, to: life.birth.dot)
+            try copyHanging(of: put.recordName, from: life.birth, to: commit.stamp, at: place)
+            return twins
+        }
+        let created = RecordRow(
+            type: put.type,
+            birth: commit.stamp,
+            createdBy: commit.user,
+            key: key
+        )
+        if let shown = record.shown, !application.cut.covers(shown.birth.dot) {
+            try application.noteTwin(put, created, of: shown)
+        }
+        record.add(created)
+        return []
+    }
+
     mutating func applyDelete(
         _ name: String,
         _ births: [Dot],
+        _ keys: [LifeKey],
         _ application: inout CommitApplication
     ) throws(EngineError) {
         guard let place = try place(of: &application) else { return }
         var record = try record(place, name)
-        let ended = record.end(births, by: application.commit)
+        let keys = state.broken.contains(.carriedKeys) ? [] : keys
+        let ended = record.end(births, keys, by: application.commit)
         application.noteLoss(of: ended, named: name)
         try noteEnds(of: births, ended, named: name, application.commit.stamp, at: place)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
@@ -79,28 +121,35 @@ extension WriteTransaction {
     mutating func enterIncrements(
         of put: Commit.Put,
         _ commit: Commit,
+        to life: RecordRow,
         in scope: ScopeNumber
     ) throws(EngineError) -> [DoubledIncrement] {
         guard let request = RequestID(commit.requestID) else { return [] }
         var doubled: [DoubledIncrement] = []
         for increment in put.increments {
-            let birth = put.birth ?? commit.stamp.dot
             let key = RowKey.increment(
                 scope,
                 request,
-                birth,
+                life.identity,
                 put.recordName,
                 increment.field
             )
-            let row = IncrementRow(stamp: commit.stamp, delta: increment.delta)
-            guard let known: IncrementRow = try self.row(key) else {
+            let row = IncrementRow(
+                stamp: commit.stamp,
+                delta: increment.delta,
+                birth: life.key == nil ? nil : put.birth ?? commit.stamp.dot
+            )
+            // One of an earlier life with this key says nothing of this life.
+            guard let known: IncrementRow = try self.row(key),
+                known.isOf(life) || state.broken.contains(.doubledLives)
+            else {
                 self.put(key, row)
                 continue
             }
             if let second = known.second(beside: row) {
                 doubled.append(
                     DoubledIncrement(
-                        birth: birth,
+                        birth: life.birth.dot,
                         field: increment.field,
                         dot: second.stamp.dot,
                         delta: second.delta
@@ -116,7 +165,7 @@ extension WriteTransaction {
         _ place: ZonePlace,
         _ name: String
     ) throws(EngineError) -> RecordLives {
-        RecordLives(name: name, stored: try lives(place.number, name))
+        RecordLives(name: name, stored: try lives(place.number, name), broken: state.broken)
     }
 
     /// A record's rows, the shown one first; none if it is not known.
@@ -201,6 +250,19 @@ extension WriteTransaction {
         try storeIndexRows(of: name, before.first, rows[0], at: place)
         try storeAssetUses(of: name, before, rows, at: place)
         try storeShareRows(of: name, before, rows, at: place)
+    }
+
+    /// Remembers only these of a record's ended lives.
+    package mutating func keepEnds(
+        _ kept: [EndedLife],
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        let stored = try lives(place.number, name)
+        guard !stored.isEmpty else { return }
+        var rows = stored
+        rows[0].ended = kept
+        _ = try replace(stored, with: rows, of: name, at: place)
     }
 
     /// Drops a record with all rows that are derived from it, as if it had never been.

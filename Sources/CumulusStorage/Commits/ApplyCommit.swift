@@ -58,7 +58,8 @@ extension WriteTransaction {
             case .zoneCreate: try applyZoneCreate(&application)
             case .zoneDelete(let reason): try applyZoneDelete(reason, &application)
             case .put(let put): try apply(put, &application)
-            case .delete(let name, let births): try applyDelete(name, births, &application)
+            case .delete(let name, let births, let keys):
+                try applyDelete(name, births, keys, &application)
             case .access(let access): try apply(access, &application)
             }
         }
@@ -137,7 +138,7 @@ extension Commit.Operation {
     fileprivate var endsHiddenLives: Bool {
         switch self {
         case .put(let put): !put.absorbed.isEmpty
-        case .delete(_, let births): births.count > 1
+        case .delete(_, let births, _): births.count > 1
         case .zoneCreate, .zoneDelete, .register, .access: false
         }
     }

@@ -138,14 +138,16 @@ extension Commit.Operation {
     ) throws(MalformedBytes) -> Commit.Operation {
         var name = ""
         var births: [Dot] = []
+        var keys: [LifeKey] = []
         while let (number, type) = try reader.nextField() {
             switch (number, type) {
             case (1, .delimited): name = try reader.text()
             case (2, .delimited): births.append(try Dot(reading: try reader.message()))
+            case (3, .delimited): keys.append(try LifeKey(reading: try reader.message()))
             default: throw MalformedBytes("a deletion holds something unknown")
             }
         }
-        return .delete(recordName: name, births: births)
+        return .delete(recordName: name, births: births, keys: keys)
     }
 }
 
@@ -157,8 +159,12 @@ extension Commit.Put {
         while true {
             let start = reader.position
             guard let (number, type) = try reader.nextField() else { break }
-            if number == 9, type == .varint {
-                isFull = try reader.varint() == 1
+            if type == .varint {
+                switch number {
+                case 9: isFull = try reader.varint() == 1
+                case 11: origin = Commit.Origin(rawValue: UInt8(try reader.count(limit: 255)))
+                default: throw MalformedBytes("a put holds something unknown")
+                }
                 continue
             }
             guard type == .delimited else { throw MalformedBytes("a put holds something unknown") }
@@ -173,8 +179,9 @@ extension Commit.Put {
                 targets.append(try RecordRow.ReferenceTarget(reading: try reader.message()))
             case 8: absorbed.append(try Dot(reading: try reader.message()))
             case RecordBody.fieldNumber:
-                body = start..<reader.end
-                _ = try reader.take(reader.end - reader.position)
+                _ = try reader.delimited()
+                body = (body?.lowerBound ?? start)..<reader.position
+            case 12: endedKeys.append(try LifeKey(reading: try reader.message()))
             default: throw MalformedBytes("a put holds something unknown")
             }
         }
@@ -264,6 +271,19 @@ extension RecordRow.ReferenceTarget {
             default: throw MalformedBytes("a reference's target holds something unknown")
             }
         }
+    }
+}
+
+extension LifeKey {
+    fileprivate init(reading message: CanonicalReader) throws(MalformedBytes) {
+        var (reader, value) = (message, UInt64(0))
+        while let (number, type) = try reader.nextField() {
+            guard (number, type) == (1, .fixed64) else {
+                throw MalformedBytes("a life's key holds something unknown")
+            }
+            value = try reader.fixed64()
+        }
+        self.init(value)
     }
 }
 

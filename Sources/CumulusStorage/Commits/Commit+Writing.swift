@@ -38,10 +38,11 @@ extension Commit.Operation {
     fileprivate func write(to writer: inout CanonicalWriter) {
         switch self {
         case .put(let put): writer.message(1) { put.write(to: &$0) }
-        case .delete(let name, let births):
+        case .delete(let name, let births, let keys):
             writer.message(2) { writer in
                 writer.field(1, text: name)
                 for birth in births { writer.field(2, dot: birth) }
+                for key in keys { writer.field(3, key: key) }
             }
         case .zoneCreate: writer.message(3) { _ in }
         case .zoneDelete(let reason): writer.message(4) { $0.field(1, varint: UInt64(reason)) }
@@ -74,6 +75,8 @@ extension Commit.Put {
         for birth in absorbed { writer.field(8, dot: birth) }
         writer.field(9, varint: isFull ? 1 : 0)
         writer.raw(fields.bytes)
+        if let origin { writer.field(11, varint: UInt64(origin.rawValue)) }
+        for key in endedKeys { writer.field(12, key: key) }
     }
 }
 
@@ -105,6 +108,10 @@ extension CanonicalWriter {
             writer.field(1, fixed64: dot.incarnation.value)
             writer.field(2, varint: dot.seq)
         }
+    }
+
+    fileprivate mutating func field(_ field: Int, key: LifeKey) {
+        message(field) { $0.field(1, fixed64: key.value) }
     }
 
     fileprivate mutating func field(_ field: Int, increment: Commit.Increment) {

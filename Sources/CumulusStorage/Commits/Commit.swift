@@ -81,7 +81,8 @@ extension SHA256Digest {
 extension Commit {
     package enum Operation: Hashable, Sendable {
         case put(Put)
-        case delete(recordName: String, births: [Dot])
+        /// - Parameter keys: Of the lives that increments began; ascending.
+        case delete(recordName: String, births: [Dot], keys: [LifeKey] = [])
         case zoneCreate
         /// 0 deleted, 1 purged, 2 encrypted data reset.
         case zoneDelete(reason: UInt8)
@@ -122,6 +123,11 @@ extension Commit {
         ///
         /// Sums of counters stay.
         package var isFull: Bool
+        /// Why births of other commits may be the same life; nil if it is a change, or a life of its
+        /// own.
+        package var origin: Origin?
+        /// Keys of the other lives that increments began and that end here; ascending.
+        package var endedKeys: [LifeKey]
         /// Fields without a value are removed.
         ///
         /// What sets a counter carries its base.
@@ -137,7 +143,16 @@ extension Commit {
             targets = []
             absorbed = []
             isFull = false
+            endedKeys = []
         }
+    }
+
+    /// What a creation stems from.
+    package enum Origin: UInt8, Sendable {
+        /// A request: its repeat at another node creates the same life.
+        case request = 1
+        /// Increments of what is not there: all nodes that do so begin one life.
+        case increments = 2
     }
 
     /// Writes who may do what in a share, or which share is of a record.
@@ -211,6 +226,7 @@ extension Commit.Put {
         let counters = (increments + resetCounters).reduce(0) { $0 + $1.field.utf8.count + 24 }
         let references = targets.reduce(0) { $0 + $1.field.utf8.count + 32 }
         let names = recordName.utf8.count + type.utf8.count + (parent?.recordName.utf8.count ?? 0)
-        return fields.bytes.count + counters + references + names + 24 * absorbed.count + 96
+        return fields.bytes.count + counters + references + names + 24 * absorbed.count
+            + 8 * endedKeys.count + 96
     }
 }

@@ -20,9 +20,18 @@ struct CommitApplication {
     var rows: [RecordRow] = []
     var names: [String] = []
     var conflicts: [Conflict] = []
+    /// What became of its creations that created nothing, by the names of their records.
+    var creations: [String: Creation] = [:]
     /// The most records, and about the most bytes, that a zone's deletion is charged with.
     static let lossLimit = 1_000
     static let lossBytes = 4 << 20
+
+    enum Creation {
+        /// The request had created the life before, by the commits with these dots.
+        case repeated([Dot])
+        /// The life had ended.
+        case late
+    }
 
     struct Found {
         let database: DatabaseNumber
@@ -78,19 +87,35 @@ struct CommitApplication {
         }
     }
 
-    /// A record was created under this name concurrently: the earlier one is not shown.
+    /// A record was created under this name concurrently: one of the two is not shown.
     mutating func noteTwin(
         _ put: Commit.Put,
+        _ created: RecordRow,
         of shown: RecordRow
     ) throws(EngineError) {
-        let isLater = commit.stamp > shown.birth
+        let isShown = created.isShown(before: shown, broken)
+        // `noteHidden` tells it, as all that is put into such a life.
+        if !isShown, created.key?.isBlind == true { return }
         let clash = Clash(
             field: "",
-            winner: max(commit.stamp, shown.birth),
-            loser: min(commit.stamp, shown.birth),
-            lost: isLater ? shown.body.bytes : try said(put).bytes
+            winner: isShown ? commit.stamp : shown.birth,
+            loser: isShown ? shown.birth : commit.stamp,
+            lost: isShown ? shown.body.bytes : try said(put).bytes
         )
-        note([clash], of: put.recordName, isLater ? shown.type : put.type)
+        note([clash], of: put.recordName, isShown ? shown.type : put.type)
+    }
+
+    /// A put into a life that increments began, behind a created record that the put's origin did
+    /// not know: nobody is shown what it says.
+    mutating func noteHidden(
+        _ put: Commit.Put,
+        of life: RecordRow,
+        behind shown: RecordRow?
+    ) throws(EngineError) {
+        guard life.key?.isBlind == true, let shown, shown.birth != life.birth,
+            !cut.covers(shown.birth.dot)
+        else { return }
+        try noteLoss(of: put, life.type, to: shown.birth)
     }
 
     /// A change whose record is gone: all of it is lost.

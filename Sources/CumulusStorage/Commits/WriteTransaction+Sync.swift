@@ -227,6 +227,9 @@ extension WriteTransaction {
         if namespace == MemberRegister.namespace {
             state.inherited = try inheritance(of: state.node.nodeID)
         }
+        if namespace == MemberRegister.namespace || namespace == MemberRegister.features {
+            state.knownFeatures = [:]
+        }
         if AccountRegister.endsSessions(namespace, isNew: !isKnown) { state.accountsVersion += 1 }
         if namespace == AccountRegister.profile, let userID = key.first {
             state.changedProfiles.add(userID)
@@ -273,6 +276,11 @@ extension WriteTransaction {
             // Records are to be deleted.
             if namespace == SchemaRegister.typeDropNamespace { state.schemaWorkVersion += 1 }
         }
+    }
+
+    /// Keeps whether all members know a feature, until the list of members or what they know changes.
+    package mutating func remember(_ feature: String, isKnown: Bool) {
+        state.knownFeatures[feature] = isKnown
     }
 
     /// Remembers that a field which has several types was given this one, and when it first was.

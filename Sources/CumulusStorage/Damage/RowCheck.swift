@@ -52,6 +52,7 @@ enum RowCheck {
         case .cascadeDebt: _ = try CascadeDebt(row: value)
         case .topicEvent: _ = try TopicEvent(row: value)
         case .mixed: _ = try MixedRow(row: value)
+        case .repeated: _ = try RepeatedRow(row: value)
         case .milestone: _ = try Milestone(row: value)
         case .lease: _ = try LeaseRow(row: value)
         case .sharePlace: _ = try SharePlace(row: value)

@@ -4,9 +4,9 @@
 // do what a node does.
 
 package struct BrokenRules: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt64
+    package let rawValue: UInt128
 
-    package init(rawValue: UInt64) {
+    package init(rawValue: UInt128) {
         self.rawValue = rawValue
     }
 
@@ -126,4 +126,28 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedDatabase = BrokenRules(rawValue: 1 << 56)
     /// What came and went is not told to a device that asked in between.
     package static let feedAsked = BrokenRules(rawValue: 1 << 57)
+    /// Creations by one request are lives of their own.
+    package static let keys = BrokenRules(rawValue: 1 << 64)
+    /// Counters that increments began at several nodes are lives of their own.
+    package static let zeroKeys = BrokenRules(rawValue: 1 << 65)
+    /// All creations by one request count.
+    package static let earliest = BrokenRules(rawValue: 1 << 66)
+    /// The end of a life ends only what is there.
+    package static let ends = BrokenRules(rawValue: 1 << 67)
+    /// A repeated request is known by its commits only.
+    package static let knownRequests = BrokenRules(rawValue: 1 << 68)
+    /// A state sync tells nothing of ends.
+    package static let joinedEnds = BrokenRules(rawValue: 1 << 69)
+    /// Ends are forgotten by age, whoever has heard of them.
+    package static let reportedEnds = BrokenRules(rawValue: 1 << 70)
+    /// Ends go with their tombstones when a member is missing for long.
+    package static let keptEnds = BrokenRules(rawValue: 1 << 71)
+    /// The life that was born last is shown, also if increments began it.
+    package static let shownCreated = BrokenRules(rawValue: 1 << 72)
+    /// Increments of an earlier life with the same key count as this life's.
+    package static let doubledLives = BrokenRules(rawValue: 1 << 73)
+    /// Deletions do not name the counters that they end.
+    package static let carriedKeys = BrokenRules(rawValue: 1 << 74)
+    /// Feeds tell each creation by one request.
+    package static let repeatRows = BrokenRules(rawValue: 1 << 75)
 }

@@ -115,6 +115,8 @@ package struct WriterState: Sendable {
     /// Read through: what each scope is.
     var environments: [ScopeNumber: Environment] = [:]
 
+    /// Read through: whether all members know a feature of commits.
+    package var knownFeatures: [String: Bool] = [:]
     /// Nodes that are gone and whose debts are this node's, see `Heirs`.
     package var inherited: Set<UInt64> = []
 

@@ -46,8 +46,8 @@
 // | index   | packed         | pack no., offset                   | `PackedRow`, local      |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
 // | log     | order          | scope, local position              | dot, visible or not     |
-// | log     | increment      | scope, request id, birth, name,    | stamp, delta            |
-// |         |                | field                              |                         |
+// | log     | increment      | scope, request id, birth or key,   | stamp, delta; birth of  |
+// |         |                | name, field                        | a life with a key       |
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
 // | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
 // | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
@@ -56,6 +56,7 @@
 // | log     | topic event    | scope, day, topic, position, zone, | `TopicEvent`, local     |
 // |         |                | name                               |                         |
 // | log     | mixed          | scope, day, position, zone, name   | `MixedRow`, local       |
+// | log     | repeated       | scope, day, zone, name, birth      | `RepeatedRow`, local    |
 // | log     | milestone      | scope, position                    | `Milestone`, local      |
 // | log     | lease          | database, user, digest             | `LeaseRow`, local       |
 // | log     | hang           | zone, name, birth, stamp           | `HangRow`, local        |
@@ -118,6 +119,7 @@ package enum Subspace: UInt8, Sendable {
     case milestone = 106
     case lease = 107
     case hang = 108
+    case repeated = 109
 
     package var family: Family {
         switch self {
@@ -129,7 +131,7 @@ package enum Subspace: UInt8, Sendable {
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
         case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
-            .topicEvent, .mixed, .milestone, .lease, .hang:
+            .topicEvent, .mixed, .milestone, .lease, .hang, .repeated:
             .log
         }
     }
@@ -355,18 +357,19 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
-    /// Records that one commit created share their birth, so the name is part of the key.
+    /// - Parameter identity: Of the life, see `RecordRow.identity`. Records that one commit created
+    ///   share it, so the name is part of the key.
     package static func increment(
         _ scope: ScopeNumber,
         _ request: RequestID,
-        _ birth: Dot,
+        _ identity: Dot,
         _ name: String,
         _ field: String
     ) -> RowKey {
         RowKey(.increment) {
             $0.add(scope)
             $0.add(fixed: request.bytes)
-            $0.add(birth)
+            $0.add(identity)
             $0.add(name)
             $0.add(field)
         }

@@ -317,24 +317,32 @@ package struct OrderRow: RowValue, Equatable {
 package struct IncrementRow: RowValue, Equatable {
     package var stamp: Stamp
     package var delta: Int64
+    /// A birth of the life, if that has a key; nil: the row's key names the birth.
+    package var birth: Dot?
 
-    package init(stamp: Stamp, delta: Int64) {
+    package init(stamp: Stamp, delta: Int64, birth: Dot? = nil) {
         self.stamp = stamp
         self.delta = delta
+        self.birth = birth
     }
 
     package func write(to writer: inout CanonicalWriter) {
         writer.stamp(stamp)
         writer.varint(zigzag(delta))
+        if let birth { writer.dot(birth) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         stamp = try reader.stamp()
         delta = try reader.signed()
+        if !reader.isAtEnd { birth = try reader.dot() }
     }
 }
 
 extension IncrementRow {
+    /// Whether the increment was of this life, whose identity the row's key names.
+    package func isOf(_ life: RecordRow) -> Bool { birth.map(life.isBorn) ?? true }
+
     /// Of two increments for one request, the later one; nil if both are the same.
     package func second(beside other: IncrementRow) -> IncrementRow? {
         stamp == other.stamp ? nil : stamp < other.stamp ? other : self

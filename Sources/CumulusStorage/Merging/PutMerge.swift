@@ -64,6 +64,8 @@ package struct PutMerge {
     let put: Commit.Put
     let commit: Commit
     let cut: CausalCut
+    /// Other births of the life that the put creates too.
+    var twins: [Stamp] = []
     /// Increments that turned out to be made twice, here or in an earlier commit.
     var doubled: [DoubledIncrement] = []
     private(set) var clashes: [Clash] = []
@@ -82,10 +84,7 @@ package struct PutMerge {
     ///
     /// `isLatest`: its origin knew every commit that the record names, so that all it says stands.
     mutating func run(on row: inout RecordRow, isLatest: Bool) throws(MalformedBytes) {
-        let fields = isLatest ? put.fields : try winners(in: row)
-        try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
-        if let change = put.parent { setParent(change, of: &row, isLatest: isLatest) }
-        if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
+        if try counts(in: &row) { try set(in: &row, isLatest: isLatest) }
         for increment in put.increments { try row.add(increment, stamp) }
         try row.void(doubled)
         if put.isFull { clashes = Clash.ofWholes(clashes) }
@@ -94,6 +93,43 @@ package struct PutMerge {
             row.modifiedBy = commit.user
             row.device = commit.device
         }
+    }
+
+    private mutating func set(
+        in row: inout RecordRow,
+        isLatest: Bool
+    ) throws(MalformedBytes) {
+        let fields = isLatest ? put.fields : try winners(in: row)
+        try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
+        if let change = put.parent { setParent(change, of: &row, isLatest: isLatest) }
+        if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
+    }
+
+    /// Whether what the put sets counts: of several creations by one request the earliest does.
+    ///
+    /// What the others set is taken back, and told as lost if it differs.
+    private mutating func counts(in row: inout RecordRow) throws(MalformedBytes) -> Bool {
+        guard !twins.isEmpty, row.requestKey != nil, !broken.contains(.earliest) else {
+            return true
+        }
+        let counts = row.birth == stamp
+        for entry in put.fields.entries {
+            let name = put.fields.name(of: entry)
+            guard let known = row.register(named: name), twins.contains(known.stamp),
+                try !says(entry, theSameAs: known.bytes, in: row)
+            else { continue }
+            if counts {
+                clash(name, winner: stamp, loser: known.stamp, lost: known.bytes)
+            } else if known.stamp == row.birth {
+                clash(name, winner: known.stamp, loser: stamp, lost: try put.said(entry))
+            }
+        }
+        row.voidTwins()
+        return counts
+    }
+
+    private mutating func clash(_ field: String, winner: Stamp, loser: Stamp, lost: Bytes) {
+        clashes.append(Clash(field: field, winner: winner, loser: loser, lost: lost))
     }
 
     /// The fields that stand against what the row holds.
@@ -146,8 +182,7 @@ package struct PutMerge {
 
     /// The put and what another commit wrote don't know of each other: one of them is lost.
     private mutating func note(_ field: String, _ other: Stamp, lost: Bytes) {
-        let (winner, loser) = (max(stamp, other), min(stamp, other))
-        clashes.append(Clash(field: field, winner: winner, loser: loser, lost: lost))
+        clash(field, winner: max(stamp, other), loser: min(stamp, other), lost: lost)
     }
 
     private mutating func setParent(
@@ -217,7 +252,9 @@ extension RecordRow {
                 frontier.first { $0.dot == sum.dot } ?? Stamp(modified.time, sum.dot)
             }
         }
-        return (stamps + sums).filter { !cut.covers($0.dot) }.max()
+        // One who knows one creation by a request knows what the others say.
+        let births = twins.isEmpty || requestKey == nil ? [] : births
+        return (stamps + sums).filter { !cut.covers($0.dot) && !births.contains($0.dot) }.max()
     }
 
     /// When a field was last set or removed, and its bytes; nil if it never was.
@@ -263,7 +300,7 @@ extension RecordRow {
 
     /// Takes back what was counted twice, and lets each counter show its value.
     package mutating func void(_ doubled: [DoubledIncrement]) throws(MalformedBytes) {
-        for increment in doubled where increment.birth == birth.dot {
+        for increment in doubled where isBorn(at: increment.birth) {
             guard let index = counters.firstIndex(where: { $0.field == increment.field }) else {
                 continue
             }
@@ -301,7 +338,7 @@ extension RecordRow {
                 else { continue }
                 show(counter, stamp: fieldStamps[index])
             } else if counter.latest > removal ?? .zero {
-                show(counter, stamp: removal ?? floor)
+                show(counter, stamp: removal ?? raisedFloor)
             }
         }
     }
@@ -314,6 +351,11 @@ extension RecordRow {
     }
 
     // MARK: Floor
+
+    /// The floor, where a put of the whole record raised it.
+    ///
+    /// Which birth of a life is the earliest can change: nothing may hang on it.
+    private var raisedFloor: Stamp { key != nil && isBorn(at: floor.dot) ? .zero : floor }
 
     /// Drops what was set before the floor; a counter that was set before it keeps its sums only.
     mutating func raiseFloor(to floor: Stamp) {

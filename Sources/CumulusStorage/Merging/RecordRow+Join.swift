@@ -11,9 +11,11 @@ extension RecordRow {
     /// Takes in what another node knows of this life; `frontier`, tag and digest are left to the
     /// caller.
     package mutating func join(_ other: RecordRow) throws(MalformedBytes) {
-        guard birth == other.birth, !isDead, !other.isDead else {
+        guard isSameLife(as: other), key == other.key, !isDead, !other.isDead else {
             throw MalformedBytes("two lives have one birth: a log was forked")
         }
+        var other = other
+        joinBirths(with: &other)
         let counters = try joinedCounters(with: other)
         joinFields(of: other)
         self.counters = counters
@@ -27,6 +29,17 @@ extension RecordRow {
             modifiedBy = other.modifiedBy
             device = other.device
         }
+    }
+
+    /// Gives both rows the births of both, and takes back what does not count then.
+    private mutating func joinBirths(with other: inout RecordRow) {
+        if birth == other.birth, twins == other.twins { return }
+        let (mine, theirs) = ([birth] + twins, [other.birth] + other.twins)
+        let creator = birth < other.birth ? createdBy : other.createdBy
+        take(births: theirs, createdBy: creator)
+        other.take(births: mine, createdBy: creator)
+        voidTwins()
+        other.voidTwins()
     }
 
     private static func later(_ one: NamedTarget?, _ other: NamedTarget?) -> NamedTarget? {

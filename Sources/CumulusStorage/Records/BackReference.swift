@@ -35,13 +35,15 @@ package struct Referrer: Hashable, Sendable {
 
 extension RowReader where Self: ~Copyable {
     /// What refers to a life of `target`, in the order of the names.
+    ///
+    /// - Parameter births: Of the life; nil means any life.
     package borrowing func referrers(
         to target: String,
-        born birth: Dot?,
+        born births: [Dot]?,
         _ kind: BackReferenceKind,
         in zone: ZoneNumber
     ) throws(EngineError) -> [Referrer] {
-        var pages = ReferrerPages(to: target, born: birth, kind, in: zone, size: .max)
+        var pages = ReferrerPages(to: target, born: births, kind, in: zone, size: .max)
         return try pages.next(in: self) ?? []
     }
 }
@@ -50,20 +52,20 @@ extension RowReader where Self: ~Copyable {
 /// no room for all.
 package struct ReferrerPages {
     private var range: KeyRange
-    private let birth: Dot?
+    private let births: [Dot]?
     private let size: Int
     private var isAtEnd = false
 
-    /// - Parameter birth: Only what refers to this life; nil: to any.
+    /// - Parameter births: Only what refers to the life with these; nil: to any.
     package init(
         to target: String,
-        born birth: Dot?,
+        born births: [Dot]?,
         _ kind: BackReferenceKind,
         in zone: ZoneNumber,
         size: Int = 32
     ) {
         range = KeyRange.backReferences(of: zone, to: target, kind)
-        self.birth = birth
+        self.births = births
         self.size = size
     }
 
@@ -77,12 +79,12 @@ package struct ReferrerPages {
         if let last = rows.last { range.start = last.key + [0] }
         var page: [Referrer] = []
         for (key, value) in rows {
-            if let birth, !value.isEmpty {
+            if let births, !value.isEmpty {
                 var bytes = CanonicalReader(value)
                 let known = try reader.decoding(key) { () throws(MalformedBytes) in
                     try bytes.dot()
                 }
-                if known != birth { continue }
+                if !births.contains(known) { continue }
             }
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)

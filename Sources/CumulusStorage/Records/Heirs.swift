@@ -10,6 +10,8 @@ package import CumulusModel
 /// The registers of the cluster's scope that list its members: node id → address, or nothing.
 package enum MemberRegister {
     package static let namespace = "member"
+    /// What a member knows of commits: (node id, feature).
+    package static let features = "feature"
     package static let nodeIDBytes = 16
 }
 

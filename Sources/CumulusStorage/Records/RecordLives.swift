@@ -1,10 +1,11 @@
 // All lives of one record together: the one that is shown, those that wait behind it, or the
 // tombstone that is left.
 //
-// A name can have several lives when nodes that didn't know of each other created it. The one born
-// last is shown; the next save that saw them ends the others. Made by `ApplyCommit` from a record's
-// rows, changed by the operations of a commit, and written back as rows. hot: once per saved
-// record.
+// A name can have several lives when nodes that didn't know of each other created it. One is shown,
+// see `isShown`; the next save that saw them ends the others. Creations with one key are one life.
+// Once a life with a key has ended, a creation with that key that did not know the end creates
+// nothing. Made by `ApplyCommit` from a record's rows, changed by the operations of a commit, and
+// written back as rows. hot: once per saved record.
 
 package import CumulusModel
 
@@ -17,30 +18,42 @@ package struct RecordLives {
     private var tombstone: RecordRow?
     /// The causally latest commits that name this record, in whichever life.
     private(set) var frontier: [Stamp]
+    /// Lives with keys that ended, ascending.
+    private(set) var ended: [EndedLife]
+    private let broken: BrokenRules
 
-    init(name: String, stored: [RecordRow]) {
+    init(name: String, stored: [RecordRow], broken: BrokenRules = []) {
         self.name = name
         self.stored = stored
+        self.broken = broken
         // Only a tombstone stands alone and is dead.
         let isDead = stored.first?.isDead == true
         lives = isDead ? [] : stored
         tombstone = isDead ? stored.first : nil
         frontier = stored.first?.frontier ?? []
+        ended = stored.first?.ended ?? []
     }
 
-    /// The life that was born last; nil means nothing lives.
-    var shown: RecordRow? { lives.max { $0.birth < $1.birth } }
+    /// The life that is shown; nil means nothing lives.
+    var shown: RecordRow? { lives.max { $1.isShown(before: $0, broken) } }
 
     /// The type of a life, or of what a tombstone is left of.
     func type(of birth: Dot) -> String? {
-        if let index = lives.firstIndex(where: { $0.birth.dot == birth }) {
-            return lives[index].type
-        }
+        if let life = life(birth) { return life.type }
         return tombstone?.birth.dot == birth ? tombstone?.type : nil
     }
 
     /// A life that is there.
-    func life(_ birth: Dot) -> RecordRow? { lives.first { $0.birth.dot == birth } }
+    func life(_ birth: Dot) -> RecordRow? { lives.first { $0.isBorn(at: birth) } }
+
+    /// A life that is there; nil if the key is nil.
+    func life(_ key: LifeKey?) -> RecordRow? { key.flatMap { key in lives.first { $0.key == key } } }
+
+    /// Adds a birth to a life.
+    mutating func addBirth(_ stamp: Stamp, by user: String, to birth: Dot) {
+        guard let index = lives.firstIndex(where: { $0.isBorn(at: birth) }) else { return }
+        lives[index].take(births: [stamp], createdBy: user)
+    }
 
     /// A life begins.
     mutating func add(_ life: RecordRow) {
@@ -52,24 +65,26 @@ package struct RecordLives {
         _ birth: Dot,
         _ body: (inout RecordRow) throws(MalformedBytes) -> Void
     ) throws(MalformedBytes) -> Bool {
-        guard let index = lives.firstIndex(where: { $0.birth.dot == birth }) else { return false }
+        guard let index = lives.firstIndex(where: { $0.isBorn(at: birth) }) else { return false }
         try body(&lives[index])
         return true
     }
 
-    /// Ends the lives with these births, and returns what they were.
+    /// Ends the lives with these births or keys, and returns what they were.
     @discardableResult
-    mutating func end(_ births: [Dot], by commit: Commit) -> [RecordRow] {
-        if births.isEmpty { return [] }
-        let ended = lives.filter { births.contains($0.birth.dot) }
-        guard let last = ended.max(by: { $0.birth < $1.birth }) else { return [] }
-        lives.removeAll { births.contains($0.birth.dot) }
+    mutating func end(_ births: [Dot], _ keys: [LifeKey], by commit: Commit) -> [RecordRow] {
+        if births.isEmpty && keys.isEmpty { return [] }
+        let over = lives.filter { $0.isNamed(by: births, keys) }
+        let ends = Set(over.compactMap(\.key) + keys).map { EndedLife(key: $0, end: commit.stamp) }
+        if !broken.contains(.ends) { ended.join(ends) }
+        guard let last = over.max(by: { $0.birth < $1.birth }) else { return [] }
+        lives.removeAll { $0.isNamed(by: births, keys) }
         var grave = RecordRow(type: last.type, birth: last.birth, createdBy: last.createdBy)
         grave.isDead = true
         grave.modified = commit.stamp
         grave.modifiedBy = commit.user
         tombstone = grave
-        return ended
+        return over
     }
 
     /// A commit names this record: what it has seen is no longer in the frontier.
@@ -81,35 +96,57 @@ package struct RecordLives {
 
     /// The record as rows, the shown one first; a tombstone if nothing lives.
     consuming func rows(_ commit: Commit) -> [RecordRow] {
-        let (tombstone, frontier) = (tombstone, frontier)
+        let (tombstone, frontier, ended, broken) = (tombstone, frontier, ended, broken)
         var rows = lives
         if rows.isEmpty {
             var grave = tombstone ?? RecordRow(type: "", birth: commit.stamp, createdBy: "")
             grave.isDead = true
             rows = [grave]
         }
-        if rows.count > 1 { rows.sort { $0.birth > $1.birth } }
+        if rows.count > 1 { rows.sort { $0.isShown(before: $1, broken) } }
         for index in rows.indices {
             rows[index].hasSiblings = index == 0 && rows.count > 1
             rows[index].frontier = index == 0 ? frontier : []
+            rows[index].ended = index == 0 ? ended : []
         }
         return rows
     }
 }
 
+extension RecordRow {
+    fileprivate func isNamed(by births: [Dot], _ keys: [LifeKey]) -> Bool {
+        births.contains(where: isBorn) || (key.map(keys.contains) ?? false)
+    }
+}
+
 extension RowReader where Self: ~Copyable {
-    /// Births of the lives that wait behind a record's shown one, ascending.
+    /// The lives that wait behind a record's shown one, in the order of their births' dots.
     package borrowing func siblings(
         of row: RecordRow?,
         named name: String,
         in zone: ZoneNumber?
-    ) throws(EngineError) -> [Dot] {
+    ) throws(EngineError) -> [RecordRow] {
         guard let zone, row?.hasSiblings == true else { return [] }
-        return try rows(.records, .siblings(of: zone, name)).map { (key, _) throws(EngineError) in
-            var reader = KeyReader(key)
-            _ = try reader.number(ZoneNumber.self)
-            _ = try reader.content()
-            return Dot(Incarnation(try reader.number()), try reader.number())
+        return try rows(.records, .siblings(of: zone, name)).map { (key, value) throws(EngineError) in
+            try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
         }
+    }
+}
+
+/// How a commit names lives that it ends.
+package struct NamedLives: Hashable, Sendable {
+    /// All births of each, those of the shown life first.
+    package var births: [Dot]
+    /// Of those that increments began, ascending.
+    package var keys: [LifeKey]
+
+    package init(_ lives: [RecordRow]) {
+        births = lives.flatMap(\.births)
+        keys = Set(lives.compactMap(\.key).filter(\.isBlind)).sorted()
+    }
+
+    /// The deletion of the lives.
+    package func deletion(of name: String) -> Commit.Operation {
+        .delete(recordName: name, births: births, keys: keys)
     }
 }

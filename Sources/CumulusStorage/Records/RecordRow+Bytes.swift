@@ -31,10 +31,11 @@ extension RecordRow {
         digest = computeDigest(at: place, head: head.bytes)
         writeCounters(to: &head)
         writeFrontier(to: &head, stamps)
+        writeEnded(to: &head)
         return bytes(&head)
     }
 
-    /// The row's bytes without its frontier, with tag and digest as they are: the same on all nodes
+    /// The row's bytes without its frontier and ended lives, with tag and digest as they are: the same on all nodes
     /// that have read as much about the record.
     package var content: Bytes {
         var head = headUpToCounters(stamps)
@@ -52,15 +53,20 @@ extension RecordRow {
     }
 
     /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp); a counter
-    /// that is shown counts with its value too.
+    /// that is shown counts with its value too. A creation by a request counts by the life's key:
+    /// every node that carried the request out gives the same tag.
     private func computeTag() throws(MalformedBytes) -> Bytes {
         let (body, counters) = (body, counters)
+        let (key, births) = (requestKey, births)
         var writer = CanonicalWriter(reserving: 256)
-        writer.stamp(birth)
-        writer.stamp(modified)
+        func add(_ stamp: Stamp) {
+            if let key, births.contains(stamp.dot) { writer.key(key) } else { writer.stamp(stamp) }
+        }
+        add(birth)
+        add(modified)
         for (entry, stamp) in zip(body.entries, fieldStamps) {
             writer.delimited(body.bytes[entry.name])
-            writer.stamp(stamp)
+            add(stamp)
             if !counters.isEmpty,
                 counters.contains(where: { $0.field == body.name(of: entry) }),
                 let value = try body.int64(entry)
@@ -71,10 +77,10 @@ extension RecordRow {
         writer.varint(UInt64(absent.count))
         for absence in absent {
             writer.delimited(absence.name.utf8)
-            writer.stamp(absence.stamp)
+            add(absence.stamp)
         }
         for target in [parent, share] {
-            writer.stamp(target?.stamp ?? .zero)
+            add(target?.stamp ?? .zero)
         }
         if !access.isEmpty { access.write(to: &writer) }
         return SHA256.hash(data: writer.bytes).first(8)
@@ -103,11 +109,13 @@ extension RecordRow {
         static let siblings: UInt64 = 2
         static let counters: UInt64 = 4
         static let access: UInt64 = 8
+        static let key: UInt64 = 16
+        static let twins: UInt64 = 32
     }
 
     /// Every commit that the row still names, the frontier aside, ascending, each once.
     var stamps: [Stamp] {
-        var all = [birth, floor, modified] + fieldStamps + absent.map(\.stamp)
+        var all = [birth, floor, modified] + twins + fieldStamps + absent.map(\.stamp)
         if let parent { all.append(parent.stamp) }
         if let share { all.append(share.stamp) }
         all.sort()
@@ -126,6 +134,8 @@ extension RecordRow {
         if hasSiblings { flags |= Flags.siblings }
         if !counters.isEmpty { flags |= Flags.counters }
         if !access.isEmpty { flags |= Flags.access }
+        if key != nil { flags |= Flags.key }
+        if !twins.isEmpty { flags |= Flags.twins }
         head.varint(flags)
         head.delimited(type.utf8)
         head.varint(UInt64(stamps.count))
@@ -155,6 +165,11 @@ extension RecordRow {
             if let birth = target.birth { head.dot(birth) }
         }
         if !access.isEmpty { access.write(to: &head) }
+        if let key { head.key(key) }
+        if !twins.isEmpty {
+            head.varint(UInt64(twins.count))
+            for twin in twins { head.varint(index(twin)) }
+        }
         return head
     }
 
@@ -175,6 +190,20 @@ extension RecordRow {
             }
         }
     }
+}
+
+extension RecordRow {
+    private func writeEnded(to head: inout CanonicalWriter) {
+        if ended.isEmpty { return }
+        head.varint(UInt64(ended.count))
+        for life in ended {
+            head.key(life.key)
+            head.stamp(life.end)
+        }
+    }
+
+    /// Bytes of tag and digest, which end a head.
+    private static let sealBytes = 24
 }
 
 // MARK: - Reading
@@ -230,10 +259,17 @@ extension RecordRow {
         parts.parent = try target(&head)
         parts.share = try target(&head)
         if flags & Flags.access != 0 { parts.access = try AccessEntries(reading: &head) }
+        if flags & Flags.key != 0 { parts.key = try head.key() }
+        if flags & Flags.twins != 0 { parts.twins = try head.list(stamp) }
         parts.counters = try head.list(Counter.init(reading:))
         parts.frontier = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             let index = try head.count(limit: stamps.count)
             return index == 0 ? try head.stamp() : stamps[index - 1]
+        }
+        if head.end - head.position > RecordRow.sealBytes {
+            parts.ended = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+                EndedLife(key: try head.key(), end: try head.stamp())
+            }
         }
         parts.tag = Bytes(row[try head.take(8)])
         parts.digest = Bytes(row[try head.take(16)])

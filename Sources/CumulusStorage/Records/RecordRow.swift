@@ -3,14 +3,14 @@
 //
 //   row  = varint length of head · head · body
 //   head = version · flags · type · stamps · birth · floor · modified · createdBy · modifiedBy
-//          · device · fields · absent · references · parent · share · access · counters
-//          · frontier · tag (8 bytes) · digest (16 bytes)
+//          · device · fields · absent · references · parent · share · access · key · twins
+//          · counters · frontier · ended · tag (8 bytes) · digest (16 bytes)
 //
 // All stamps that the row names stand once, ascending, in `stamps`; the rest of the head holds
 // indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
-// same bytes, but for the frontier. It forgets a purged tombstone's commits on the nodes that
-// purged it, so it is no part of the digest, and a stamp that only it names stands in it. Written
-// by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
+// same bytes, but for the frontier and the ended lives. Nodes forget a purged tombstone's commits
+// and a life's end at times of their own, so neither is part of the digest, and a stamp that only
+// they name stands in them. `ended` is absent if it is empty. Written by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
 // `RecordView`, which skips what they don't need.
 //
 // Folder: what is stored of a record. Read `RecordRow`, then `RecordBody` and `RecordLives`;
@@ -71,6 +71,9 @@ package struct RecordRow: Hashable, Sendable {
         var hasSiblings = false
         var type: String
         var birth: Stamp
+        var key: LifeKey?
+        var twins: [Stamp] = []
+        var ended: [EndedLife] = []
         var floor: Stamp
         var modified: Stamp
         var createdBy: String
@@ -98,11 +101,12 @@ package struct RecordRow: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 
     /// A life that begins with this commit and holds nothing yet.
-    package init(type: String, birth: Stamp, createdBy: String) {
+    package init(type: String, birth: Stamp, createdBy: String, key: LifeKey? = nil) {
         self.init(
             Parts(
                 type: type,
                 birth: birth,
+                key: key,
                 floor: birth,
                 modified: birth,
                 createdBy: createdBy,
@@ -134,9 +138,29 @@ extension RecordRow {
         _modify { yield &parts.type }
     }
 
+    /// The creation of the life; the earliest one if there were several.
     package var birth: Stamp {
         _read { yield parts.birth }
         _modify { yield &parts.birth }
+    }
+
+    /// What further creations of the same life have in common with this one; nil if there can't be
+    /// any.
+    package var key: LifeKey? {
+        _read { yield parts.key }
+        _modify { yield &parts.key }
+    }
+
+    /// Further creations of the same life, ascending.
+    package var twins: [Stamp] {
+        _read { yield parts.twins }
+        _modify { yield &parts.twins }
+    }
+
+    /// Lives of the record that had keys and ended; of the shown life or the tombstone, ascending.
+    package var ended: [EndedLife] {
+        _read { yield parts.ended }
+        _modify { yield &parts.ended }
     }
 
     /// Fields with stamps below it have vanished.

@@ -180,6 +180,12 @@ package enum SharedRoot: Hashable, Sendable {
     /// A life of a record, and all that hangs below it.
     case record(name: String, birth: Dot)
 
+    /// Whether the record of that name with that life is the root.
+    package func isLife(_ row: RecordRow, named root: String) -> Bool {
+        guard case .record(root, let birth) = self else { return false }
+        return row.isBorn(at: birth)
+    }
+
     var value: Bytes {
         guard case .record(let name, let birth) = self else { return [] }
         var writer = CanonicalWriter()

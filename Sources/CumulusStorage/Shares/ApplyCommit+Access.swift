@@ -15,7 +15,7 @@ extension WriteTransaction {
         let births = access.births.isEmpty ? [commit.stamp.dot] : access.births
         for birth in births {
             _ = try decoding(Bytes(access.recordName.utf8)) { () throws(MalformedBytes) in
-                try record.change(birth) { row in row.take(access, of: commit) }
+                try record.change(birth) { (row) in row.take(access, of: commit) }
             }
         }
         record.enter(commit, application.cut)
@@ -29,7 +29,9 @@ extension WriteTransaction {
 extension RecordRow {
     fileprivate mutating func take(_ change: Commit.Access, of commit: Commit) {
         access.join(change.entries)
-        if let name = change.share, commit.stamp > share?.stamp ?? .zero {
+        // Of several creations by one request the earliest counts.
+        let isVoid = requestKey != nil && twins.contains(commit.stamp)
+        if let name = change.share, !isVoid, commit.stamp > share?.stamp ?? .zero {
             share = NamedTarget(name: name.isEmpty ? nil : name, birth: nil, stamp: commit.stamp)
         }
         guard commit.stamp >= modified else { return }

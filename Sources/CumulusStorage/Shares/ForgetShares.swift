@@ -121,13 +121,13 @@ extension WriteTransaction {
         for (birth, events) in Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
         {
             // Once the floor covers a life's end, its rows are not needed.
-            let ends = events.filter { $0.event == .ended }.map(\.stamp)
+            let ends = events.filter(\.event.isEnd).map(\.stamp)
             if let end = ends.min(), end.time.milliseconds < time {
                 for event in events { put(.hang(zone, name, birth, event.stamp), nil) }
                 floor.merge(VersionVector(end.dot))
                 continue
             }
-            let present = lives.first { $0.birth == birth }?.parent?.stamp
+            let present = lives.first { $0.isBorn(at: birth.dot) }?.parent?.stamp
             let stamps = (events.map(\.stamp) + [present].compactMap(\.self)).sorted()
             // What a later event followed counts no more at any time after that one.
             let counting = stamps.last { $0.time.milliseconds < time }

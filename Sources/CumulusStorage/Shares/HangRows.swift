@@ -13,7 +13,10 @@ package struct HangRow: RowValue, Hashable, Sendable {
     package enum Event: Hashable, Sendable {
         /// nil: the record got no parent.
         case hung(under: String?)
-        case ended
+        /// With the key of the life, if it has one.
+        case ended(LifeKey?)
+
+        package var isEnd: Bool { if case .ended = self { true } else { false } }
     }
 
     package var event: Event
@@ -26,7 +29,10 @@ package struct HangRow: RowValue, Hashable, Sendable {
         case .hung(let parent?):
             writer.varint(1)
             writer.delimited(parent.utf8)
-        case .ended: writer.varint(2)
+        case .ended(nil): writer.varint(2)
+        case .ended(let key?):
+            writer.varint(3)
+            writer.key(key)
         }
     }
 
@@ -34,7 +40,8 @@ package struct HangRow: RowValue, Hashable, Sendable {
         switch try reader.varint() {
         case 0: event = .hung(under: nil)
         case 1: event = .hung(under: try reader.text())
-        case 2: event = .ended
+        case 2: event = .ended(nil)
+        case 3: event = .ended(try reader.key())
         default: throw MalformedBytes("a record hung in an unknown way")
         }
     }
@@ -115,15 +122,16 @@ extension WriteTransaction {
         guard place.zone.keepsHanging else { return }
         for life in ended {
             if let parent = life.parent {
-                note(.hung(under: parent.name), of: life.birth, name, parent.stamp, at: place)
+                note(.hung(under: parent.name), of: life, name, parent.stamp, at: place)
             }
-            note(.ended, of: life.birth, name, stamp, at: place)
+            note(.ended(life.key), of: life, name, stamp, at: place)
         }
         // Commits that don't know of each other end the same life: a token may cover either.
-        guard ended.count < births.count, !state.broken.contains(.laterEnds) else { return }
-        for birth in births where !ended.contains(where: { $0.birth.dot == birth }) {
-            guard let birth = try endedLife(birth, of: name, at: place) else { continue }
-            note(.ended, of: birth, name, stamp, at: place)
+        let others = births.filter { birth in !ended.contains { $0.isBorn(at: birth) } }
+        if others.isEmpty || state.broken.contains(.laterEnds) { return }
+        for birth in others {
+            guard let end = try end(of: birth, named: name, at: place) else { continue }
+            note(end.event, of: end.birth, name, stamp, at: place)
         }
     }
 
@@ -138,15 +146,15 @@ extension WriteTransaction {
         guard place.zone.keepsHanging else { return }
         let name = put.recordName
         if let before, before != life.parent {
-            note(.hung(under: before.name), of: life.birth, name, before.stamp, at: place)
+            note(.hung(under: before.name), of: life, name, before.stamp, at: place)
             // A put of the whole record took it.
             if life.parent == nil {
-                note(.hung(under: nil), of: life.birth, name, stamp, at: place)
+                note(.hung(under: nil), of: life, name, stamp, at: place)
             }
         }
         // It lost, also if it is of the whole record and names no parent.
         guard put.setsParent, let parent = life.parent, parent.stamp > stamp else { return }
-        note(.hung(under: put.parentName), of: life.birth, name, stamp, at: place)
+        note(.hung(under: put.parentName), of: life, name, stamp, at: place)
     }
 
     /// Remembers a parent that a put gave to a life that had ended before the put came here: where
@@ -158,21 +166,44 @@ extension WriteTransaction {
         at place: ZonePlace
     ) throws(EngineError) {
         guard place.zone.keepsHanging, put.setsParent, !state.broken.contains(.lateMoves),
-            let birth = try endedLife(birth, of: put.recordName, at: place)
+            let end = try end(of: birth, named: put.recordName, at: place)
         else { return }
-        note(.hung(under: put.parentName), of: birth, put.recordName, stamp, at: place)
+        note(.hung(under: put.parentName), of: end.birth, put.recordName, stamp, at: place)
     }
 
-    /// The birth of a life whose end is remembered.
+    /// The past of a life is remembered under each of its births: a token may name any.
+    mutating func copyHanging(
+        of name: String,
+        from old: Stamp,
+        to new: Stamp,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        guard place.zone.keepsHanging else { return }
+        for event in try hangEvents(of: name, in: place.number) where event.birth == old {
+            note(event.event, of: new, name, event.stamp, at: place)
+        }
+    }
+
+    /// The end of a life, if it is remembered.
     ///
     /// An end without a row is covered by the hang floor, so for each token the life is over.
-    private borrowing func endedLife(
-        _ birth: Dot,
-        of name: String,
+    private borrowing func end(
+        of birth: Dot,
+        named name: String,
         at place: ZonePlace
-    ) throws(EngineError) -> Stamp? {
+    ) throws(EngineError) -> HangEvent? {
         try hangEvents(of: name, in: place.number)
-            .first { $0.birth.dot == birth && $0.event == .ended }?.birth
+            .first { $0.birth.dot == birth && $0.event.isEnd }
+    }
+
+    private mutating func note(
+        _ event: HangRow.Event,
+        of life: RecordRow,
+        _ name: String,
+        _ stamp: Stamp,
+        at place: ZonePlace
+    ) {
+        for birth in [life.birth] + life.twins { note(event, of: birth, name, stamp, at: place) }
     }
 
     private mutating func note(

@@ -227,8 +227,7 @@ extension RowReader where Self: ~Copyable {
         var entries = row.access
         var roots = [entries.root].compactMap(\.self)
         if row.hasSiblings, !broken.contains(.joinedShares) {
-            for (key, value) in try rows(.records, .siblings(of: zone, name)) {
-                let life = try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
+            for life in try siblings(of: row, named: name, in: zone) {
                 entries.join(life.access)
                 if let root = life.access.root, !roots.contains(root) { roots.append(root) }
             }
@@ -267,7 +266,7 @@ extension RowReader where Self: ~Copyable {
         guard case .record(let rootName, let birth) = root else { return name == Names.zoneShare }
         // A new record under the old name was never shared; of two shares the root names one.
         guard let row = try record(zone, rootName), !row.isDead else { return false }
-        return (row.birth.dot == birth || broken.contains(.sharedLives))
+        return (row.isBorn(at: birth) || broken.contains(.sharedLives))
             && (row.share?.name == name || broken.contains(.namedShares))
     }
 

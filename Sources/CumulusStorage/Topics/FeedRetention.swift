@@ -33,6 +33,7 @@ extension WriteTransaction {
         for (old, _) in days where old < day { put(.feedDay(scope, old), nil) }
         deleteRange(.log, .rows(.topicEvent, of: scope, before: day))
         deleteRange(.log, .rows(.mixed, of: scope, before: day))
+        deleteRange(.log, .rows(.repeated, of: scope, before: day))
         // A feed reads everything after its milestone: keep no milestone before the dropped rows.
         let next = try loadScope(scope).nextPosition
         let first = days.first { $0.day >= day }?.position ?? next

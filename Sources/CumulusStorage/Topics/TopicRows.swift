@@ -32,13 +32,23 @@ package struct TopicEvent: RowValue, Equatable {
     package var user: String
     /// The `deviceMark` of the device that made the change.
     package var device: UInt64
+    /// The key of the life that a request created by the change; nil for other changes.
+    package var key: LifeKey?
 
-    package init(stamp: Stamp, flags: Flags, zone: String, user: String, device: UInt64) {
+    package init(
+        stamp: Stamp,
+        flags: Flags,
+        zone: String,
+        user: String,
+        device: UInt64,
+        key: LifeKey? = nil
+    ) {
         self.stamp = stamp
         self.flags = flags
         self.zone = zone
         self.user = user
         self.device = device
+        self.key = key
     }
 
     /// A number for a device, unique among the devices of all users; 0 if `device` is empty.
@@ -57,6 +67,7 @@ package struct TopicEvent: RowValue, Equatable {
         writer.delimited(zone.utf8)
         writer.delimited(user.utf8)
         writer.fixed64(device)
+        if let key { writer.key(key) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -65,6 +76,25 @@ package struct TopicEvent: RowValue, Equatable {
         zone = try reader.text()
         user = try reader.text()
         device = try reader.fixed64()
+        key = reader.isAtEnd ? nil : try reader.key()
+    }
+}
+
+/// A commit created a record that another commit had created for the same request: who was told of
+/// one of the two knows the other.
+package struct RepeatedRow: RowValue, Equatable {
+    /// The other births of the life.
+    package var births: [Dot]
+
+    package init(births: [Dot]) { self.births = births }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(births.count))
+        for birth in births { writer.dot(birth) }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        births = try reader.list { (reader) throws(MalformedBytes) in try reader.dot() }
     }
 }
 
@@ -208,6 +238,32 @@ extension RowKey {
         }
     }
 
+    package static func repeated(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        _ zone: ZoneNumber,
+        _ name: String,
+        _ birth: Dot
+    ) -> RowKey {
+        RowKey(.repeated) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(zone)
+            $0.add(name)
+            $0.add(birth)
+        }
+    }
+
+    /// The birth in the key of a repeated creation.
+    package static func repeatedBirth(_ key: Bytes) throws(EngineError) -> Dot {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        _ = try parts.number(Day.self)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.content()
+        return try parts.dot()
+    }
+
     /// Reads the key of a mixed row, except its day.
     package static func mixed(
         _ key: Bytes
@@ -310,6 +366,31 @@ extension KeyRange {
             $0.add(position)
         }
         return KeyRange(start: start.bytes, end: KeyRange(prefix: prefix.bytes).end)
+    }
+
+    /// The repeated creations of a day.
+    package static func repeated(_ scope: ScopeNumber, _ day: Day) -> KeyRange {
+        let prefix = RowKey(.repeated) {
+            $0.add(scope)
+            $0.add(day)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    /// The repeated creations of a record on a day.
+    package static func repeated(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        _ zone: ZoneNumber,
+        _ name: String
+    ) -> KeyRange {
+        let prefix = RowKey(.repeated) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(zone)
+            $0.add(name)
+        }
+        return KeyRange(prefix: prefix.bytes)
     }
 
     /// The mixed rows of a day, from a position on.

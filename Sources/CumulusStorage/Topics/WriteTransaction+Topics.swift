@@ -38,12 +38,34 @@ extension WriteTransaction {
         at place: ZonePlace
     ) throws(EngineError) {
         if try loadFeeds(of: place.scope).topics.isEmpty { return }
-        let events = try events(of: name, before, after, application, at: place)
+        let creation = state.broken.contains(.repeatRows) ? nil : application.creations[name]
         let day = try day(of: place.scope)
+        switch creation {
+        case nil: try noteEvents(of: name, before, after, application, at: place, on: day)
+        case .repeated(let births):
+            let dot = application.commit.stamp.dot
+            put(.repeated(place.scope, day, place.number, name, dot), RepeatedRow(births: births))
+        case .late: break
+        }
+        guard let mix = try mix(before, after, application, creation, at: place) else { return }
+        put(.mixed(place.scope, day, application.position, place.number, name), mix)
+    }
+
+    private mutating func noteEvents(
+        of name: String,
+        _ before: RecordRow?,
+        _ after: RecordRow,
+        _ application: CommitApplication,
+        at place: ZonePlace,
+        on day: Day
+    ) throws(EngineError) {
+        let events = try events(of: name, before, after, application, at: place)
+        // A request's creation is named by the key of its life: so is its repeat elsewhere.
+        let key = before?.isDead == false ? nil : after.requestKey
         for (topic, flags) in events {
             try noteFiring(of: topic, flags, application, (after, place))
             state.touched.insert(.topic(topic))
-            let key = RowKey.topicEvent(
+            let row = RowKey.topicEvent(
                 place.scope,
                 day,
                 topic,
@@ -51,11 +73,10 @@ extension WriteTransaction {
                 place.number,
                 name
             )
-            let event = TopicEvent(application.commit, flags, in: place.zone.name)
-            put(key, try folded(event, at: key, application.commit)?.rowBytes)
+            var event = TopicEvent(application.commit, flags, in: place.zone.name)
+            event.key = key
+            put(row, try folded(event, at: row, application.commit)?.rowBytes)
         }
-        guard let mix = try mix(before, after, application, at: place) else { return }
-        put(.mixed(place.scope, day, application.position, place.number, name), mix)
     }
 
     /// An event, together with what an earlier part of the same commit did to the record; nil if it
@@ -71,6 +92,7 @@ extension WriteTransaction {
         let first: TopicEvent.Flags = [.matchedBefore, .created]
         var event = event
         event.flags = event.flags.subtracting(first).union(earlier.flags.intersection(first))
+        event.key = earlier.key
         return event.flags.isDisjoint(with: [.matchedBefore, .matchesNow]) ? nil : event
     }
 
@@ -102,9 +124,12 @@ extension WriteTransaction {
         _ before: RecordRow?,
         _ after: RecordRow,
         _ application: CommitApplication,
+        _ creation: CommitApplication.Creation?,
         at place: ZonePlace
     ) throws(EngineError) -> MixedRow? {
-        let unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
+        var unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
+        // Other creations by the same request say the same.
+        if case .repeated(let births) = creation { unknown.removeAll(where: births.contains) }
         if unknown.isEmpty { return nil }
         let topics = try loadFeeds(of: place.scope).topics
         let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })

@@ -49,7 +49,7 @@ extension Commit {
             case .put(let put):
                 "put \(put.recordName) \(put.birth.map { "\($0)" } ?? "new")"
                     + put.targets.map { " \($0.field)>\($0.birth)" }.joined()
-            case .delete(let name, let births): "delete \(name) \(births)"
+            case .delete(let name, let births, _): "delete \(name) \(births)"
             case .zoneCreate: "create the zone"
             case .zoneDelete: "delete the zone"
             case .register(let register): "set \(register.namespace)"

@@ -157,27 +157,31 @@ extension SimulatedCluster {
                 &transaction
             )
         }
+        let hasAll = others.allSatisfy { $0.map { vector.covers($0.vector) } ?? false }
         let purge = Collection.Purge(
             stable: isEarly ? vector : stable,
-            diedBefore: diedBefore
+            diedBefore: diedBefore,
+            endsBefore: slowestClock - SimulatedCluster.requestMemory,
+            hasAllReported: hasAll && !isEarly && syncs[one] == nil
         )
         try store.purge(purge, limit: 3)
         if syncs[one] == nil { try expireIncrements(one, others.contains(nil) ? nil : others) }
     }
 
-    /// Forgets which requests made increments, as if a day had passed since the members' reports:
-    /// here a request is repeated in the step in which it was made, and never later.
+    /// Forgets which requests made increments, as if they were repeated for a day: here they are for
+    /// `requestMemory`.
     private mutating func expireIncrements(_ one: Int, _ reports: [ReportRow?]?) throws {
         let limits = Limits.standard
         let memory = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
         var members = reports.map { $0.compactMap(\.self) }
-        for index in members?.indices ?? 0..<0 { members?[index].time += memory }
+        let passed = memory - SimulatedCluster.requestMemory
+        for index in members?.indices ?? 0..<0 { members?[index].time += passed }
         // A broken rule: nobody is asked.
         if broken == .repeats { members = [] }
-        let now = slowestClock + memory + (broken == .repeats ? 1_000 : 0)
+        let now = slowestClock + (broken == .repeats ? memory + 1_000 : passed)
         let scope = try stores[one].scopeNumber()
         let known = try stores[one].reader.rows(.log, .increments(of: scope)).count
-        let removal = lastLoss.map { $0 + limits.requestMemoryMilliseconds }
+        let removal = lastLoss.map { $0 + passed - limits.requestLeadMilliseconds }
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Collection.expireIncrements(
                 of: scope,

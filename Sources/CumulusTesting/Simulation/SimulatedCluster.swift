@@ -40,6 +40,11 @@ package struct SimulatedCluster {
     package private(set) var archive: [Dot: Bytes] = [:]
     /// What the maker of a commit had of others when it made it.
     package private(set) var known: [Dot: VersionVector] = [:]
+    /// Requests whose callers got no answer and ask again, at any node.
+    private var unanswered: [(requests: [WriteRequest], made: Int64)] = []
+    private var repeatDice: SeededGenerator
+    /// How long they do, in milliseconds.
+    static let requestMemory: Int64 = 60
     /// How often what happened.
     package internal(set) var counts: [String: Int] = [:]
     /// How often each verdict of the intake was met; a history in which nothing waited shows
@@ -86,6 +91,7 @@ package struct SimulatedCluster {
         dice = SeededGenerator(seed: seed)
         indexDice = SeededGenerator(seed: seed &+ 0x1DE)
         linkDice = SeededGenerator(seed: seed &+ 0x114C)
+        repeatDice = SeededGenerator(seed: seed &+ 0x4EA7)
         cascadeDice = SeededGenerator(seed: seed &+ 0xCA5)
         feeds = RoamingFeeds(seed: seed, breaking: broken?.inStores ?? [])
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
@@ -157,6 +163,7 @@ package struct SimulatedCluster {
             try stepPairs(one, other)
             try stepIndexes(one)
             try stepCascades(one)
+            try stepRepeats(one)
             if !feeds.isEmpty { try stepFeeds(one) }
             for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
         }
@@ -221,6 +228,9 @@ package struct SimulatedCluster {
         let before = try stores[one].vectors()
         let unflushed = Int.random(in: 0..<16, using: &dice) == 0 ? try stores[one].backup() : nil
         let requests = try works[one].edit(requests: Int.random(in: 1...3, using: &dice))
+        if Int.random(in: 0..<3, using: &repeatDice) == 0 {
+            unanswered.append((requests, slowestClock))
+        }
         if let unflushed {
             // The power fails before the flush: nobody was told anything.
             tell("node \(one) loses what it has not flushed")
@@ -238,6 +248,20 @@ package struct SimulatedCluster {
         try stores[other].run(requests)
         tell("node \(other) is asked again for what node \(one) was")
         try acknowledge(other, since: otherBefore)
+    }
+
+    /// Somebody who got no answer asks again, at any node, for as long as requests are taken.
+    private mutating func stepRepeats(_ one: Int) throws {
+        let oldest = slowestClock - SimulatedCluster.requestMemory
+        unanswered.removeAll { $0.made < oldest }
+        guard !unanswered.isEmpty, Int.random(in: 0..<8, using: &repeatDice) == 0 else { return }
+        let index = Int.random(in: unanswered.indices, using: &repeatDice)
+        let before = try stores[one].vectors()
+        tell("node \(one) is asked again for what was not answered")
+        counts["late repeats", default: 0] += 1
+        try stores[one].run(unanswered[index].requests)
+        try acknowledge(one, since: before)
+        if Bool.random(using: &repeatDice) { unanswered.remove(at: index) }
     }
 
     /// Remembers what a node committed.

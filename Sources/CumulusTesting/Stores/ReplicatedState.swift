@@ -2,7 +2,8 @@
 // numbers.
 //
 // Used by the checks of convergence. Left out: what is local (order, outcomes, conflicts, numbers,
-// the increments of requests) and what a tombstone says beyond its frontier. Where nodes forget,
+// the increments of requests, which commits ended a life) and what a tombstone says beyond its
+// frontier. Where nodes forget,
 // they do so at times of their own: then tombstones, horizons, frontiers and the change index are
 // left out too.
 
@@ -104,7 +105,7 @@ package enum ReplicatedState {
                 var writer = CanonicalWriter()
                 for stamp in row.frontier { writer.stamp(stamp) }
                 let label = "\(subspace) \(name) \(Bytes(key.dropFirst(5)).hex)"
-                found[label] = row.isDead ? writer.bytes : value
+                found[label] = (row.isDead ? [] : row.content) + writer.bytes
                 guard forgetting else { continue }
                 // Its digest covers all but counters and frontier; those are written out.
                 found[label] = row.digest + row.tag + Bytes("\(row.counters)".utf8)

@@ -173,7 +173,7 @@ import Testing
         let named = commit.operations.compactMap { operation in
             switch operation {
             case .put(let put): put.recordName
-            case .delete(let name, _): name
+            case .delete(let name, _, _): name
             default: nil
             }
         }

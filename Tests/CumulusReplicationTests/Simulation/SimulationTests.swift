@@ -173,7 +173,9 @@ import Testing
         case .floors: .wholes
         case .cursorSeen: .queries
         case .losses, .knownEnds: .losses
-        case .latest, .repeats: .outcome
+        case .latest, .repeats, .keys, .zeroKeys, .earliest, .ends, .knownRequests, .joinedEnds,
+            .reportedEnds, .shownCreated, .doubledLives, .carriedKeys:
+            .outcome
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
             .feedFold, .feedMixed, .feedCut, .feedAsked, .readMarks:

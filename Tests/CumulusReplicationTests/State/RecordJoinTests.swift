@@ -55,7 +55,7 @@ private struct RecordStates {
         where place.zone == Names.defaultZone {
             states[place, default: []].append(Self.bare(row))
         }
-        for place in states.keys { states[place]?.sort { $0.birth > $1.birth } }
+        for place in states.keys { states[place]?.sort { $0.isShown(before: $1) } }
     }
 
     var names: [RecordRow.Place] { Array(states.keys) }
@@ -67,7 +67,7 @@ private struct RecordStates {
             bare.isDead = true
             bare.frontier = row.frontier
         }
-        (bare.tag, bare.digest) = ([], [])
+        (bare.tag, bare.digest, bare.ended) = ([], [], row.ended)
         return bare
     }
 
@@ -75,7 +75,7 @@ private struct RecordStates {
         let joined = try RecordJoin.join(
             .init(rows: states[place] ?? [], vector: vector),
             .init(rows: other.states[place] ?? [], vector: other.vector),
-            doubled: doubled(other, place.name)
+            doubled: { lives in doubled(other, place.name, lives) }
         )
         return joined.map(Self.bare)
     }
@@ -88,21 +88,35 @@ private struct RecordStates {
         return joined
     }
 
-    /// Increments that both hold for one request, made by two commits.
-    private func doubled(_ other: RecordStates, _ name: String) throws -> [DoubledIncrement] {
-        try increments.compactMap { key, row in
-            guard let second = other.increments[key]?.second(beside: row) else { return nil }
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            _ = try parts.bytes(16)
-            let birth = Dot(Incarnation(try parts.number()), try parts.number())
-            guard try parts.text() == name else { return nil }
-            return DoubledIncrement(
-                birth: birth,
-                field: try parts.text(),
-                dot: second.stamp.dot,
-                delta: second.delta
+    /// Increments that both hold for one request and one life, made by two commits.
+    private func doubled(
+        _ other: RecordStates,
+        _ name: String,
+        _ lives: [RecordRow]
+    ) -> [DoubledIncrement] {
+        var doubled: [DoubledIncrement] = []
+        for (key, row) in increments {
+            guard let theirs = other.increments[key], let second = theirs.second(beside: row),
+                let (identity, named, field) = try? Self.parts(of: key), named == name,
+                let life = lives.first(where: { $0.identity == identity }),
+                row.isOf(life), theirs.isOf(life)
+            else { continue }
+            doubled.append(
+                DoubledIncrement(
+                    birth: life.birth.dot,
+                    field: field,
+                    dot: second.stamp.dot,
+                    delta: second.delta
+                )
             )
         }
+        return doubled
+    }
+
+    private static func parts(of key: Bytes) throws -> (identity: Dot, name: String, String) {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        _ = try parts.bytes(16)
+        return (try parts.dot(), try parts.text(), try parts.text())
     }
 }

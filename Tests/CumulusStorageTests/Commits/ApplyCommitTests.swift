@@ -99,12 +99,12 @@ import Testing
         try store.perform([.put(known), .put(try Commit.Put("unknown", ["of": .owner("x")]))])
         let zone = try #require(try store.zoneNumber())
         func referrers(_ birth: Dot?) throws -> [String] {
-            try store.reader.referrers(to: "x", born: birth, .deleteSelf, in: zone).map(\.name)
+            try store.reader.referrers(to: "x", born: birth.map { [$0] }, .deleteSelf, in: zone).map(\.name)
         }
         #expect(try referrers(first) == ["known", "unknown"])
         #expect(try referrers(Dot(Incarnation(7), 7)) == ["unknown"])
         #expect(try referrers(nil) == ["known", "unknown"])
-        #expect(try store.reader.referrers(to: "x", born: first, .parent, in: zone) == [])
+        #expect(try store.reader.referrers(to: "x", born: [first], .parent, in: zone) == [])
     }
 
     /// Commits of older releases name the lives of links, too.
@@ -125,10 +125,10 @@ import Testing
         try store.perform([.put(put)])
         let zone = try #require(try store.zoneNumber())
         #expect(
-            try store.reader.referrers(to: "x", born: first, .deleteSelf, in: zone).map(\.name)
+            try store.reader.referrers(to: "x", born: [first], .deleteSelf, in: zone).map(\.name)
                 == ["n"]
         )
-        #expect(try store.reader.referrers(to: "x", born: other, .deleteSelf, in: zone) == [])
+        #expect(try store.reader.referrers(to: "x", born: [other], .deleteSelf, in: zone) == [])
         #expect(try store.reader.referrers(to: "y", born: nil, .deleteSelf, in: zone) == [])
     }
 }

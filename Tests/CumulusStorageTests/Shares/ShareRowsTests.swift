@@ -159,7 +159,7 @@ import Testing
         #expect(events.map(\.stamp) == [born] && events.map(\.birth) == [born])
         let ended = try perform([.delete(recordName: "n", births: [born.dot])]).commit.stamp
         events = try store.reader.hangEvents(of: "n", in: zone)
-        #expect(events.map(\.event) == [.hung(under: "p"), .hung(under: "q"), .ended])
+        #expect(events.map(\.event) == [.hung(under: "p"), .hung(under: "q"), .ended(nil)])
         #expect(events.map(\.stamp) == [born, moved, ended])
     }
 
@@ -241,7 +241,7 @@ import Testing
         let zone = try number()
         let events = try store.reader.hangEvents(of: "n", in: zone)
         #expect(events.allSatisfy { $0.birth == born })
-        #expect(events.map(\.event) == [.hung(under: "p"), .ended, .ended])
+        #expect(events.map(\.event) == [.hung(under: "p"), .ended(nil), .ended(nil)])
         #expect(events.map(\.stamp) == [moved.stamp, ended.stamp, end])
         // Once the floor covers the first end, nothing of the life counts.
         let time = end.time.milliseconds

@@ -53,7 +53,8 @@ package struct Checker: Sendable {
         let source = cluster.stores[0]
         let commits = try cluster.commits(within: source.vector())
         let records = try StoredRecords.all(in: source.reader)
-        return try Outcome(commits.values.joined().map(\.0)).differences(from: records)
+        return try Outcome(commits.values.joined().map(\.0), known: cluster.known)
+            .differences(from: records)
     }
 
     /// No dot names two commits; each follows the one before it, later than it; logs hold them as
@@ -117,13 +118,14 @@ package struct Checker: Sendable {
     /// At no instant does a vector name a commit and not all that its maker had.
     package static let closed = Checker(name: "closed") { $0.watch.open }
 
-    /// A life that some commit ended is nowhere.
+    /// A life that some commit ended is nowhere, unless it began anew after that.
     package static let deaths = Checker(name: "deaths") { cluster in
         let commits = try cluster.commits(within: cluster.stores[0].vector())
-        let dead = Set(commits.values.joined().flatMap(\.0.endedLives))
+        let history = LifeHistory(commits.values.joined().map(\.0), known: cluster.known)
         return try cluster.stores.enumerated().flatMap { number, store in
             try StoredRecords.all(in: store.reader).filter { place, row in
-                !row.isDead && dead.contains(Life(place: place, birth: row.birth.dot))
+                let life = history.lives.life(place, of: row)
+                return !row.isDead && !row.births.allSatisfy { history.counts($0, in: life) }
             }.map { "node \(number) holds '\($0.place.name)' of \($0.row.birth.dot), which ended" }
         }
     }
@@ -151,13 +153,12 @@ package struct Checker: Sendable {
     static func orphans(
         _ records: [(place: RecordRow.Place, row: RecordRow)]
     ) throws -> [String] {
-        let lives = Set(
-            records.filter { !$0.row.isDead }.map { place, row in
-                Life(place: place, birth: row.birth.dot)
-            }
-        )
+        var births: [RecordRow.Place: Set<Dot>] = [:]
+        for (place, row) in records where !row.isDead {
+            births[place, default: []].formUnion(row.births)
+        }
         var shown: [RecordRow.Place: RecordRow] = [:]
-        for (place, row) in records where row.birth > shown[place]?.birth ?? .zero {
+        for (place, row) in records where shown[place].map({ row.isShown(before: $0) }) ?? true {
             shown[place] = row
         }
         return try shown.flatMap { place, row in
@@ -167,7 +168,7 @@ package struct Checker: Sendable {
                 }
                 var owner = place
                 owner.name = reference.target
-                return !lives.contains(Life(place: owner, birth: birth))
+                return births[owner]?.contains(birth) != true
             }.map { "'\(place.name)' lives, '\($0.target)' does not" }
         }
     }
@@ -257,10 +258,12 @@ extension Checker {
     }
 
     private static func mixedRecords(_ cluster: SimulatedCluster) throws -> [String] {
-        let latest = try latestPuts(cluster)
+        let commits = try cluster.commits(within: cluster.stores[0].vector())
+        let lives = Lives(commits.values.joined().map(\.0))
+        let latest = latestPuts(commits.values.joined().map(\.0), lives)
         return try StoredRecords.all(in: cluster.stores[0].reader).compactMap { place, row in
             guard !row.isDead, row.type == RandomRequests.recordType else { return nil }
-            guard let (put, stamp) = latest[Life(place: place, birth: row.birth.dot)] else {
+            guard let (put, stamp) = latest[lives.life(place, of: row)] else {
                 return "nobody saved '\(place.name)'"
             }
             let counters = Set(row.counters.map(\.field))
@@ -281,18 +284,20 @@ extension Checker {
     }
 
     /// The latest save of each life that says all of it; others only increment.
+    ///
+    /// Of the creations by one request the earliest counts.
     private static func latestPuts(
-        _ cluster: SimulatedCluster
-    ) throws -> [Life: (put: Commit.Put, stamp: Stamp)] {
+        _ commits: [Commit],
+        _ lives: Lives
+    ) -> [Life: (put: Commit.Put, stamp: Stamp)] {
         var latest: [Life: (put: Commit.Put, stamp: Stamp)] = [:]
-        let commits = try cluster.commits(within: cluster.stores[0].vector())
-        for (commit, _) in commits.values.joined() {
+        var created: Set<Life> = []
+        for commit in commits.sorted(by: { $0.stamp < $1.stamp }) {
             guard let zone = commit.zone else { continue }
             for case .put(let put) in commit.operations where put.isFull || put.birth == nil {
-                let life = Life(zone, put.recordName, put.birth ?? commit.stamp.dot)
-                if commit.stamp > latest[life]?.stamp ?? .zero {
-                    latest[life] = (put, commit.stamp)
-                }
+                let life = lives.life(of: put, in: commit, zone)
+                if put.birth == nil, !created.insert(life).inserted { continue }
+                latest[life] = (put, commit.stamp)
             }
         }
         return latest

@@ -15,42 +15,34 @@ struct Losses {
     }
 
     private var writes: [Life: [Write]] = [:]
-    /// Commits that ended a life, or a zone with all of them.
-    private var ends: [Life: [Commit]] = [:]
+    /// Commits that ended a zone with all lives.
     private var zoneEnds: [Commit] = []
     private var commits: [Dot: Commit] = [:]
     /// Fields that somebody increments, of any record: they show more than was said.
     private var counted: Set<String> = []
-    /// What the maker of a commit had of others.
-    private let known: [Dot: VersionVector]
+    private let history: LifeHistory
 
     init(_ commits: some Sequence<Commit>, known: [Dot: VersionVector]) {
-        self.known = known
+        history = LifeHistory(commits, known: known)
         for commit in commits { add(commit) }
     }
 
     private mutating func add(_ commit: Commit) {
         commits[commit.stamp.dot] = commit
         guard let zone = commit.zone else { return }
-        for life in commit.endedLives { ends[life, default: []].append(commit) }
         for operation in commit.operations {
             switch operation {
             case .put(let put):
                 counted.formUnion(put.increments.map(\.field))
-                writes[Life(zone, put.recordName, put.birth ?? commit.stamp.dot), default: []]
-                    .append(Write(commit: commit, put: put))
+                let life = history.lives.life(of: put, in: commit, zone)
+                writes[life, default: []].append(Write(commit: commit, put: put))
             case .zoneDelete: zoneEnds.append(commit)
             case .delete, .zoneCreate, .register, .access: break
             }
         }
     }
 
-    /// Whether who made a commit had another one, or made that.
-    private func knows(_ commit: Commit, _ dot: Dot) -> Bool {
-        let own = commit.stamp.dot
-        if own.incarnation == dot.incarnation { return dot.seq <= own.seq }
-        return known[own]?.covers(dot) ?? false
-    }
+    private func knows(_ commit: Commit, _ dot: Dot) -> Bool { history.knows(commit, dot) }
 
     // MARK: What must be told
 
@@ -60,7 +52,7 @@ struct Losses {
         let rows = try StoredRecords.all(in: store.reader)
         var standing: [Life: RecordRow] = [:]
         for (place, row) in rows where !row.isDead {
-            standing[Life(place: place, birth: row.birth.dot)] = row
+            standing[history.lives.life(place, of: row)] = row
         }
         var untold: [String] = []
         for (life, all) in writes {
@@ -87,7 +79,7 @@ struct Losses {
         let (commit, put) = (write.commit, write.put)
         let dot = commit.stamp.dot
         let isEnded =
-            (ends[life] ?? []).contains { knows($0, dot) }
+            (history.ends[life] ?? []).contains { knows($0, dot) }
             || zoneEnds.contains { end in
                 end.zone?.database == life.place.database && end.zone?.name == life.place.zone
                     && end.zone?.generation ?? 0 >= life.place.generation && knows(end, dot)
@@ -134,7 +126,7 @@ struct Losses {
         guard conflict.field != SystemField.parent.rawValue,
             let body = try? RecordBody(stored: conflict.lost)
         else { return true }
-        let place = Life(conflict.zone, conflict.recordName, Stamp.zero.dot).place
+        let place = conflict.zone.place(of: conflict.recordName)
         let all = writes.filter { $0.key.place == place }.flatMap(\.value)
         let said = conflict.field.isEmpty ? all : all.filter { $0.commit.stamp == loser.stamp }
         return body.entries.allSatisfy { entry in
@@ -159,7 +151,7 @@ private struct Told {
         for conflict in try Told.entries(of: store) {
             let body = try RecordBody(stored: conflict.lost)
             for entry in body.entries {
-                let place = Life(conflict.zone, conflict.recordName, Stamp.zero.dot).place
+                let place = conflict.zone.place(of: conflict.recordName)
                 let field = Field(place: place, name: body.name(of: entry))
                 if conflict.field.isEmpty {
                     values[field, default: []].insert(Bytes(body.bytes[entry.whole]))

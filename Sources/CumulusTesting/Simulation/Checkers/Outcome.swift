@@ -2,8 +2,8 @@
 // end, and what each of them says.
 //
 // Used by the checker of that name, which compares it with a node. It knows no order of arrival, no
-// rows and no merges: per field the latest word counts, increments add up, and what some commit
-// ended is gone.
+// rows and no merges: per field the latest word counts, increments add up, of the creations by one
+// request the earliest counts, and what some commit ended is gone.
 
 import CumulusModel
 import CumulusStorage
@@ -14,6 +14,8 @@ struct Outcome {
         /// As a record's body has them.
         var fields: [String: Bytes] = [:]
         var parent = ""
+        /// The earliest creation.
+        var born = Stamp.zero
     }
 
     private struct Write {
@@ -44,26 +46,27 @@ struct Outcome {
     }
 
     private var writes: [Life: [Write]] = [:]
-    private var ended: Set<Life> = []
+    private let history: LifeHistory
     /// The last generation of a zone that was deleted; by a place without generation and name.
     private var deleted: [RecordRow.Place: UInt64] = [:]
 
-    init(_ commits: some Sequence<Commit>) {
+    init(_ commits: some Sequence<Commit>, known: [Dot: VersionVector]) {
+        history = LifeHistory(commits, known: known)
         for commit in commits { add(commit) }
     }
 
     private mutating func add(_ commit: Commit) {
         guard let zone = commit.zone else { return }
-        ended.formUnion(commit.endedLives)
         for operation in commit.operations {
             switch operation {
             case .put(let put):
-                let life = Life(zone, put.recordName, put.birth ?? commit.stamp.dot)
+                let life = history.lives.life(of: put, in: commit, zone)
+                guard history.counts(commit.stamp.dot, in: life) else { continue }
                 let request = RequestID(commit.requestID)
                 writes[life, default: []]
                     .append(Write(stamp: commit.stamp, request: request, put: put))
             case .zoneDelete:
-                let place = Outcome.zone(of: Life(zone, "", Stamp.zero.dot).place)
+                let place = Outcome.zone(of: zone.place(of: ""))
                 deleted[place] = max(deleted[place] ?? 0, zone.generation)
             case .delete, .zoneCreate, .register, .access: break
             }
@@ -84,12 +87,14 @@ struct Outcome {
     ) throws -> [String] {
         var shown: [Life: Standing] = [:]
         for (place, row) in records where !row.isDead {
-            shown[Life(place: place, birth: row.birth.dot)] = Standing(row)
+            // Two rows of one life would be one too many.
+            let life = history.lives.life(place, of: row)
+            shown[life] = shown[life] == nil ? Standing(row) : Standing()
         }
         let expected = try standing()
         let lives = Set(shown.keys).union(expected.keys)
         return lives.filter { shown[$0] != expected[$0] }.map { life in
-            "'\(life.place.name)' of \(life.birth) is \(Outcome.text(shown[life])), "
+            "'\(life.place.name)' of \(life.origin) is \(Outcome.text(shown[life])), "
                 + "and its commits say \(Outcome.text(expected[life]))"
         }.sorted()
     }
@@ -102,18 +107,22 @@ struct Outcome {
 
     func standing() throws -> [Life: Standing] {
         var standing: [Life: Standing] = [:]
-        for (life, writes) in writes where !ended.contains(life) {
+        for (life, writes) in writes where writes.contains(where: { $0.put.birth == nil }) {
             let end = deleted[Outcome.zone(of: life.place)] ?? 0
-            if life.place.generation > end { standing[life] = try Outcome.sum(of: writes) }
+            guard life.place.generation > end else { continue }
+            standing[life] = try Outcome.sum(of: writes, isBlind: life.isBlind)
         }
         return standing
     }
 
-    private static func sum(of writes: [Write]) throws -> Standing {
-        let floor = writes.filter(\.put.isFull).map(\.stamp).max() ?? .zero
+    private static func sum(of writes: [Write], isBlind: Bool) throws -> Standing {
+        let creations = writes.filter { $0.put.birth == nil }.map(\.stamp).sorted()
+        let void = isBlind ? [] : creations.dropFirst()
+        let says = writes.filter { !void.contains($0.stamp) }
+        let floor = says.filter(\.put.isFull).map(\.stamp).max() ?? .zero
         var words: [String: Word] = [:]
-        var standing = Standing()
-        for write in writes.sorted(by: { $0.stamp < $1.stamp }) where write.stamp >= floor {
+        var standing = Standing(born: creations.first ?? .zero)
+        for write in says.sorted(by: { $0.stamp < $1.stamp }) where write.stamp >= floor {
             for (name, word) in try self.words(of: write) { words[name] = word }
             if let parent = write.put.parent { standing.parent = parent.recordName }
         }
@@ -177,5 +186,6 @@ extension Outcome.Standing {
             fields[row.body.name(of: entry)] = Bytes(row.body.bytes[entry.whole])
         }
         parent = row.parent?.name ?? ""
+        born = row.birth
     }
 }

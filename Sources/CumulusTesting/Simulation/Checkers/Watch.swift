@@ -11,8 +11,9 @@ import CumulusStorage
 package struct Watch {
     /// Commits that ended a life.
     private var ends: [Life: [Dot]] = [:]
+    private var lives = Lives()
     /// What the maker of a commit had of others.
-    private var known: [Dot: VersionVector] = [:]
+    private(set) var known: [Dot: VersionVector] = [:]
     /// By the checker whose they are.
     private(set) var open: [String] = []
     private(set) var beyond: [String] = []
@@ -23,7 +24,8 @@ package struct Watch {
     /// - Parameter others: What its maker had of others.
     mutating func note(_ commit: Commit, after others: VersionVector) {
         known[commit.stamp.dot] = others
-        for life in commit.endedLives { ends[life, default: []].append(commit.stamp.dot) }
+        lives.note(commit)
+        for life in lives.ended(by: commit) { ends[life, default: []].append(commit.stamp.dot) }
     }
 
     mutating func look(at number: Int, _ store: TestStore) throws {
@@ -46,11 +48,18 @@ package struct Watch {
         }
         beyond += try Watch.beyond(vector, records, reader).map { "node \(number): \($0)" }
         for (place, row) in records where !row.isDead {
-            let ends = ends[Life(place: place, birth: row.birth.dot)] ?? []
-            if let end = ends.first(where: { vector.covers($0) }) {
+            let ends = ends[lives.life(place, of: row)] ?? []
+            if let end = ends.first(where: { end in
+                vector.covers(end) && !row.births.allSatisfy { knows($0, end) }
+            }) {
                 risen.append("node \(number) holds '\(place.name)', which \(end) ended")
             }
         }
+    }
+
+    private func knows(_ own: Dot, _ dot: Dot) -> Bool {
+        own.incarnation == dot.incarnation
+            ? dot.seq <= own.seq : known[own]?.covers(dot) ?? false
     }
 
     /// What a store of one container holds from beyond its vector.

@@ -118,7 +118,7 @@ extension ShareSimulation {
             let name: String
             switch operation {
             case .put(let put) where put.birth != nil: name = put.recordName
-            case .delete(let deleted, _): name = deleted
+            case .delete(let deleted, _, _): name = deleted
             default: continue
             }
             if !seen.contains(name) {

@@ -83,9 +83,16 @@ extension ShareSimulation {
     private mutating func purge(at one: Int) throws {
         count("purges", at: one)
         if chance(15) { return try stores[one].forgetDeleted() }
-        var stable = try stores[one].vector()
+        let vector = try stores[one].vector()
+        var stable = vector
         for store in stores { stable = stable.minimum(try store.vector()) }
-        try stores[one].purge(.init(stable: stable, diedBefore: .max), limit: 1_000)
+        let purge = Collection.Purge(
+            stable: stable,
+            diedBefore: .max,
+            endsBefore: .max,
+            hasAllReported: try stores.allSatisfy { try vector.covers($0.vector()) }
+        )
+        try stores[one].purge(purge, limit: 1_000)
     }
 
     /// Forgets how records hung a while ago, and zones of those who are out since.

@@ -87,7 +87,7 @@ extension ShareSimulation {
                     put.birth != nil || above != put.recordName
                 else { continue }
                 name = above
-            case .delete(let deleted, _): name = deleted
+            case .delete(let deleted, _, _): name = deleted
             default: continue
             }
             // Administrators change shares; in a shared zone a record may hang below nothing, or

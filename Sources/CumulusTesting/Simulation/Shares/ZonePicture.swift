@@ -13,6 +13,8 @@ struct ZonePicture {
         let birth: Dot
         /// Of all living lives.
         let births: [Dot]
+        /// What stands for the life that is shown.
+        let dots: Set<Dot>
         let parent: String?
         /// Name of the share that the record names as its own.
         let share: String?
@@ -137,8 +139,9 @@ struct ZonePicture {
         let shown = lives[0]
         let isShare = shown.type == Names.shareType
         records[name] = Record(
-            birth: shown.birth.dot,
-            births: lives.map(\.birth.dot),
+            birth: shown.identity,
+            births: lives.flatMap(\.births),
+            dots: Set(shown.births + [shown.identity]),
             parent: shown.parent?.name,
             share: shown.share?.name,
             isShare: isShare,
@@ -147,7 +150,7 @@ struct ZonePicture {
         guard isShare else { return }
         var share = Share(name: name, tag: shown.tag)
         for life in lives {
-            share.lives.insert(life.birth.dot)
+            share.lives.formUnion(life.births)
             for entry in life.access.entries {
                 let known = share.entries[entry.key] ?? []
                 if known.lexicographicallyPrecedes(entry.value) {
@@ -173,7 +176,7 @@ struct ZonePicture {
         case nil: false
         case .zone: share.name == Names.zoneShare
         case .record(let name, let birth):
-            records[name]?.birth == birth && records[name]?.share == share.name
+            records[name]?.dots.contains(birth) == true && records[name]?.share == share.name
         }
     }
 

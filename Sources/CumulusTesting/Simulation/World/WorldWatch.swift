@@ -74,7 +74,7 @@ struct WorldWatch {
     ) {
         var shown: [RecordRow.Place: RecordRow] = [:]
         for (place, row) in records where PairLoad.names.contains(place.name) && !row.isDead {
-            if row.birth > shown[place]?.birth ?? .zero { shown[place] = row }
+            if shown[place].map({ row.isShown(before: $0) }) ?? true { shown[place] = row }
         }
         for zone in Set(shown.keys.map { WorldWatch.place($0, "") }) {
             let both = PairLoad.names.map { shown[WorldWatch.place(zone, $0)]?.body.bytes }
@@ -116,11 +116,10 @@ struct WorldWatch {
         let commits = archive.values.filter { $0.zone == zone && vector.covers($0.stamp.dot) }
         var born: [String: Stamp] = [:]
         var shown: [String: Int64] = [:]
-        for (life, standing) in try Outcome(commits).standing() {
-            guard let birth = archive[life.birth]?.stamp else { return nil }
+        for (life, standing) in try Outcome(commits, known: watch.known).standing() {
             let name = life.place.name
-            if birth < born[name] ?? .zero { continue }
-            born[name] = birth
+            if standing.born < born[name] ?? .zero { continue }
+            born[name] = standing.born
             shown[name] = try standing.fields["value"].flatMap { try RecordBody(stored: $0).value }
         }
         return shown
@@ -157,7 +156,7 @@ struct WorldWatch {
         let vector = try reader.vector(of: scope)
         guard archived.covers(vector) else { return nil }
         let commits = archive.values.filter { vector.covers($0.stamp.dot) }
-        return try Outcome(commits).differences(from: StoredRecords.all(in: reader))
+        return try Outcome(commits, known: watch.known).differences(from: StoredRecords.all(in: reader))
     }
 }
 
