@@ -187,6 +187,51 @@ void   cumulus__v1__put__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__put__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__life_key__init
+                     (Cumulus__V1__LifeKey         *message)
+{
+  static const Cumulus__V1__LifeKey init_value = CUMULUS__V1__LIFE_KEY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__life_key__get_packed_size
+                     (const Cumulus__V1__LifeKey *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__life_key__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__life_key__pack
+                     (const Cumulus__V1__LifeKey *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__life_key__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__life_key__pack_to_buffer
+                     (const Cumulus__V1__LifeKey *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__life_key__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__LifeKey *
+       cumulus__v1__life_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__LifeKey *)
+     protobuf_c_message_unpack (&cumulus__v1__life_key__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__life_key__free_unpacked
+                     (Cumulus__V1__LifeKey *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__life_key__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__parent_change__init
                      (Cumulus__V1__ParentChange         *message)
 {
@@ -908,7 +953,7 @@ const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor =
   (ProtobufCMessageInit) cumulus__v1__operation__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[12] =
 {
   {
     "record_name",
@@ -1030,13 +1075,39 @@ static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[10] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "origin",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Put, origin),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "ended_keys",
+    12,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Put, n_ended_keys),
+    offsetof(Cumulus__V1__Put, ended_keys),
+    &cumulus__v1__life_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__put__field_indices_by_name[] = {
   7,   /* field[7] = absorbed */
   1,   /* field[1] = birth */
+  11,   /* field[11] = ended_keys */
   9,   /* field[9] = fields */
   3,   /* field[3] = increments */
   8,   /* field[8] = is_full */
+  10,   /* field[10] = origin */
   5,   /* field[5] = parent */
   0,   /* field[0] = record_name */
   4,   /* field[4] = reset_counters */
@@ -1046,7 +1117,7 @@ static const unsigned cumulus__v1__put__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__put__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
 {
@@ -1056,11 +1127,49 @@ const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
   "Cumulus__V1__Put",
   "cumulus.v1",
   sizeof(Cumulus__V1__Put),
-  10,
+  12,
   cumulus__v1__put__field_descriptors,
   cumulus__v1__put__field_indices_by_name,
   1,  cumulus__v1__put__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__put__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__life_key__field_descriptors[1] =
+{
+  {
+    "value",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__LifeKey, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__life_key__field_indices_by_name[] = {
+  0,   /* field[0] = value */
+};
+static const ProtobufCIntRange cumulus__v1__life_key__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__life_key__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.LifeKey",
+  "LifeKey",
+  "Cumulus__V1__LifeKey",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__LifeKey),
+  1,
+  cumulus__v1__life_key__field_descriptors,
+  cumulus__v1__life_key__field_indices_by_name,
+  1,  cumulus__v1__life_key__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__life_key__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__parent_change__field_descriptors[2] =
@@ -1178,7 +1287,7 @@ const ProtobufCMessageDescriptor cumulus__v1__target_birth__descriptor =
   (ProtobufCMessageInit) cumulus__v1__target_birth__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__delete__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__delete__field_descriptors[3] =
 {
   {
     "record_name",
@@ -1204,15 +1313,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__delete__field_descriptors[2] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "keys",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Delete, n_keys),
+    offsetof(Cumulus__V1__Delete, keys),
+    &cumulus__v1__life_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__delete__field_indices_by_name[] = {
   1,   /* field[1] = births */
+  2,   /* field[2] = keys */
   0,   /* field[0] = record_name */
 };
 static const ProtobufCIntRange cumulus__v1__delete__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__delete__descriptor =
 {
@@ -1222,7 +1344,7 @@ const ProtobufCMessageDescriptor cumulus__v1__delete__descriptor =
   "Cumulus__V1__Delete",
   "cumulus.v1",
   sizeof(Cumulus__V1__Delete),
-  2,
+  3,
   cumulus__v1__delete__field_descriptors,
   cumulus__v1__delete__field_indices_by_name,
   1,  cumulus__v1__delete__number_ranges,

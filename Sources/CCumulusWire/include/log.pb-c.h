@@ -21,6 +21,7 @@ typedef struct Cumulus__V1__Dot Cumulus__V1__Dot;
 typedef struct Cumulus__V1__Commit Cumulus__V1__Commit;
 typedef struct Cumulus__V1__Operation Cumulus__V1__Operation;
 typedef struct Cumulus__V1__Put Cumulus__V1__Put;
+typedef struct Cumulus__V1__LifeKey Cumulus__V1__LifeKey;
 typedef struct Cumulus__V1__ParentChange Cumulus__V1__ParentChange;
 typedef struct Cumulus__V1__TargetBirth Cumulus__V1__TargetBirth;
 typedef struct Cumulus__V1__Delete Cumulus__V1__Delete;
@@ -182,10 +183,32 @@ struct  Cumulus__V1__Put
    */
   size_t n_fields;
   Cumulus__V1__Field **fields;
+  /*
+   * of a creation. 1: a request, 2: increments. Creations with one key are one life
+   */
+  uint32_t origin;
+  /*
+   * of `absorbed`, of lives that increments began; ascending
+   */
+  size_t n_ended_keys;
+  Cumulus__V1__LifeKey **ended_keys;
 };
 #define CUMULUS__V1__PUT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__put__descriptor) \
-    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, 0, 0,NULL }
+    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, 0, 0,NULL, 0, 0,NULL }
+
+
+/*
+ * What creations of one life have in common: 8 bytes of SHA-256, see the article StorageFormat.
+ */
+struct  Cumulus__V1__LifeKey
+{
+  ProtobufCMessage base;
+  uint64_t value;
+};
+#define CUMULUS__V1__LIFE_KEY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__life_key__descriptor) \
+    , 0 }
 
 
 struct  Cumulus__V1__ParentChange
@@ -229,10 +252,15 @@ struct  Cumulus__V1__Delete
   ProtobufCBinaryData record_name;
   size_t n_births;
   Cumulus__V1__Dot **births;
+  /*
+   * of those lives that increments began; ascending
+   */
+  size_t n_keys;
+  Cumulus__V1__LifeKey **keys;
 };
 #define CUMULUS__V1__DELETE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete__descriptor) \
-    , {0,NULL}, 0,NULL }
+    , {0,NULL}, 0,NULL, 0,NULL }
 
 
 struct  Cumulus__V1__ZoneCreate
@@ -405,6 +433,25 @@ Cumulus__V1__Put *
 void   cumulus__v1__put__free_unpacked
                      (Cumulus__V1__Put *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__LifeKey methods */
+void   cumulus__v1__life_key__init
+                     (Cumulus__V1__LifeKey         *message);
+size_t cumulus__v1__life_key__get_packed_size
+                     (const Cumulus__V1__LifeKey   *message);
+size_t cumulus__v1__life_key__pack
+                     (const Cumulus__V1__LifeKey   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__life_key__pack_to_buffer
+                     (const Cumulus__V1__LifeKey   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__LifeKey *
+       cumulus__v1__life_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__life_key__free_unpacked
+                     (Cumulus__V1__LifeKey *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ParentChange methods */
 void   cumulus__v1__parent_change__init
                      (Cumulus__V1__ParentChange         *message);
@@ -571,6 +618,9 @@ typedef void (*Cumulus__V1__Operation_Closure)
 typedef void (*Cumulus__V1__Put_Closure)
                  (const Cumulus__V1__Put *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__LifeKey_Closure)
+                 (const Cumulus__V1__LifeKey *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ParentChange_Closure)
                  (const Cumulus__V1__ParentChange *message,
                   void *closure_data);
@@ -605,6 +655,7 @@ extern const ProtobufCMessageDescriptor cumulus__v1__dot__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__commit__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__put__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__life_key__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__parent_change__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__target_birth__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete__descriptor;

@@ -326,7 +326,7 @@ struct  Cumulus__V1__StateIncrement
    */
   ProtobufCBinaryData request;
   /*
-   * with `seq` the birth of the record's life
+   * with `seq` the birth of the record's life; with 0 the life's key
    */
   uint64_t incarnation;
   uint64_t seq;

@@ -218,16 +218,22 @@ struct  Cumulus__V1__SortKey
 
 
 /*
- * What a page cost.
+ * What a page cost. Plan and rows are told to callers who may read all that the node may look at.
  */
 struct  Cumulus__V1__QueryWork
 {
   ProtobufCMessage base;
   /*
-   * for people
+   * for people; says so if it is not told
    */
   ProtobufCBinaryData plan;
+  /*
+   * 0 if it is not told
+   */
   uint64_t rows_read;
+  /*
+   * the same
+   */
   uint64_t rows_kept;
   /*
    * at the node, from when it began to look

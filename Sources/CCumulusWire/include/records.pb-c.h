@@ -349,7 +349,7 @@ struct  Cumulus__V1__Record
    */
   ProtobufCBinaryData change_tag;
   /*
-   * 4 to 7 are set by the node; milliseconds since 1970 UTC
+   * 4 to 7 are set by the node; milliseconds since 1970 UTC; 0: not told
    */
   int64_t created;
   ProtobufCBinaryData created_by;

@@ -67,7 +67,9 @@ struct RepeatedSaves {
         var known = try find(in: found, at: address, &transaction)
         if known.isEmpty { return known }
         let isWhole = request.isAtomic && found.capabilities.contains(.atomic)
-        if isWhole { known = request.saves.indices.filter { request.saves[$0].address.zone == address } }
+        if isWhole {
+            known = request.saves.indices.filter { request.saves[$0].address.zone == address }
+        }
         let deletes = request.deletes.indices.filter {
             isWhole && request.deletes[$0].address.zone == address
         }

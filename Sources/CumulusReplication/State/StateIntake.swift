@@ -162,8 +162,11 @@ package struct StateIntake: Sendable {
                 && zip([row.birth] + row.twins, row.twins).allSatisfy { $0 < $1 }
         }
         let isWhole =
-            hasBirths && shown.hasSiblings == !others.isEmpty && !(shown.isDead && shown.hasSiblings)
-            && others.allSatisfy { !$0.isDead && !$0.hasSiblings && $0.frontier.isEmpty && $0.ended.isEmpty }
+            hasBirths && shown.hasSiblings == !others.isEmpty
+            && !(shown.isDead && shown.hasSiblings)
+            && others.allSatisfy {
+                !$0.isDead && !$0.hasSiblings && $0.frontier.isEmpty && $0.ended.isEmpty
+            }
             && others.allSatisfy { shown.isShown(before: $0) }
             && zip(others, others.dropFirst()).allSatisfy { $0.birth.dot < $1.birth.dot }
         guard isWhole else { throw MalformedBytes("a record's rows don't belong together") }

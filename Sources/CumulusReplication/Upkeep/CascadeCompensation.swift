@@ -199,7 +199,9 @@ package enum CascadeCompensation {
             if owner == nil, zone.horizon.isEmpty { continue }
             let others = try reader.siblings(of: owner, named: target, in: number)
             let isThere = owner.map { !$0.isDead && $0.isBorn(at: birth) } ?? false
-            if !isThere && !others.contains(where: { $0.isBorn(at: birth) }) { names.insert(try parts.text()) }
+            if !isThere && !others.contains(where: { $0.isBorn(at: birth) }) {
+                names.insert(try parts.text())
+            }
         }
         return (names.sorted(), rows.count < limit ? nil : rows.last?.key)
     }

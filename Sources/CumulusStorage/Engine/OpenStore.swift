@@ -10,8 +10,9 @@ package enum OpenStore {
     ///
     /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, 8 has another checksum
     /// in those of chunks that are stored from then on, 9 counts the bytes of assets in the states
-    /// of zones, and 10 has shares and what records hung under before.
-    package static let formatVersion: UInt32 = 10
+    /// of zones, 10 has shares and what records hung under before, and 11 has keys of lives, which
+    /// rows of earlier formats lack.
+    package static let formatVersion: UInt32 = 11
     package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {

@@ -47,7 +47,9 @@ package struct RecordLives {
     func life(_ birth: Dot) -> RecordRow? { lives.first { $0.isBorn(at: birth) } }
 
     /// A life that is there; nil if the key is nil.
-    func life(_ key: LifeKey?) -> RecordRow? { key.flatMap { key in lives.first { $0.key == key } } }
+    func life(_ key: LifeKey?) -> RecordRow? {
+        key.flatMap { key in lives.first { $0.key == key } }
+    }
 
     /// Adds a birth to a life.
     mutating func addBirth(_ stamp: Stamp, by user: String, to birth: Dot) {
@@ -127,7 +129,8 @@ extension RowReader where Self: ~Copyable {
         in zone: ZoneNumber?
     ) throws(EngineError) -> [RecordRow] {
         guard let zone, row?.hasSiblings == true else { return [] }
-        return try rows(.records, .siblings(of: zone, name)).map { (key, value) throws(EngineError) in
+        return try rows(.records, .siblings(of: zone, name)).map {
+            (key, value) throws(EngineError) in
             try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
         }
     }

@@ -52,8 +52,9 @@ extension RecordRow {
         return row.bytes
     }
 
-    /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp); a counter
-    /// that is shown counts with its value too. A creation by a request counts by the life's key:
+    /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp).
+    ///
+    /// A counter that is shown counts with its value too. A creation by a request counts by the life's key:
     /// every node that carried the request out gives the same tag.
     private func computeTag() throws(MalformedBytes) -> Bytes {
         let (body, counters) = (body, counters)

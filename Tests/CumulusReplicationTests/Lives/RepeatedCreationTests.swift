@@ -43,7 +43,8 @@ import Testing
 
     /// The fault that this rule mends: the first node falls silent after its commit, the caller
     /// repeats the save at another node and deletes the record there.
-    @Test(arguments: [false, true]) func aDeletedTwinStaysDeleted(isDeletedAtTheFirst: Bool) throws {
+    @Test(arguments: [false, true]) func aDeletedTwinStaysDeleted(isDeletedAtTheFirst: Bool) throws
+    {
         _ = try saveTwice()
         try (isDeletedAtTheFirst ? one : other).delete([DeleteItem("r")])
         try twins.exchange()

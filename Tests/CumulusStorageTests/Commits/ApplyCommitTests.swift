@@ -99,7 +99,8 @@ import Testing
         try store.perform([.put(known), .put(try Commit.Put("unknown", ["of": .owner("x")]))])
         let zone = try #require(try store.zoneNumber())
         func referrers(_ birth: Dot?) throws -> [String] {
-            try store.reader.referrers(to: "x", born: birth.map { [$0] }, .deleteSelf, in: zone).map(\.name)
+            try store.reader.referrers(to: "x", born: birth.map { [$0] }, .deleteSelf, in: zone)
+                .map(\.name)
         }
         #expect(try referrers(first) == ["known", "unknown"])
         #expect(try referrers(Dot(Incarnation(7), 7)) == ["unknown"])

@@ -156,7 +156,9 @@ struct WorldWatch {
         let vector = try reader.vector(of: scope)
         guard archived.covers(vector) else { return nil }
         let commits = archive.values.filter { vector.covers($0.stamp.dot) }
-        return try Outcome(commits, known: watch.known).differences(from: StoredRecords.all(in: reader))
+        return try Outcome(commits, known: watch.known).differences(
+            from: StoredRecords.all(in: reader)
+        )
     }
 }
 
