@@ -184,7 +184,7 @@ struct  Cumulus__V1__Put
   size_t n_fields;
   Cumulus__V1__Field **fields;
   /*
-   * of a creation. 1: a request, 2: increments. Creations with one key are one life
+   * of a creation, once all members know the feature `lives`. 1: a request, 2: increments
    */
   uint32_t origin;
   /*
