@@ -311,12 +311,14 @@ let package = Package(
             swiftSettings: plain
         ),
         // Runs the programs, and so needs none of their modules.
-        tests(
-            "EndToEndTests",
-            [
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
                 "CumulusAssets", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusStorage",
                 "CumulusTesting", "CumulusWire", "ExampleTerminal", "RocksDBStorage",
-            ]
+            ],
+            exclude: ["Fixtures"],
+            swiftSettings: plain
         ),
         // The tree itself: imports, top level, seams, comments.
         .testTarget(name: "TidyTests", swiftSettings: house),
