@@ -79,7 +79,8 @@ struct RepeatedSaves {
             in: scope,
             by: caller
         )
-        let told = try done.outcome(of: request, transaction)
+        var told = try done.outcome(of: request, transaction)
+        try request.askAgain(&told, scope, by: caller, in: &transaction)
         for index in known { outcome.saves[index] = told.saves[index] }
         for index in deletes { outcome.deletes[index] = told.deletes[index] }
         outcome.isRepeated = true

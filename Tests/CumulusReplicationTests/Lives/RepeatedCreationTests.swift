@@ -89,6 +89,18 @@ import Testing
         #expect(try twins.lives("r", at: other) == [])
     }
 
+    /// It asks for rights like a first try.
+    @Test func aKnownRepeatNeedsTheRight() throws {
+        try one.importType("Note", "a INT64, GRANT READ TO \"_world\", GRANT CREATE TO \"_icloud\"")
+        let modify = ModifyRecords(database: .public, saves: [SaveItem("r", ["a": 1])])
+        let request = one.request(.modifyRecords(modify), by: .bob)
+        #expect(try twins.run(request, at: one).codes == [nil])
+        try one.importType("Note", "a INT64, GRANT READ TO \"_world\"")
+        try other.takeState(of: one, .full)
+        let second = try twins.run(request, at: other)
+        #expect(second.isRepeated && second.codes == [.permissionFailure])
+    }
+
     /// An atomic batch is done as a whole, one that is not item by item.
     @Test(arguments: [true, false]) func aBatchIsKnownByItsCreations(isAtomic: Bool) throws {
         for store in twins.both { try store.modify(ModifyZones(saving: ["z"]), by: .alice) }
