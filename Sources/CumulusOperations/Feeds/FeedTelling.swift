@@ -221,23 +221,6 @@ struct FeedTelling {
         return stories
     }
 
-    /// Whether the device knows of a change, or of the same request's creation of the same life.
-    private func hasHeard(of event: FeedWindow.Event) throws(EngineError) -> Bool {
-        let dot = event.row.stamp.dot
-        guard event.row.flags.contains(.created) else { return known.covers(dot) }
-        return try hasHeard(of: dot, event.name, in: event.zone)
-    }
-
-    private func hasHeard(
-        of dot: Dot,
-        _ name: String,
-        in zone: ZoneNumber
-    ) throws(EngineError) -> Bool {
-        if known.covers(dot) { return true }
-        return try window.twins(of: dot, name, in: zone, of: scope, reader)
-            .contains(where: known.covers)
-    }
-
     /// Whether others changed what the device may hold.
     private func isNews(_ story: Story) -> Bool {
         let before = story.first.flags.contains(.matchedBefore)

@@ -13,8 +13,8 @@
 // they name stands in them. `ended` is absent if it is empty. Written by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
 // `RecordView`, which skips what they don't need.
 //
-// Folder: what is stored of a record. Read `RecordRow`, then `RecordBody` and `RecordLives`;
-// `FieldCanonicaliser` makes bodies of what came over the wire.
+// Folder: what is stored of a record. Read `RecordRow`, then `RecordBody`; `FieldCanonicaliser`
+// makes bodies of what came over the wire.
 
 package import CumulusModel
 

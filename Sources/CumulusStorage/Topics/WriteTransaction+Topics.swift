@@ -79,23 +79,6 @@ extension WriteTransaction {
         }
     }
 
-    /// An event, together with what an earlier part of the same commit did to the record; nil if it
-    /// came and went with the commit.
-    private func folded(
-        _ event: TopicEvent,
-        at key: RowKey,
-        _ commit: Commit
-    ) throws(EngineError) -> TopicEvent? {
-        guard commit.operations.count > 1, let earlier: TopicEvent = try row(key) else {
-            return event
-        }
-        let first: TopicEvent.Flags = [.matchedBefore, .created]
-        var event = event
-        event.flags = event.flags.subtracting(first).union(earlier.flags.intersection(first))
-        event.key = earlier.key
-        return event.flags.isDisjoint(with: [.matchedBefore, .matchesNow]) ? nil : event
-    }
-
     /// The topics that a record matched before or matches now, with the flags of their events.
     private mutating func events(
         of name: String,
@@ -116,32 +99,6 @@ extension WriteTransaction {
             events[topic, default: change].insert(.matchesNow)
         }
         return events
-    }
-
-    /// The mixed row of a record that a commit changed; nil if the commit's maker knew its latest
-    /// changes, or nobody watches its types.
-    private mutating func mix(
-        _ before: RecordRow?,
-        _ after: RecordRow,
-        _ application: CommitApplication,
-        _ creation: CommitApplication.Creation?,
-        at place: ZonePlace
-    ) throws(EngineError) -> MixedRow? {
-        var unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
-        // Other creations by the same request say the same.
-        if case .repeated(let births) = creation { unknown.removeAll(where: births.contains) }
-        if unknown.isEmpty { return nil }
-        let topics = try loadFeeds(of: place.scope).topics
-        let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })
-            .filter { topics.watches(.init(database: place.zone.database, type: $0)) }
-        if types.isEmpty { return nil }
-        return MixedRow(
-            stamp: application.commit.stamp,
-            unknown: unknown,
-            zone: place.zone.name,
-            types: types.sorted(),
-            database: place.zone.database
-        )
     }
 
     /// Writes the topic events of a zone that a commit deleted.

@@ -11,7 +11,7 @@ import CumulusReplication
 package import CumulusStorage
 
 package struct SimulatedCluster {
-    package private(set) var works: [RandomWork] = []
+    package internal(set) var works: [RandomWork] = []
     var dice: SeededGenerator
     private var indexDice: SeededGenerator
     /// Of connections that break under a state sync.
@@ -41,10 +41,8 @@ package struct SimulatedCluster {
     /// What the maker of a commit had of others when it made it.
     package private(set) var known: [Dot: VersionVector] = [:]
     /// Requests whose callers got no answer and ask again, at any node.
-    private var unanswered: [(requests: [WriteRequest], made: Int64)] = []
-    private var repeatDice: SeededGenerator
-    /// How long they do, in milliseconds.
-    static let requestMemory: Int64 = 60
+    var unanswered: [(requests: [WriteRequest], made: Int64)] = []
+    var repeatDice: SeededGenerator
     /// How often what happened.
     package internal(set) var counts: [String: Int] = [:]
     /// How often each verdict of the intake was met; a history in which nothing waited shows
@@ -222,47 +220,6 @@ package struct SimulatedCluster {
     }
 
     // MARK: Work
-
-    /// Runs requests; now and then a caller who got no answer tries again elsewhere.
-    private mutating func edit(_ one: Int, retryingAt other: Int) throws {
-        let before = try stores[one].vectors()
-        let unflushed = Int.random(in: 0..<16, using: &dice) == 0 ? try stores[one].backup() : nil
-        let requests = try works[one].edit(requests: Int.random(in: 1...3, using: &dice))
-        if Int.random(in: 0..<3, using: &repeatDice) == 0 {
-            unanswered.append((requests, slowestClock))
-        }
-        if let unflushed {
-            // The power fails before the flush: nobody was told anything.
-            tell("node \(one) loses what it has not flushed")
-            counts["power cuts", default: 0] += 1
-            syncs[one] = nil
-            try stores[one].restore(unflushed, isNewRun: broken != .incarnations)
-        } else {
-            try acknowledge(one, since: before)
-        }
-        guard Int.random(in: 0..<4, using: &dice) == 0 || unflushed != nil, other != one else {
-            return
-        }
-        let otherBefore = try stores[other].vectors()
-        stores[other].now = max(stores[other].now, stores[one].now - 1_000)
-        try stores[other].run(requests)
-        tell("node \(other) is asked again for what node \(one) was")
-        try acknowledge(other, since: otherBefore)
-    }
-
-    /// Somebody who got no answer asks again, at any node, for as long as requests are taken.
-    private mutating func stepRepeats(_ one: Int) throws {
-        let oldest = slowestClock - SimulatedCluster.requestMemory
-        unanswered.removeAll { $0.made < oldest }
-        guard !unanswered.isEmpty, Int.random(in: 0..<8, using: &repeatDice) == 0 else { return }
-        let index = Int.random(in: unanswered.indices, using: &repeatDice)
-        let before = try stores[one].vectors()
-        tell("node \(one) is asked again for what was not answered")
-        counts["late repeats", default: 0] += 1
-        try stores[one].run(unanswered[index].requests)
-        try acknowledge(one, since: before)
-        if Bool.random(using: &repeatDice) { unanswered.remove(at: index) }
-    }
 
     /// Remembers what a node committed.
     mutating func acknowledge(_ one: Int, since before: [Incarnation: VectorRow]) throws {

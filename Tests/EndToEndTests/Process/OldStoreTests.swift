@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// One of the two nodes. They share the first one's key of the cluster.
+    /// One of the two nodes, with the key of their cluster.
     private func start(_ number: Int, peers: String = "") async throws -> NodeProcess {
         try await NodeProcess.ready(
             data: "\(folder.path)/n\(number)",

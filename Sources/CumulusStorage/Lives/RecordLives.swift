@@ -6,6 +6,9 @@
 // Once a life with a key has ended, a creation with that key that did not know the end creates
 // nothing. Made by `ApplyCommit` from a record's rows, changed by the operations of a commit, and
 // written back as rows. hot: once per saved record.
+//
+// Folder: which creations of a name are one life, and which life is shown. Read `RecordLives`, then
+// `LifeKey` and `RecordRow+Births`.
 
 package import CumulusModel
 
