@@ -191,7 +191,8 @@ extension Page {
         self.init(message: MessagePieces(message), next: next)
     }
 
-    /// A turn on a reader thread that did not finish a message: nothing is sent before the next one.
+    /// A turn on a reader thread that did not finish a message: nothing is sent before the next
+    /// one.
     static func unfinished(_ next: @escaping NextPage) -> Page {
         var page = Page(message: [], next: next)
         page.isSilent = true

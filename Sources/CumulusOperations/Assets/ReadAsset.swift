@@ -69,8 +69,8 @@ package struct ReadAsset: Sendable {
 
     /// Asks anew before a later page of the asset.
     ///
-    /// Throws if the caller may not read the record any more in which it found the digest; what that
-    /// record holds by now does not matter.
+    /// Throws if the caller may not read the record any more in which it found the digest; what
+    /// that record holds by now does not matter.
     package func askAgain(
         _ scope: ScopeNumber,
         in database: DatabaseScope,

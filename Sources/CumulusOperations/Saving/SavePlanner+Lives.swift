@@ -1,5 +1,5 @@
-// Which life of a record a save writes: it ends the other lives, and a new life gets the key by which
-// its repeat at another node is recognised.
+// Which life of a record a save writes: it ends the other lives, and a new life gets the key by
+// which its repeat at another node is recognised.
 //
 // Called by `SavePlanner.plan`.
 

@@ -3,8 +3,8 @@
 // Called for each share that is shown. The owner and administrators who are in see all who are
 // invited or in. Invited users see those who are in, and themselves: who has not answered shows to
 // those who may invite. A user who joined by the URL sees only the owner and itself, and a stranger
-// only the owner. Who changed the share last, and when, is shown to those who see all who are in: to
-// join changes it.
+// only the owner. Who changed the share last, and when, is shown to those who see all who are in:
+// to join changes it.
 
 package import CumulusModel
 package import CumulusStorage

@@ -76,7 +76,8 @@ struct TreeHistory {
                 found[birth, default: Past()].live(under: row.parent, row.key, vector)
             }
         }
-        // Of several lives the one that was born last is shown. The births of one life have one past.
+        // Of several lives the one that was born last is shown. The births of one life have one
+        // past.
         let known = found.filter { vector.covers($0.key.dot) && $0.value.isShown }
         guard let past = known.max(by: { $0.key < $1.key })?.value else { return nil }
         let births = known.filter { $0.value == past }.map(\.key.dot)

@@ -1,5 +1,5 @@
-// Whether a participant who sees trees of a zone may be told of anything that happened there: a zone
-// in which only records outside of its trees changed is no news.
+// Whether a participant who sees trees of a zone may be told of anything that happened there: a
+// zone in which only records outside of its trees changed is no news.
 //
 // Asked by `FetchDatabaseChanges` and by feeds, for each zone in which something happened.
 

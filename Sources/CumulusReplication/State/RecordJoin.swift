@@ -29,8 +29,9 @@ package enum RecordJoin {
             lives.first { $0.isSameLife(as: other) }
         }
 
-        /// Whether this side knows that a life of the other side ended: it remembers an end that the
-        /// other side had not read, or had read a birth of the life and does not hold that birth.
+        /// Whether this side knows that a life of the other side ended: it remembers an end that
+        /// the other side had not read, or had read a birth of the life and does not hold that
+        /// birth.
         fileprivate func knowsEnd(of life: RecordRow, on other: Side) -> Bool {
             let mine = self.life(like: life)
             if life.births.contains(where: { vector.covers($0) && mine?.isBorn(at: $0) != true }) {

@@ -188,8 +188,8 @@ package enum Collection {
             return (found, seen.count < limit ? nil : seen.last)
         }
 
-        /// Drops those of the records that may still go, raises the zone's horizon, and forgets ends
-        /// of lives.
+        /// Drops those of the records that may still go, raises the zone's horizon, and forgets
+        /// ends of lives.
         package func drop(
             _ names: [String],
             of zone: Commit.Zone,

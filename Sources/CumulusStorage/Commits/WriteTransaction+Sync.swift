@@ -278,7 +278,8 @@ extension WriteTransaction {
         }
     }
 
-    /// Keeps whether all members know a feature, until the list of members or what they know changes.
+    /// Keeps whether all members know a feature, until the list of members or what they know
+    /// changes.
     package mutating func remember(_ feature: String, isKnown: Bool) {
         state.knownFeatures[feature] = isKnown
     }

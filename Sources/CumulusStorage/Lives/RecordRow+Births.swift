@@ -30,8 +30,8 @@ extension RecordRow {
     /// Stands for the life where increments are remembered.
     package var identity: Dot { key?.dot ?? birth.dot }
 
-    /// Whether this life is shown, and not the other one: created records hide those that increments
-    /// began, and later births hide earlier ones.
+    /// Whether this life is shown, and not the other one: created records hide those that
+    /// increments began, and later births hide earlier ones.
     package func isShown(before other: RecordRow, _ broken: BrokenRules = []) -> Bool {
         let (isBlind, isOtherBlind) = (key?.isBlind == true, other.key?.isBlind == true)
         if isBlind == isOtherBlind || broken.contains(.shownCreated) { return birth > other.birth }

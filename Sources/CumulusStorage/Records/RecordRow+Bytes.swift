@@ -35,8 +35,8 @@ extension RecordRow {
         return bytes(&head)
     }
 
-    /// The row's bytes without its frontier and ended lives, with tag and digest as they are: the same on all nodes
-    /// that have read as much about the record.
+    /// The row's bytes without its frontier and ended lives, with tag and digest as they are: the
+    /// same on all nodes that have read as much about the record.
     package var content: Bytes {
         var head = headUpToCounters(stamps)
         writeCounters(to: &head)
@@ -54,8 +54,8 @@ extension RecordRow {
 
     /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp).
     ///
-    /// A counter that is shown counts with its value too. A creation by a request counts by the life's key:
-    /// every node that carried the request out gives the same tag.
+    /// A counter that is shown counts with its value too. A creation by a request counts by the
+    /// life's key: every node that carried the request out gives the same tag.
     private func computeTag() throws(MalformedBytes) -> Bytes {
         let (body, counters) = (body, counters)
         let (key, births) = (requestKey, births)

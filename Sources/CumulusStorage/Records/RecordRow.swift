@@ -10,8 +10,9 @@
 // indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
 // same bytes, but for the frontier and the ended lives. Nodes forget a purged tombstone's commits
 // and a life's end at times of their own, so neither is part of the digest, and a stamp that only
-// they name stands in them. `ended` is absent if it is empty. Written by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
-// `RecordView`, which skips what they don't need.
+// they name stands in them. `ended` is absent if it is empty. Written by `ApplyCommit`, read by
+// everybody. hot: once per record that is saved; fetches use `RecordView`, which skips what they
+// don't need.
 //
 // Folder: what is stored of a record. Read `RecordRow`, then `RecordBody`; `FieldCanonicaliser`
 // makes bodies of what came over the wire.

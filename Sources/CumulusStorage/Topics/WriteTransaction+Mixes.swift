@@ -1,5 +1,5 @@
-// What a commit leaves for feeds beside its events: how the parts of one commit become one event, and
-// what its maker did not know.
+// What a commit leaves for feeds beside its events: how the parts of one commit become one event,
+// and what its maker did not know.
 //
 // Called by `WriteTransaction+Topics` for each record that a commit changed. hot: once per saved
 // record.

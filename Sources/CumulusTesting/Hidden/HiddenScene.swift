@@ -1,7 +1,8 @@
 // The past of both worlds: who calls, what they may see, and what only others see.
 //
-// Ada owns what is shared: a zone as a whole, a tree in another zone, and a zone that is open to all
-// who have its URL. Zoe is somebody whom no caller knows of. Each caller has data of its own too.
+// Ada owns what is shared: a zone as a whole, a tree in another zone, and a zone that is open to
+// all who have its URL. Zoe is somebody whom no caller knows of. Each caller has data of its own
+// too.
 
 package import Cumulus
 import CumulusModel

@@ -1,9 +1,9 @@
 // Answers as text, in which two worlds are compared: every byte counts, but for what may differ.
 //
 // May differ: what a token holds, which nobody can open, and its number (its length counts); change
-// tags of records that the caller sees, ids of notifications and new sessions' tokens, each of which
-// is told by its place among those that the caller was told; how long a node took. Times and random
-// bytes are equal by `StillEnvironment`.
+// tags of records that the caller sees, ids of notifications and new sessions' tokens, each of
+// which is told by its place among those that the caller was told; how long a node took. Times and
+// random bytes are equal by `StillEnvironment`.
 
 package import CumulusModel
 package import CumulusNode

@@ -1,5 +1,5 @@
-// The requests of a simulated cluster, and callers who got no answer and ask again: at once or late,
-// at any node.
+// The requests of a simulated cluster, and callers who got no answer and ask again: at once or
+// late, at any node.
 //
 // Called by `SimulatedCluster` for each step of a history.
 

@@ -168,8 +168,8 @@ extension SimulatedCluster {
         if syncs[one] == nil { try expireIncrements(one, others.contains(nil) ? nil : others) }
     }
 
-    /// Forgets which requests made increments, as if they were repeated for a day: here they are for
-    /// `requestMemory`.
+    /// Forgets which requests made increments, as if they were repeated for a day: here they are
+    /// for `requestMemory`.
     private mutating func expireIncrements(_ one: Int, _ reports: [ReportRow?]?) throws {
         let limits = Limits.standard
         let memory = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds

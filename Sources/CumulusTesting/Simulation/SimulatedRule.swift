@@ -94,16 +94,10 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case earliest
     /// What is put into an ended life by a node that did not know the end is lost.
     case ends
-    /// A repeated request is known by the lives that it created.
-    case knownRequests = "known-requests"
     /// A state sync tells of ended lives.
     case joinedEnds = "joined-ends"
     /// An end is forgotten when all members have reported it.
     case reportedEnds = "reported-ends"
-    /// Created records hide counters that increments began.
-    case shownCreated = "shown-created"
-    /// Increments of an earlier life with the same key are not this life's.
-    case doubledLives = "doubled-lives"
     /// Deletions name the counters that they end.
     case carriedKeys = "carried-keys"
 
@@ -146,11 +140,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .zeroKeys: .zeroKeys
         case .earliest: .earliest
         case .ends: .ends
-        case .knownRequests: .knownRequests
         case .joinedEnds: .joinedEnds
         case .reportedEnds: .reportedEnds
-        case .shownCreated: .shownCreated
-        case .doubledLives: .doubledLives
         case .carriedKeys: .carriedKeys
         default: []
         }

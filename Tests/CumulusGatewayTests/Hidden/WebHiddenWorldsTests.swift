@@ -1,8 +1,8 @@
 // No answer of web services depends on what its caller may not see: in two worlds that differ in
 // nothing else, every endpoint answers every kind of caller with the same status, headers and JSON.
 //
-// Folder: what callers can't find out over HTTP. Read `WebHiddenWorldsTests`, then `WebHiddenProbes`
-// and `WebHiddenCaller`; the worlds are `HiddenWorlds`.
+// Folder: what callers can't find out over HTTP. Read `WebHiddenWorldsTests`, then
+// `WebHiddenProbes` and `WebHiddenCaller`; the worlds are `HiddenWorlds`.
 
 import CumulusGateway
 import CumulusModel

@@ -1,5 +1,5 @@
-// No answer depends on what its caller may not see: in two worlds that differ in nothing else, every
-// method answers every kind of caller with the same bytes.
+// No answer depends on what its caller may not see: in two worlds that differ in nothing else,
+// every method answers every kind of caller with the same bytes.
 //
 // Folder: what callers can't find out over the binary protocol. Read `HiddenWorldsTests`, then
 // `HiddenProbes` and `HiddenCaller`; the worlds are `HiddenWorlds`.

@@ -136,7 +136,8 @@ import Testing
     /// Each page of a list asks what its caller may read by now.
     @Test func aListThatGoesOnTellsWhatIsStillShared() throws {
         let list = ListRecords(database: .shared, zone: bed.zone(of: bob), keys: [])
-        let (scope, began) = (try store.scopeNumber(), store.reader)
+        let scope = try store.scopeNumber()
+        let began = ReadTransaction(try store.engine.snapshot(), reach: .disk)
         let opened = try list.open(scope, by: bob, in: began)
         func rest() throws -> [String] {
             let present = try list.askAgain(opened, scope, in: store.reader)

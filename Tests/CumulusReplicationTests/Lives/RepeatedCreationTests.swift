@@ -1,5 +1,5 @@
-// A request that creates a record and is repeated at a node that has not heard of it: both creations
-// are one life, and its end ends both.
+// A request that creates a record and is repeated at a node that has not heard of it: both
+// creations are one life, and its end ends both.
 
 import CumulusModel
 import CumulusOperations

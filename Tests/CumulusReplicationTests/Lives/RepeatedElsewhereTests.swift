@@ -51,7 +51,7 @@ import Testing
             id: "s",
             kind: .query(recordType: "Note", predicate: predicate)
         )
-        try one.importType("Note", "a INT64")
+        try one.save([SaveItem("n", ["a": 1])])
         try twins.exchange()
         try runTwice(.modifySubscriptions(ModifySubscriptions(saving: [subscription])))
         if isDeleted {

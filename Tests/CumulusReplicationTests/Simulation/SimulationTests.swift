@@ -173,9 +173,9 @@ import Testing
         case .floors: .wholes
         case .cursorSeen: .queries
         case .losses, .knownEnds: .losses
-        case .latest, .repeats, .keys, .zeroKeys, .earliest, .ends, .knownRequests, .joinedEnds,
-            .reportedEnds, .shownCreated, .doubledLives, .carriedKeys:
-            .outcome
+        case .latest, .repeats, .zeroKeys: .outcome
+        case .keys, .ends, .joinedEnds, .reportedEnds, .carriedKeys: .deaths
+        case .earliest: .wholes
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
             .feedFold, .feedMixed, .feedCut, .feedAsked, .readMarks:

@@ -67,7 +67,7 @@ private struct RecordStates {
             bare.isDead = true
             bare.frontier = row.frontier
         }
-        (bare.tag, bare.digest, bare.ended) = ([], [], row.ended)
+        (bare.tag, bare.digest, bare.ended) = ([], [], [])
         return bare
     }
 

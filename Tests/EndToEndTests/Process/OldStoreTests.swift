@@ -1,5 +1,5 @@
-// Data directories that release 0.1 wrote, of two nodes of one cluster: this release opens them alone
-// and together, and shows what was exported then.
+// Data directories that release 0.1 wrote, of two nodes of one cluster: this release opens them
+// alone and together, and shows what was exported then.
 //
 // `Fixtures/store-0.1.tar.gz` holds both, with tokens of three users and what they exported; the
 // first node had ended by SIGTERM, the second by SIGKILL.

@@ -98,8 +98,8 @@ struct Lives {
     }
 }
 
-/// What commits did to each life, and which of it counts: what is put into a life counts if its maker
-/// knew all commits that ended the life.
+/// What commits did to each life, and which of it counts: what is put into a life counts if its
+/// maker knew all commits that ended the life.
 struct LifeHistory {
     let lives: Lives
     /// The ends of lives, with the commits that ended them.

@@ -294,6 +294,9 @@ package struct RoamingFeed {
                 changed?.formUnion(page.changed.map(\.name))
                 changed?.formUnion(page.deletions.map(\.zone.name))
                 if !page.moreComing { return changed }
+            } catch ReadFailure.service(let error) where error.reason == .nodeBehind {
+                // It fetched them last at a node that had read more, and asks another time.
+                return nil
             } catch ReadFailure.service(let error) where error.code == .changeTokenExpired {
                 // The device then fetches everything anew.
                 (zones.token, changed) = (nil, nil)
