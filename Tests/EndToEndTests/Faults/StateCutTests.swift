@@ -30,7 +30,11 @@ import Testing
             cluster.network.holdStrangers()
             let before = cluster.network.carried(from: 0, to: 1)
             let began = Date()
-            try await cluster.restart(1, arguments: ["--log-keep-seconds", "1"])
+            try await cluster.restart(
+                1,
+                arguments: ["--log-keep-seconds", "1"],
+                waitsUntilReady: false
+            )
             var cuts = 0
             while try await !isWhole(cluster) {
                 cuts += try await cut(cluster) ? 1 : 0

@@ -91,7 +91,7 @@ import Testing
         lost.changes = "changeTokenExpired"
         lost.databaseChanges = "changeTokenExpired"
         lost.cursor = "invalidArguments"
-        lost.receipt = "TRY_AGAIN_LATER"
+        lost.receipt = "BAD_REQUEST"
         lost.session = "notAuthenticated"
         lost.share = "unknownItem"
         let newerOutcomes = try await newer.outcomes(at: restored)
@@ -141,7 +141,7 @@ import Testing
         try await run(["cluster", "leave"], at: gone)
         #expect(try await gone.waitForEnd() == .exit(0))
         var all = KeptTokens.Outcomes(goingOn: true)
-        all.receipt = "TRY_AGAIN_LATER"
+        all.receipt = "BAD_REQUEST"
         let outcomes = try await kept.outcomes(at: node)
         #expect(outcomes == all, "\(outcomes)")
         #expect(try await node.end(SIGTERM) == .exit(0))

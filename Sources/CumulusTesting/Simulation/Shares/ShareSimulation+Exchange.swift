@@ -4,6 +4,7 @@
 // Called by `ShareSimulation`. The rules of what is kept of the past are broken here.
 
 import CumulusModel
+import CumulusOperations
 import CumulusReplication
 import CumulusStorage
 
