@@ -72,6 +72,8 @@ extension WriteTransaction {
         let key = state.key(of: put, in: commit)
         if let key, record.ended.end(key, for: application.cut) {
             application.creations[put.recordName] = .late
+            let name = put.recordName
+            try noteLateBirth(commit.stamp, of: key, named: name, at: place)
             return []
         }
         if let life = record.life(key) {

@@ -130,8 +130,9 @@ extension WriteTransaction {
         let others = births.filter { birth in !ended.contains { $0.isBorn(at: birth) } }
         if others.isEmpty || state.broken.contains(.laterEnds) { return }
         for birth in others {
-            guard let end = try end(of: birth, named: name, at: place) else { continue }
-            note(end.event, of: end.birth, name, stamp, at: place)
+            for end in try ends(of: birth, named: name, at: place) {
+                note(end.event, of: end.birth, name, stamp, at: place)
+            }
         }
     }
 
@@ -165,10 +166,12 @@ extension WriteTransaction {
         _ stamp: Stamp,
         at place: ZonePlace
     ) throws(EngineError) {
-        guard place.zone.keepsHanging, put.setsParent, !state.broken.contains(.lateMoves),
-            let end = try end(of: birth, named: put.recordName, at: place)
-        else { return }
-        note(.hung(under: put.parentName), of: end.birth, put.recordName, stamp, at: place)
+        guard place.zone.keepsHanging, put.setsParent, !state.broken.contains(.lateMoves) else {
+            return
+        }
+        for end in try ends(of: birth, named: put.recordName, at: place) {
+            note(.hung(under: put.parentName), of: end.birth, put.recordName, stamp, at: place)
+        }
     }
 
     /// The past of a life is remembered under each of its births: a token may name any.
@@ -184,16 +187,32 @@ extension WriteTransaction {
         }
     }
 
-    /// The end of a life, if it is remembered.
+    /// The end of a life, once for each of its births; none if it is not remembered.
     ///
     /// An end without a row is covered by the hang floor, so for each token the life is over.
-    private borrowing func end(
+    private borrowing func ends(
         of birth: Dot,
         named name: String,
         at place: ZonePlace
-    ) throws(EngineError) -> HangEvent? {
-        try hangEvents(of: name, in: place.number)
-            .first { $0.birth.dot == birth && $0.event.isEnd }
+    ) throws(EngineError) -> [HangEvent] {
+        let ends = try hangEvents(of: name, in: place.number).filter(\.event.isEnd)
+        guard let end = ends.first(where: { $0.birth.dot == birth }) else { return [] }
+        if end.event == .ended(nil) { return [end] }
+        return ends.filter { $0.stamp == end.stamp && $0.event == end.event }
+    }
+
+    /// A creation of a life that had ended: a token may cover this birth alone.
+    mutating func noteLateBirth(
+        _ birth: Stamp,
+        of key: LifeKey,
+        named name: String,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        guard place.zone.keepsHanging,
+            let end = try hangEvents(of: name, in: place.number)
+                .last(where: { $0.event == .ended(key) })
+        else { return }
+        try copyHanging(of: name, from: end.birth, to: birth, at: place)
     }
 
     private mutating func note(

@@ -18,7 +18,8 @@ import Testing
             let applied = try RecordStates(expected)
             for name in applied.names {
                 let joined = try parts[one].join(parts[other], name)
-                #expect(joined == applied.states[name], "seed \(seed): \(name)")
+                let wanted = applied.states[name].map(RecordStates.shown)
+                #expect(RecordStates.shown(joined) == wanted, "seed \(seed): \(name)")
                 let twin = try parts[other].join(parts[one], name)
                 #expect(joined == twin, "seed \(seed): \(name) joined the other way round")
             }
@@ -67,8 +68,17 @@ private struct RecordStates {
             bare.isDead = true
             bare.frontier = row.frontier
         }
-        (bare.tag, bare.digest, bare.ended) = ([], [], [])
+        (bare.tag, bare.digest, bare.ended) = ([], [], row.ended)
         return bare
+    }
+
+    /// Without the ends of lives: nodes may remember different ones of one life.
+    static func shown(_ rows: [RecordRow]) -> [RecordRow] {
+        rows.map { row in
+            var row = row
+            row.ended = []
+            return row
+        }
     }
 
     func join(_ other: RecordStates, _ place: RecordRow.Place) throws -> [RecordRow] {

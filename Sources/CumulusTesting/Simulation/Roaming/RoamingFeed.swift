@@ -295,7 +295,8 @@ package struct RoamingFeed {
                 changed?.formUnion(page.deletions.map(\.zone.name))
                 if !page.moreComing { return changed }
             } catch ReadFailure.service(let error) where error.reason == .nodeBehind {
-                // It fetched them last at a node that had read more, and asks another time.
+                // It fetched them last at a node that had read more, and begins anew here.
+                zones.token = nil
                 return nil
             } catch ReadFailure.service(let error) where error.code == .changeTokenExpired {
                 // The device then fetches everything anew.

@@ -63,7 +63,8 @@ struct WorldWatch {
         for dependency in commit.dep {
             known[dot.incarnation, default: VersionVector()].cover(dependency)
         }
-        watch.note(commit, after: known[dot.incarnation] ?? VersionVector())
+        let short = known[dot.incarnation] ?? VersionVector()
+        watch.note(commit, after: whole(short) ?? short)
     }
 
     // MARK: Pairs
