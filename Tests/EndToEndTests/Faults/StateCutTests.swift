@@ -64,7 +64,6 @@ import Testing
         #expect(isEqual)
     }
 
-    /// Whether the new node shows the last record.
     /// Cuts the link when it is due; returns whether it was connected.
     private func cut(_ cluster: FaultCluster) async throws -> Bool {
         if Chaos.stateMegabytes != nil {
