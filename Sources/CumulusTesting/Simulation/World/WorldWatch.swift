@@ -64,7 +64,8 @@ struct WorldWatch {
             known[dot.incarnation, default: VersionVector()].cover(dependency)
         }
         let short = known[dot.incarnation] ?? VersionVector()
-        watch.note(commit, after: whole(short) ?? short)
+        // Where not all of it was seen, the maker is believed to have had what is archived.
+        watch.note(commit, after: whole(short) ?? archived)
     }
 
     // MARK: Pairs
