@@ -13,7 +13,9 @@ package struct Watch {
     private var ends: [Life: [Dot]] = [:]
     private var lives = Lives()
     /// What the maker of a commit had of others.
-    private(set) var known: [Dot: VersionVector] = [:]
+    private var known: [Dot: VersionVector] = [:]
+    /// The same with all that this stands for.
+    private(set) var knowledge: [Dot: VersionVector] = [:]
     /// By the checker whose they are.
     private(set) var open: [String] = []
     private(set) var beyond: [String] = []
@@ -22,8 +24,14 @@ package struct Watch {
     /// A commit was made somewhere.
     ///
     /// - Parameter others: What its maker had of others.
-    mutating func note(_ commit: Commit, after others: VersionVector) {
+    /// - Parameter all: What that stands for, where it is short; nil means the same.
+    mutating func note(
+        _ commit: Commit,
+        after others: VersionVector,
+        knowing all: VersionVector? = nil
+    ) {
         known[commit.stamp.dot] = others
+        knowledge[commit.stamp.dot] = all ?? others
         lives.note(commit)
         for life in lives.ended(by: commit) { ends[life, default: []].append(commit.stamp.dot) }
     }
@@ -59,7 +67,7 @@ package struct Watch {
 
     private func knows(_ own: Dot, _ dot: Dot) -> Bool {
         own.incarnation == dot.incarnation
-            ? dot.seq <= own.seq : known[own]?.covers(dot) ?? false
+            ? dot.seq <= own.seq : knowledge[own]?.covers(dot) ?? false
     }
 
     /// What a store of one container holds from beyond its vector.

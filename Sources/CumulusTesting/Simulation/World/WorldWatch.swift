@@ -65,7 +65,7 @@ struct WorldWatch {
         }
         let short = known[dot.incarnation] ?? VersionVector()
         // Where not all of it was seen, the maker is believed to have had what is archived.
-        watch.note(commit, after: whole(short) ?? archived)
+        watch.note(commit, after: short, knowing: whole(short) ?? archived)
     }
 
     // MARK: Pairs
@@ -118,7 +118,7 @@ struct WorldWatch {
         let commits = archive.values.filter { $0.zone == zone && vector.covers($0.stamp.dot) }
         var born: [String: Stamp] = [:]
         var shown: [String: Int64] = [:]
-        for (life, standing) in try Outcome(commits, known: watch.known).standing() {
+        for (life, standing) in try Outcome(commits, known: watch.knowledge).standing() {
             let name = life.place.name
             if standing.born < born[name] ?? .zero { continue }
             born[name] = standing.born
@@ -158,7 +158,7 @@ struct WorldWatch {
         let vector = try reader.vector(of: scope)
         guard archived.covers(vector) else { return nil }
         let commits = archive.values.filter { vector.covers($0.stamp.dot) }
-        return try Outcome(commits, known: watch.known).differences(
+        return try Outcome(commits, known: watch.knowledge).differences(
             from: StoredRecords.all(in: reader)
         )
     }
