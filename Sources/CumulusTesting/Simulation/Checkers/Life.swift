@@ -123,8 +123,9 @@ struct LifeHistory {
         return known[own]?.covers(dot) ?? false
     }
 
-    /// Whether a commit's put into a life counts.
+    /// Whether a commit's put into a life counts; only counters begin again after an end.
     func counts(_ dot: Dot, in life: Life) -> Bool {
-        (ends[life] ?? []).allSatisfy { knows(dot, $0.stamp.dot) }
+        let ends = ends[life] ?? []
+        return life.isBlind ? ends.allSatisfy { knows(dot, $0.stamp.dot) } : ends.isEmpty
     }
 }

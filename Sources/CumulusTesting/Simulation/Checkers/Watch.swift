@@ -56,9 +56,11 @@ package struct Watch {
         }
         beyond += try Watch.beyond(vector, records, reader).map { "node \(number): \($0)" }
         for (place, row) in records where !row.isDead {
-            let ends = ends[lives.life(place, of: row)] ?? []
+            let life = lives.life(place, of: row)
+            let ends = ends[life] ?? []
             if let end = ends.first(where: { end in
-                vector.covers(end) && !row.births.allSatisfy { knows($0, end) }
+                vector.covers(end)
+                    && !(life.isBlind && row.births.allSatisfy { knows($0, end) })
             }) {
                 risen.append("node \(number) holds '\(place.name)', which \(end) ended")
             }
