@@ -115,7 +115,7 @@ extension ClusterCommand {
                 ] + (authority.map { [.init("tlsAuthority", .string($0))] } ?? [])
             }
 
-            /// Those that are not on this machine.
+            /// The endpoints that are not on this machine.
             var missing: String? {
                 let files = [certificate, key].filter {
                     !FileManager.default.fileExists(atPath: $0)

@@ -119,7 +119,7 @@ extension ShareStanding {
         "you were removed from this share; ask its owner to invite you"
     )
 
-    /// The same whoever is invited: what differs would tell which handles are somebody's.
+    /// The answer does not depend on who is invited: it would tell which handles are held.
     fileprivate static let uninvited = ServiceError(
         .permissionFailure,
         """

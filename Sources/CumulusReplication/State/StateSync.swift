@@ -26,7 +26,7 @@ package struct StateSync: Sendable {
     private var ours: VersionVector?
     /// Increments of the offer, by the names of their records; indexes.
     private var increments: [String: [Int]] = [:]
-    /// Those of them that were held against the joined lives, and whether they are to be entered.
+    /// Whether an increment is to be entered, by its index; only if its life was joined.
     private var judged: [Int: Bool] = [:]
     /// The zone that is merged next, and the name that was merged last.
     private var next: (zone: Int, after: String?) = (0, nil)

@@ -138,7 +138,7 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let knownRequests = BrokenRules(rawValue: 1 << 68)
     /// A state sync tells nothing of ends.
     package static let joinedEnds = BrokenRules(rawValue: 1 << 69)
-    /// Ends are forgotten by age, whoever has heard of them.
+    /// Ends are forgotten by age, also if a member has not reported them.
     package static let reportedEnds = BrokenRules(rawValue: 1 << 70)
     /// Ends go with their tombstones when a member is missing for long.
     package static let keptEnds = BrokenRules(rawValue: 1 << 71)

@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// How many are between says nothing to who reads pages.
+    /// Pages do not tell how many tombstones lie between two records.
     @Test func tombstonesFillNoPage() throws {
         try store.save((0..<300).map { SaveItem("n\($0)") })
         try store.delete((0..<300).map { DeleteItem("n\($0)") })

@@ -99,7 +99,7 @@ import Testing
         #expect(try bed.accept(by: bob) == nil)
     }
 
-    /// Whom others invite, and whether somebody has the address by which they did.
+    /// A stranger learns neither who is invited nor whether an invited address is held.
     @Test func strangersAreToldTheSameWhoeverIsInvited() throws {
         try give("dave@example.org", to: "dave")
         let invited = [

@@ -138,7 +138,7 @@ import Testing
         #expect(error.code == .invalidArguments)
     }
 
-    /// What a node that is not ready says to whoever greets it.
+    /// A node that is not ready refuses the greeting with this.
     private static let notReady: ServiceError = {
         var error = ServiceError(.serviceUnavailable, .nodeBehind, "it has no state yet")
         error.retryAfterMilliseconds = 700
