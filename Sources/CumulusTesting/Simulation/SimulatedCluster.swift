@@ -237,7 +237,7 @@ package struct SimulatedCluster {
             let dot = commit.stamp.dot
             tell("  \(dot): \(commit.story)")
             if let other = archive[dot], other != bytes { twins.insert(dot) }
-            if archive[dot] == nil { watch.note(commit, after: others) }
+            if archive[dot] == nil { watch.note(commit, after: others, knowing: others) }
             archive[dot] = bytes
         }
     }

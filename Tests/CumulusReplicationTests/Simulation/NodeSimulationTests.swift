@@ -48,7 +48,7 @@ import Testing
     /// Eight histories, some 10 seconds: in fewer hardly a save is on one disk only.
     @Test func callersOutliveRestores() throws {
         var counts: [String: Int] = [:]
-        for seed in [2, 6, 10, 14, 22, 26, 34, 38] as [UInt64] {
+        for seed in [2, 6, 10, 18, 22, 26, 34, 38] as [UInt64] {
             let verdict = try NodeSimulation().run(seed: seed)
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
             counts.merge(verdict.counts, uniquingKeysWith: +)

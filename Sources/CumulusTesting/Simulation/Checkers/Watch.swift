@@ -14,7 +14,7 @@ package struct Watch {
     private var lives = Lives()
     /// What the maker of a commit had of others.
     private var known: [Dot: VersionVector] = [:]
-    /// The same with all that this stands for.
+    /// The same with all that this stands for, as far as that is known.
     private(set) var knowledge: [Dot: VersionVector] = [:]
     /// By the checker whose they are.
     private(set) var open: [String] = []
@@ -23,18 +23,22 @@ package struct Watch {
 
     /// A commit was made somewhere.
     ///
-    /// - Parameter others: What its maker had of others.
-    /// - Parameter all: What that stands for, where it is short; nil means the same.
+    /// - Parameters:
+    ///   - others: What its maker had of others.
+    ///   - all: What that stands for, where it is short; nil means that it is told later.
     mutating func note(
         _ commit: Commit,
         after others: VersionVector,
-        knowing all: VersionVector? = nil
+        knowing all: VersionVector?
     ) {
         known[commit.stamp.dot] = others
-        knowledge[commit.stamp.dot] = all ?? others
+        knowledge[commit.stamp.dot] = all
         lives.note(commit)
         for life in lives.ended(by: commit) { ends[life, default: []].append(commit.stamp.dot) }
     }
+
+    /// All that the maker of a commit had is known now.
+    mutating func learn(_ all: VersionVector, of dot: Dot) { knowledge[dot] = all }
 
     mutating func look(at number: Int, _ store: TestStore) throws {
         let reader = store.reader
@@ -67,9 +71,10 @@ package struct Watch {
         }
     }
 
+    /// Where it can't be told, the maker is believed to have known the other commit.
     private func knows(_ own: Dot, _ dot: Dot) -> Bool {
         own.incarnation == dot.incarnation
-            ? dot.seq <= own.seq : knowledge[own]?.covers(dot) ?? false
+            ? dot.seq <= own.seq : knowledge[own]?.covers(dot) ?? true
     }
 
     /// What a store of one container holds from beyond its vector.

@@ -282,6 +282,8 @@ final class SimulatedWorld: @unchecked Sendable {
         to node: SimulatedNode
     ) {
         guard let process = node.process, let running = node.node else { return }
+        // It lets no caller in before it has taken a state.
+        guard running.notReady.isEmpty else { return count("calls of nodes that join") }
         let id = RequestID(milliseconds: node.clock, using: &dice)
         let request = WriteRequest(
             operation,

@@ -16,6 +16,8 @@ struct WorldWatch {
     /// How far each run is in the archive, and what the maker of its last commit there had.
     private var archived = VersionVector()
     private var known: [Incarnation: VersionVector] = [:]
+    /// What the makers of commits had, of which not all was seen.
+    private var unexplained: [Dot: VersionVector] = [:]
     /// What each machine's node had when its records were looked at last.
     private var seen: [Int: VersionVector] = [:]
     private var torn: [String] = []
@@ -54,6 +56,7 @@ struct WorldWatch {
                 keep(try Commit(bytes))
             }
         }
+        explain()
     }
 
     private mutating func keep(_ commit: Commit) {
@@ -64,8 +67,17 @@ struct WorldWatch {
             known[dot.incarnation, default: VersionVector()].cover(dependency)
         }
         let short = known[dot.incarnation] ?? VersionVector()
-        // Where not all of it was seen, the maker is believed to have had what is archived.
-        watch.note(commit, after: short, knowing: whole(short) ?? archived)
+        watch.note(commit, after: short, knowing: nil)
+        unexplained[dot] = short
+    }
+
+    /// Works out what short vectors stand for, where all of it is in the archive by now.
+    private mutating func explain() {
+        for (dot, short) in unexplained {
+            guard let whole = whole(short) else { continue }
+            watch.learn(whole, of: dot)
+            unexplained[dot] = nil
+        }
     }
 
     // MARK: Pairs
