@@ -2,7 +2,7 @@
 // records hung at a vector.
 //
 // Made by `TreeChanges` for each page. What hung then is told by the records that live and by the
-// rows of their past, see `HangRows`; it reaches back as far as the zone's hang floor. hot: once
+// rows of their past, see `LifePast`; it reaches back as far as the zone's hang floor. hot: once
 // per record that changed, and per link above it.
 
 import CumulusModel
@@ -15,13 +15,7 @@ struct TreeHistory {
     private let roots: [String: Dot]
     private let shares: Set<String>
     /// Lives that were shown at the vector.
-    private var lives: [String: Life?] = [:]
-
-    private struct Life {
-        /// Its births, and what stands for its key.
-        let dots: [Dot]
-        let parent: String?
-    }
+    private var lives: [String: LifePast.Life?] = [:]
 
     /// - Parameters:
     ///   - roots: Of the trees that the caller saw.
@@ -55,74 +49,20 @@ struct TreeHistory {
     private mutating func life(
         _ name: String,
         _ reader: ReadTransaction
-    ) throws(EngineError) -> Life? {
+    ) throws(EngineError) -> LifePast.Life? {
         if let known = lives[name] { return known }
         let life = try read(name, reader)
         lives[name] = .some(life)
         return life
     }
 
-    /// The life that was shown, with the parent that it had.
+    /// The life that was shown.
     private func read(
         _ name: String,
         _ reader: ReadTransaction
-    ) throws(EngineError) -> Life? {
-        var found: [Stamp: Past] = [:]
-        for event in try reader.hangEvents(of: name, in: zone) {
-            found[event.birth, default: Past()].take(event, vector)
-        }
-        for row in try reader.livingRows(of: name, in: zone) {
-            for birth in [row.birth] + row.twins {
-                found[birth, default: Past()].live(under: row.parent, row.key, vector)
-            }
-        }
-        // Of several lives the one that was born last is shown. The births of one life have one
-        // past.
-        let known = found.filter { vector.covers($0.key.dot) && $0.value.isShown }
-        guard let past = known.max(by: { $0.key < $1.key })?.value else { return nil }
-        let births = known.filter { $0.value == past }.map(\.key.dot)
-        return Life(dots: births + [past.key?.dot].compactMap(\.self), parent: past.parent)
-    }
-
-    /// How one life hung at the vector.
-    private struct Past: Equatable {
-        private var livesNow = false
-        private var endedBefore = false
-        private var endedLater = false
-        private(set) var key: LifeKey?
-        private(set) var parent: String?
-        private var stamp: Stamp?
-
-        /// Whether the life had not ended.
-        ///
-        /// A life that ended within a state of another node has no row of its end. The hang floor
-        /// covers that state, and the vector covers the floor: the life had ended.
-        var isShown: Bool { !endedBefore && (livesNow || endedLater) }
-
-        mutating func take(_ event: HangEvent, _ vector: VersionVector) {
-            let isKnown = vector.covers(event.stamp.dot)
-            switch event.event {
-            case .ended(let key):
-                self.key = key
-                if isKnown { endedBefore = true } else { endedLater = true }
-            case .hung(let under): if isKnown { hang(under, event.stamp) }
-            }
-        }
-
-        mutating func live(
-            under parent: RecordRow.NamedTarget?,
-            _ key: LifeKey?,
-            _ vector: VersionVector
-        ) {
-            (livesNow, self.key) = (true, key)
-            guard let parent, vector.covers(parent.stamp.dot) else { return }
-            hang(parent.name, parent.stamp)
-        }
-
-        private mutating func hang(_ under: String?, _ new: Stamp) {
-            if let stamp, stamp >= new { return }
-            (parent, stamp) = (under, new)
-        }
+    ) throws(EngineError) -> LifePast.Life? {
+        try LifePast.all(of: name, in: zone, reader).compactMap { $0.life(at: vector) }
+            .max { $1.isShown(before: $0) }
     }
 }
 

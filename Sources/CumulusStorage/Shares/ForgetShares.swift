@@ -118,8 +118,8 @@ extension WriteTransaction {
         _ floor: inout VersionVector
     ) throws(EngineError) {
         let lives = try lives(zone, name).filter { !$0.isDead }
-        for (birth, events) in Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
-        {
+        let pasts = Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
+        for (birth, events) in pasts {
             // Once the floor covers a life's end, its rows are not needed.
             let ends = events.filter(\.event.isEnd).map(\.stamp)
             if let end = ends.min(), end.time.milliseconds < time {
@@ -127,16 +127,31 @@ extension WriteTransaction {
                 floor.merge(VersionVector(end.dot))
                 continue
             }
-            let present = lives.first { $0.isBorn(at: birth.dot) }?.parent?.stamp
-            let stamps = (events.map(\.stamp) + [present].compactMap(\.self)).sorted()
-            // What a later event followed counts no more at any time after that one.
-            let counting = stamps.last { $0.time.milliseconds < time }
-            guard let counting else { continue }
-            for event in events where event.stamp < counting {
+            let life = lives.first { $0.isBorn(at: birth.dot) }
+            let births = life.map { [$0.birth] + $0.twins } ?? Self.births(of: events, pasts)
+            let repeats = Set(births).subtracting([births.min() ?? birth])
+            let stamps = events.map(\.stamp) + [life?.parent?.stamp].compactMap(\.self)
+            // What a later event followed counts no more at any time after that one. Of repeated
+            // creations nothing counts where the first one is known.
+            let counting = stamps.filter { $0.time.milliseconds < time && !repeats.contains($0) }
+            guard let last = counting.max() else { continue }
+            for event in events where event.stamp < last {
                 put(.hang(zone, name, birth, event.stamp), nil)
-                floor.merge(VersionVector(counting.dot))
+                floor.merge(VersionVector(last.dot))
+                if repeats.contains(event.stamp), let first = births.min() {
+                    floor.merge(VersionVector(first.dot))
+                }
             }
         }
+    }
+
+    /// Of a life that is over: whose end is told under each of its births.
+    private static func births(
+        of events: [HangEvent],
+        _ pasts: [Stamp: [HangEvent]]
+    ) -> [Stamp] {
+        let ends = Set(events.filter { $0.event.isEnd && $0.event != .ended(nil) }.map(\.event))
+        return pasts.filter { $0.value.contains { ends.contains($0.event) } }.map(\.key)
     }
 }
 

@@ -153,9 +153,13 @@ extension WriteTransaction {
                 note(.hung(under: nil), of: life, name, stamp, at: place)
             }
         }
-        // It lost, also if it is of the whole record and names no parent.
-        guard put.setsParent, let parent = life.parent, parent.stamp > stamp else { return }
-        note(.hung(under: put.parentName), of: life, name, stamp, at: place)
+        guard put.setsParent, life.parent?.stamp != stamp else { return }
+        // It lost, also if it is of the whole record and names no parent; or it is a repeated
+        // creation, of which nothing counts.
+        let isRepeat = put.birth == nil && !life.twins.isEmpty
+        if isRepeat || life.parent.map({ $0.stamp > stamp }) == true {
+            note(.hung(under: put.parentName), of: life, name, stamp, at: place)
+        }
     }
 
     /// Remembers a parent that a put gave to a life that had ended before the put came here: where

@@ -28,6 +28,8 @@ package struct SimulatedCluster {
     private let isMixed: Bool
     /// Logs are truncated, tombstones purged, and state is handed over.
     package let collects: Bool
+    /// Creations have keys; without, a member is listed whose release doesn't know them.
+    private let keys: Bool
     /// State syncs under way, by the node that takes the state.
     var syncs: [Int: SimulatedSync] = [:]
     /// Who fetches changes, from any node.
@@ -80,6 +82,7 @@ package struct SimulatedCluster {
         seed: UInt64,
         breaking broken: SimulatedRule? = nil,
         collecting collects: Bool = false,
+        keying keys: Bool = true,
         pairing: Bool = false,
         merging policy: MergePolicy = .fields,
         mixing isMixed: Bool = false,
@@ -95,6 +98,7 @@ package struct SimulatedCluster {
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
         self.collects = collects
+        self.keys = keys
         self.policy = policy
         self.isMixed = isMixed
         self.isTold = isTold
@@ -121,6 +125,7 @@ package struct SimulatedCluster {
 
     private func prepare(_ one: Int) {
         stores[one].breakRules(broken?.inStores ?? [])
+        if !keys { stores[one].leaveOutLives() }
         if let cascadeRecords { stores[one].cascadeRecords = cascadeRecords }
     }
 
@@ -350,7 +355,7 @@ package struct SimulatedCluster {
     // MARK: Replication
 
     /// Takes what `one` lacks: commits, or state where the log doesn't reach.
-    private mutating func pull(_ one: Int, from other: Int, limit: Int) throws {
+    mutating func pull(_ one: Int, from other: Int, limit: Int) throws {
         if syncs[one] != nil, Int.random(in: 0..<10, using: &dice) < 6 { return try goOn(one) }
         guard one != other, !cuts.contains([one, other]) else { return }
         if collects { try report(one, other) }

@@ -59,6 +59,8 @@ package struct Simulation {
             // Where nobody forgets, nodes agree on more: every fourth history shows that. And state
             // that is handed over would mend the wrong outcome of a tie.
             collecting: seed % 4 != 0 && broken != .ties,
+            // Without keys nodes forget earlier, and hear more often of what others forgot.
+            keying: seed % 4 != 2,
             pairing: seed % 5 == 4,
             merging: Simulation.policy(of: seed),
             mixing: seed % 7 == 6,

@@ -64,6 +64,16 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
+    /// Devices kept records that had left: what a repeated creation said of the parent was not
+    /// remembered (348, 703), or counted where the first creation was known; or what counted was
+    /// forgotten for it (7799, 10891, 14789).
+    @Test(arguments: [348, 703, 7_799, 10_891, 14_789]) func aRepeatedCreationHangsAsTheFirst(
+        seed: UInt64
+    ) throws {
+        let verdict = try ShareSimulation.run(seed: seed)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations)")
+    }
+
     /// Devices kept records that had left, or were told of records as deleted that they never held:
     /// a node that heard of a life's end dropped the moves that arrived later.
     @Test(arguments: [1805, 2262, 3045, 3519, 3558, 4476]) func aMoveAfterTheEndIsKept(
