@@ -23,4 +23,21 @@ extension FeedTelling {
         return try window.twins(of: dot, name, in: zone, of: scope, reader)
             .contains(where: known.covers)
     }
+
+    /// The key of the life that a commit created for a request; nil if it did not.
+    ///
+    /// News of a creation have one identity, whether it is told with concurrent changes or alone.
+    func key(
+        of dot: Dot,
+        _ name: String,
+        in zone: ZoneNumber,
+        _ topic: Topic
+    ) throws(EngineError) -> LifeKey? {
+        let event = (window.events[topic.id] ?? []).first {
+            $0.zone == zone && $0.name == name && $0.row.stamp.dot == dot
+        }
+        if let event { return event.row.key }
+        guard let row = try reader.record(zone, name), row.births.contains(dot) else { return nil }
+        return row.key.flatMap { $0.isBlind ? nil : $0 }
+    }
 }

@@ -101,7 +101,7 @@ struct FeedTelling {
         let stories = try stories(topic, since: position, stored.fired)
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
             if mayBeGone(place, deletions) {
-                let changes = (story.stamp, story.dots, story.position)
+                let changes = (story.stamp, story.dots, story.position, story.key)
                 let reason = story.reason(matchesNow: story.last.flags.contains(.matchesNow))
                 try addState(after: changes, at: place, stored, topic, besides: [reason])
             } else if let told = told(story, at: place, stored) {
@@ -295,7 +295,7 @@ struct FeedTelling {
     }
 
     /// Changes of a record that the device has not seen, though it has seen concurrent ones.
-    private typealias Changes = (stamp: Stamp, dots: [Dot], position: UInt64)
+    private typealias Changes = (stamp: Stamp, dots: [Dot], position: UInt64, key: LifeKey?)
 
     /// The records of which the device has seen only one of two concurrent changes, or may have.
     private func mixes(_ topic: Topic) throws(EngineError) -> [Place: Changes] {
@@ -310,7 +310,8 @@ struct FeedTelling {
             }
             guard let dot = late, try isMix(mix, of: topic.database) else { continue }
             found[Place(zone: mix.row.zone, name: mix.name)] = (
-                Stamp(mix.row.stamp.time, dot), [dot], mix.position
+                Stamp(mix.row.stamp.time, dot), [dot], mix.position,
+                try key(of: dot, mix.name, in: mix.zone, topic)
             )
         }
         return found
@@ -382,7 +383,8 @@ struct FeedTelling {
             stamp: changes.stamp,
             dots: changes.dots,
             position: changes.position,
-            user: ""
+            user: "",
+            key: changes.key
         )
         try add(news, of: topic, at: place)
     }
