@@ -100,6 +100,10 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case reportedEnds = "reported-ends"
     /// Deletions name the counters that they end.
     case carriedKeys = "carried-keys"
+    /// An increment is a repetition only within one life of a counter.
+    case doubledLives = "doubled-lives"
+    /// Of several lives those that were created are shown before counters.
+    case shownCreated = "shown-created"
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -143,6 +147,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .joinedEnds: .joinedEnds
         case .reportedEnds: .reportedEnds
         case .carriedKeys: .carriedKeys
+        case .doubledLives: .doubledLives
+        case .shownCreated: .shownCreated
         default: []
         }
     }

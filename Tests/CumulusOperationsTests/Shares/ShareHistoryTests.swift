@@ -43,7 +43,7 @@ import Testing
 
     /// Seeds from which those rules are searched that few histories show; others from the first.
     private static let late: [SimulatedShareRule: UInt64] = [
-        .late: 1805, .again: 1752, .claimed: 900, .horizon: 572, .always: 430, .numbers: 131,
+        .late: 1805, .again: 1752, .claimed: 900, .numbers: 770, .horizon: 690, .always: 430,
         .removal: 95, .break: 89, .lost: 33,
     ]
 

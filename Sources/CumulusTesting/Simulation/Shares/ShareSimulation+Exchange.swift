@@ -92,7 +92,7 @@ extension ShareSimulation {
         let purge = Collection.Purge(
             stable: stable,
             diedBefore: .max,
-            endsBefore: oldest.map { $0 - 100 } ?? .max,
+            endsBefore: oldest.map { $0 - 25 } ?? .max,
             hasAllReported: try !isEarly && stores.allSatisfy { try vector.covers($0.vector()) }
         )
         try stores[one].purge(purge, limit: 1_000)

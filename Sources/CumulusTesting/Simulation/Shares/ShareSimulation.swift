@@ -97,7 +97,11 @@ package struct ShareSimulation {
             : Array(Self.participants.prefix(Int.random(in: 1...2, using: &dice)))
         devices = users.map(SharedDevice.init)
         SimulatedStores.spreadClocks(of: stores, using: &dice)
-        for store in stores { store.breakRules(broken?.inStores ?? []) }
+        for store in stores {
+            store.breakRules(broken?.inStores ?? [])
+            // Without keys nodes forget earlier what ended.
+            if seed % 4 == 2 { store.leaveOutLives() }
+        }
         try makeZone(at: 0)
         try ask(save([item("p", below: nil), item("q", below: "p")]), at: 0)
         for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
