@@ -144,6 +144,12 @@ final class CatchUp: Sendable {
         return !isOver
     }
 
+    /// Whether this node has what another one held when they met.
+    func hasCaughtUp(_ reader: ReadTransaction, of nodeID: Bytes) throws(EngineError) -> Bool {
+        _ = try isBehind(reader, of: nodeID)
+        return state.withLock(\.isOver)
+    }
+
     private static func isCovered(
         _ held: [ScopeID: VersionVector?],
         _ scopes: [(scope: ScopeID, number: ScopeNumber)],

@@ -4,6 +4,11 @@
 // That it joins stands in its store until then, so that a node which is killed meanwhile still
 // knows. Peers and operators are let in: it needs the ones, and the others may have to help. Run
 // by `PeerLinks`; `CatchUp` knows when it is over.
+//
+// A node that begins with a backup serves, but it begins no counters until it holds what another
+// node held when they met: see `SavePlanner`. It may have reported the end of a counter before, and
+// the others may have forgotten that end since. What it began now would be another life for each of
+// them.
 
 import CumulusModel
 import CumulusOperations
@@ -64,6 +69,31 @@ extension Node {
             let connection = connections.withLock { $0[peer]?.connection }
             connection?.stop("that node was joining too, and is asked again")
         }
+    }
+
+    /// Waits until this node has caught up with another one, if it began with a backup.
+    func finishRestore() async {
+        guard isRestored else { return }
+        while !Task.isCancelled {
+            if await hasCaughtUp() {
+                return environment.logger.info(
+                    "this node began with a backup and has caught up with another node"
+                )
+            }
+            try? await environment.sleep(Node.joiningPause)
+        }
+    }
+
+    private func hasCaughtUp() async -> Bool {
+        let hasCaughtUp = try? await gate.reading(.prompt) { [catchUp, nodeID] reader in
+            try catchUp.hasCaughtUp(reader, of: nodeID)
+        }
+        guard hasCaughtUp == true else { return false }
+        let written: Void? = try? await gate.change(.housekeeping) {
+            (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.endRestore()
+        }
+        return written != nil
     }
 
     /// Whether it has, and that is written down.

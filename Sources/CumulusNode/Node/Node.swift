@@ -28,6 +28,8 @@ package final class Node: Sendable {
         /// A new store is that of a node which joins a cluster: it lets clients in when it has
         /// taken a state.
         package var joins = false
+        /// The store is a backup that no node has begun with yet.
+        package var isBackup = false
         /// It shows what its store holds, and takes neither changes nor part in its cluster.
         package var isReadOnly = false
         package var readers = 2
@@ -121,6 +123,8 @@ package final class Node: Sendable {
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
     let started: Int64
+    /// This run began with a backup, or before the node had caught up since.
+    let isRestored: Bool
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
     let peers = Mutex<[String: NodeStatus.Peer]>([:])
@@ -169,6 +173,7 @@ package final class Node: Sendable {
             engine,
             clusterID: peerProof?.clusterID,
             joins: configuration.joins,
+            isBackup: configuration.isBackup,
             using: &dice
         )
         let isJoining = try ReadTransaction(engine, reach: .disk).get(.joining) != nil
@@ -181,6 +186,7 @@ package final class Node: Sendable {
         )
         .run(made, now: environment.wallClock(), changesNothing: configuration.isReadOnly)
         var state = found.state
+        isRestored = state.isRestored
         state.cascadeRecords = configuration.limits.cascadeRecords
         state.broken = configuration.broken
         if found.missing > 0 {

@@ -38,6 +38,7 @@ package struct PeerLinks: Sendable {
         node.catchUp.expect(endpoints)
         await withDiscardingTaskGroup { group in
             group.addTask { if await node.finishJoining() { whenReady() } }
+            group.addTask { await node.finishRestore() }
             group.addTask { await AssetFetcher(node).run() }
             for endpoint in endpoints where kept.add(endpoint) {
                 group.addTask { await keep(endpoint) }

@@ -249,7 +249,8 @@ package struct WriteRequest: Sendable {
         switch operation {
         case .modifyRecords(var request):
             request.growsSchema = self.scope.environment == .development
-            return try request.run(scope, by: caller, requestID, in: &transaction)
+            let outcome = try request.run(scope, by: caller, requestID, in: &transaction)
+            return outcome.flatMap { $0.refusal.map(Result.failure) ?? .success($0) }
         case .modifyZones(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifySubscriptions(let request):

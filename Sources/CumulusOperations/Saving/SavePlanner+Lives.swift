@@ -28,7 +28,24 @@ extension SavePlanner {
         (put.absorbed, put.endedKeys) = (ended.births, ended.keys)
         guard row == nil, isKeyed else { return }
         put.origin = origin(of: content, plan.schemas[content.type]?.merge ?? .fields)
+        if put.origin == .increments, transaction.state.isRestored {
+            throw .item(Self.restored)
+        }
     }
+
+    fileprivate static let restored: ServiceError = {
+        var error = ServiceError(
+            .serviceUnavailable,
+            .nodeBehind,
+            """
+            this node began with a backup and has not caught up with another one: it can't tell \
+            whether the record that these increments would create was deleted; use another node, \
+            or try again
+            """
+        )
+        error.retryAfterMilliseconds = 1_000
+        return error
+    }()
 
     /// Of a creation: a save that ignores what is there, and increments, means a counter that any
     /// node may have begun.
@@ -61,5 +78,16 @@ extension SavePlanner {
             let requestID = batch.requestID
         else { return nil }
         return LifeKey(request: requestID.bytes, of: caller.user, in: found.zone)
+    }
+}
+
+extension ModifyOutcome {
+    /// Why the request is refused as a whole, for another node or for later; nil: it is not.
+    var refusal: ServiceError? {
+        let restored = Failure(SavePlanner.restored)
+        let isRefused = saves.contains { item in
+            if case .failure(restored) = item { true } else { false }
+        }
+        return isRefused ? SavePlanner.restored : nil
     }
 }

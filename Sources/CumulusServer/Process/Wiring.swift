@@ -110,6 +110,7 @@ struct Wiring {
         let engine = try openEngine(directory)
         var settings = settings
         settings.joins = !isNewCluster
+        settings.isBackup = engine.isBackup
         return try openNode(settings, engine, directory, audit, clusterKey: key)
     }
 

@@ -284,6 +284,12 @@ extension WriteTransaction {
         state.knownFeatures[feature] = isKnown
     }
 
+    /// The node began with a backup, and has caught up with another one.
+    package mutating func endRestore() {
+        put(.restored, nil)
+        state.isRestored = false
+    }
+
     /// Remembers that a field which has several types was given this one, and when it first was.
     private mutating func noteType(
         _ row: RegisterRow,

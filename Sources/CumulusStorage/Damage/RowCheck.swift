@@ -59,7 +59,8 @@ enum RowCheck {
         case .visibleZone: _ = try VisibleZone(row: value)
         case .hangFloor: _ = try HangFloor(row: value)
         case .hang: _ = try HangRow(row: value)
-        case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset, .joining:
+        case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset, .joining,
+            .restored:
             break
         }
     }

@@ -71,16 +71,20 @@ package enum OpenStore {
     ///
     /// `clusterID`: of the cluster that the store belongs to, or will; nil means of whichever.
     ///
-    /// - Parameter joins: A new store is that of a node which joins a cluster: its row `joining`
-    ///   stays until the node has taken a state.
+    /// - Parameters:
+    ///   - joins: A new store is that of a node which joins a cluster: its row `joining` stays
+    ///     until the node has taken a state.
+    ///   - isBackup: The store is a backup of a node: its row `restored` stays until the node has
+    ///     caught up with another one.
     package static func open(
         _ engine: any StorageEngine,
         clusterID: Bytes? = nil,
         joins: Bool = false,
+        isBackup: Bool = false,
         using dice: inout some RandomNumberGenerator
     ) throws(Failure) -> WriterState {
         do {
-            return try read(engine, clusterID, joins: joins, using: &dice)
+            return try read(engine, clusterID, joins: joins, isBackup: isBackup, using: &dice)
         } catch let failure as Failure {
             throw failure
         } catch let error as EngineError {
@@ -94,6 +98,7 @@ package enum OpenStore {
         _ engine: any StorageEngine,
         _ clusterID: Bytes?,
         joins: Bool,
+        isBackup: Bool,
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
         let reader = ReadTransaction(engine, reach: .disk)
@@ -105,8 +110,11 @@ package enum OpenStore {
         }
         var state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
         state.inherited = try reader.inheritance(of: node.nodeID)
+        let isRestored = try isBackup || reader.get(.restored) != nil
+        state.isRestored = try isRestored && reader.hasMembers(besides: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
+        if isRestored { transaction.put(.restored, state.isRestored ? Bytes() : nil) }
         if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
             if format.number < 9 { try transaction.countAssets() }
             transaction.put(.format, NumberRow(number: formatVersion))
@@ -144,6 +152,18 @@ package enum OpenStore {
         var batch = EngineBatch()
         let key = RowKey.node
         batch.writes.append(.init(family: key.family, key: key.bytes, value: node.rowBytes))
+        do {
+            try engine.commit(batch)
+        } catch {
+            throw .engine(error)
+        }
+        try markBackup(engine)
+    }
+
+    /// Says of a store that it is a backup.
+    package static func markBackup(_ engine: any StorageEngine) throws(Failure) {
+        var batch = EngineBatch()
+        batch.writes.append(.init(family: .meta, key: RowKey.restored.bytes, value: []))
         do {
             try engine.commit(batch)
         } catch {

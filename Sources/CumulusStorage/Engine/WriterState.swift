@@ -120,6 +120,9 @@ package struct WriterState: Sendable {
     /// Nodes that are gone and whose debts are this node's, see `Heirs`.
     package var inherited: Set<UInt64> = []
 
+    /// The node began with a backup, and has not caught up with another one yet.
+    package var isRestored = false
+
     /// Days that passed though the clock says otherwise; only in a simulation.
     package var passedDays: Day = 0
     /// Only in a simulation.

@@ -29,6 +29,7 @@
 // | meta    | visible zone   | scope, user, owner, zone name      | `VisibleZone`, local    |
 // | meta    | hang floor     | zone                               | a vector, local         |
 // | meta    | joining        |                                    | empty, local            |
+// | meta    | restored       |                                    | empty, local            |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | records | asset          | database, asset digest             | `AssetRow`, local       |
@@ -93,6 +94,7 @@ package enum Subspace: UInt8, Sendable {
     case visibleZone = 21
     case hangFloor = 22
     case joining = 23
+    case restored = 24
     case record = 32
     case sibling = 33
     case asset = 34
@@ -126,7 +128,7 @@ package enum Subspace: UInt8, Sendable {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
             .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin, .feedBreak,
             .feedDay, .subscribed, .watchedHead, .sharePlace, .visibleZone, .hangFloor,
-            .joining:
+            .joining, .restored:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
@@ -163,6 +165,8 @@ package struct RowKey: Hashable, Sendable {
     package static let node = RowKey(.node)
     /// There until a node that was begun to join a cluster has taken a state.
     package static let joining = RowKey(.joining)
+    /// There until a node that began with a backup has caught up with another node.
+    package static let restored = RowKey(.restored)
 
     package static func scope(_ scope: ScopeID) -> RowKey {
         RowKey(.scope) {

@@ -23,6 +23,11 @@ extension WriterState {
 }
 
 extension RowReader where Self: ~Copyable {
+    /// Whether nodes besides one are on the list of members.
+    borrowing func hasMembers(besides nodeID: Bytes) throws(EngineError) -> Bool {
+        try members().contains { $0.nodeID != nodeID && $0.row.value != nil }
+    }
+
     /// The registers of all members, and of those that were; in the order of their ids.
     ///
     /// Keys that are not valid node ids are skipped.

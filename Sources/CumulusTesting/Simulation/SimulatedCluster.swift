@@ -293,6 +293,7 @@ package struct SimulatedCluster {
         syncs[one] = nil
         let before = try stores[one].vectors()
         try stores[one].restore(backup, isNewRun: broken != .incarnations)
+        stores[one].isRestored = true
         try excuse(one, before)
     }
 
@@ -313,6 +314,8 @@ package struct SimulatedCluster {
         let seed = UInt64.random(in: 0...(.max), using: &dice)
         works[one] = try work(of: one, seed: seed)
         stores[one].now = now
+        // A new node would take nothing at all before it has caught up.
+        stores[one].isRestored = true
         prepare(one)
         try acknowledge(one, since: [:])
         try excuse(one, before)
@@ -364,6 +367,9 @@ package struct SimulatedCluster {
             try takeCommits(one, from: other, limit: limit)
         } else if syncs[one] == nil {
             try begin(one, from: other)
+        }
+        if try stores[one].vector().covers(stores[other].vector()) {
+            stores[one].isRestored = false
         }
     }
 

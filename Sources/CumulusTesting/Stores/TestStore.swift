@@ -91,7 +91,14 @@ package final class TestStore {
         if before.knownFeatures[Feature.lives.rawValue] == false { leaveOutLives() }
         (state.broken, state.inherited) = (before.broken, before.inherited)
         state.cascadeRecords = before.cascadeRecords
+        state.isRestored = before.isRestored
         state.brokenRegisters = before.brokenRegisters
+    }
+
+    /// The node began with a backup, and has not caught up with another one.
+    package var isRestored: Bool {
+        get { state.isRestored }
+        set { state.isRestored = newValue }
     }
 
     /// Records that one turn of the writer deletes for a cascade.

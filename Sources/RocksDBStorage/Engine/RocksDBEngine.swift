@@ -20,6 +20,10 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
 
     /// What opening had to do that an operator should know of; one line each.
     package let notes: [String]
+    /// The store is a backup that was never opened: it has no file END.
+    ///
+    /// Nor has one that only releases without END wrote, or one whose END is damaged.
+    package let isBackup: Bool
     private let store: RocksDBStore
     private let newest: RocksDBReader
     /// They don't flush: that is a step of its own.
@@ -67,6 +71,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         if let end = inspection.end, store.sequence < end.sequence {
             throw .endMissing(directory: path)
         }
+        isBackup = !inspection.isNew && inspection.end == nil
         notes =
             inspection.tornEnds + inspection.remarks
             + store.renewed.map { "the tables of \($0) were written anew, with \($1) rows" }

@@ -175,6 +175,69 @@ import Testing
         }
     }
 
+    /// It may have reported the end of a counter before, which the others forgot since.
+    @Test func aNodeThatWentBackBeginsNoCounterBeforeItCaughtUp() async throws {
+        let disk = MemoryEngine()
+        let (first, second) = (try await begin(joins: false), try await begin(disk))
+        try await with([first]) {
+            let token = try await first.makeUser("ada")
+            try await with([second]) {
+                second.follow([first])
+                #expect(try await eventually { second.node.state == "ready" })
+                try await waitForUser(token, at: second)
+            }
+            let backup = MemoryEngine(reopening: disk)
+            try OpenStore.markBackup(backup)
+            for isLater in [false, true] {
+                let restored = try await begin(backup)
+                try await with([restored]) {
+                    let tries = isLater ? "in a later run" : "in its first run"
+                    let refused = await #expect(throws: ServiceError.self, "\(tries)") {
+                        try await increment(at: restored, token)
+                    }
+                    #expect(refused?.code == .serviceUnavailable)
+                    #expect(refused?.retryAfterMilliseconds == 1_000)
+                    guard isLater else { return }
+                    restored.follow([first])
+                    let counts = try await eventually {
+                        (try? await increment(at: restored, token)) != nil
+                    }
+                    #expect(counts)
+                    #expect(try restored.node.gate.latest(reach: .disk).get(.restored) == nil)
+                }
+            }
+        }
+    }
+
+    /// A node that is alone has nobody to catch up with.
+    @Test func aNodeAloneThatWentBackBeginsCounters() async throws {
+        let disk = MemoryEngine()
+        let node = try await begin(disk, joins: false)
+        let token = try await node.makeUser("ada")
+        try await node.stop()
+        try OpenStore.markBackup(disk)
+        let restored = try await begin(disk, joins: false)
+        try await with([restored]) { try await increment(at: restored, token) }
+    }
+
+    /// Begins a counter, or adds to it.
+    private func increment(at server: TestServer, _ token: String) async throws {
+        let client = server.container(token: token, timeout: .seconds(1))
+        let id = Record.ID(recordName: "counter")
+        var counter = Record(recordType: "Counter", recordID: id)
+        counter.increment("hits")
+        let call = Task { [counter] in
+            try await client.publicCloudDatabase.modifyRecords(
+                saving: [counter],
+                deleting: [],
+                savePolicy: .changedKeys
+            )
+        }
+        let result = await call.result
+        await client.close()
+        _ = try result.get().saveResults[id]?.get()
+    }
+
     /// Nodes that are all new and know of no other begin a cluster, when the last one is there.
     @Test func newNodesBeginACluster() async throws {
         let ports = (0..<3).map { _ in TestPort.free() }

@@ -126,7 +126,12 @@ import Testing
         let backup = folder.store()
         try store.use { try $0.copy(to: backup.path) }
         #expect(try backup.files { $0.hasPrefix("END") } == [])
-        try backup.use { engine throws in #expect(try engine.count(.records) == 10) }
+        try backup.use { engine throws in
+            #expect(engine.isBackup)
+            #expect(try engine.count(.records) == 10)
+        }
+        try backup.use { #expect(!$0.isBackup) }
+        try store.use { #expect(!$0.isBackup) }
     }
 
     /// Each byte flipped, and each length: the rows may all be there, so it is only said.

@@ -202,14 +202,15 @@ final class SimulatedNode: @unchecked Sendable {
     }
 
     /// What the next process finds; nothing may be running.
-    func restore(_ backup: Backup) {
+    func restore(_ backup: Backup) throws {
         durable = MemoryEngine(reopening: backup.rows)
+        if try storedID() != nil { try OpenStore.markBackup(durable) }
         packs = SimulatedPacks(MemoryPacks(copying: backup.packs))
     }
 
     /// What the next process finds, as a new node: `cumulusd --from-backup`.
     func restoreAsNew(_ backup: Backup) throws {
-        restore(backup)
+        try restore(backup)
         var dice = dice.withLock { SeededGenerator(seed: $0.next()) }
         try OpenStore.rename(durable, using: &dice)
     }

@@ -191,10 +191,10 @@ extension SimulatedWorld {
         backups[machine] = nil
         let began = leaving.removeValue(forKey: machine) ?? 0
         if losses.last.map({ $0.time >= began }) ?? false {
-            try? change([node]) { $0.restore(SimulatedNode.Backup()) }
+            try? change([node]) { try $0.restore(SimulatedNode.Backup()) }
         } else {
             try? watch.keepLog(ReadTransaction(node.durable, reach: .disk))
-            node.restore(SimulatedNode.Backup())
+            try? node.restore(SimulatedNode.Backup())
         }
         startLater(node)
     }

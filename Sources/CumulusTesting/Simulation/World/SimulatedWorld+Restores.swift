@@ -54,7 +54,7 @@ extension SimulatedWorld {
         tell("node \(node.machine) goes back to its backup")
         count("restores")
         node.kill(tells: true)
-        try change([node]) { $0.restore(backup) }
+        try change([node]) { try $0.restore(backup) }
         startLater(node)
     }
 
@@ -69,7 +69,7 @@ extension SimulatedWorld {
         for node in nodes { node.kill(tells: true) }
         try change(nodes) { node in
             if let own = backups[node.machine], node.machine == first || Bool.random(using: &dice) {
-                return node.restore(own)
+                return try node.restore(own)
             }
             backups[node.machine] = nil
             if let nodeID = try node.storedID() { lost.insert(nodeID) }
@@ -78,7 +78,7 @@ extension SimulatedWorld {
                 try node.restoreAsNew(backup)
             } else {
                 tell("node \(node.machine) is made anew")
-                node.restore(SimulatedNode.Backup())
+                try node.restore(SimulatedNode.Backup())
             }
         }
         for node in nodes { startLater(node) }
@@ -109,7 +109,7 @@ extension SimulatedWorld {
         node.kill(tells: true)
         backups[node.machine] = nil
         lost.insert(nodeID)
-        try change([node]) { $0.restore(SimulatedNode.Backup()) }
+        try change([node]) { try $0.restore(SimulatedNode.Backup()) }
         startLater(node)
     }
 
