@@ -22,7 +22,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     package let notes: [String]
     /// The store is a backup that was never opened: it has no file END.
     ///
-    /// Nor has one that only releases without END wrote, or one whose END is damaged.
+    /// A store that only releases without END wrote, or whose END is damaged, counts as one too.
     package let isBackup: Bool
     private let store: RocksDBStore
     private let newest: RocksDBReader
