@@ -144,7 +144,7 @@ final class CatchUp: Sendable {
         return !isOver
     }
 
-    /// Whether this node has what another one held when they met.
+    /// Whether this node has what another one held when they met; a node that joins, what it needs.
     func hasCaughtUp(_ reader: ReadTransaction, of nodeID: Bytes) throws(EngineError) -> Bool {
         _ = try isBehind(reader, of: nodeID)
         return state.withLock(\.isOver)

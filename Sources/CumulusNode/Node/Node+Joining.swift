@@ -50,7 +50,7 @@ extension Node {
     /// Returns false if the task is cancelled before.
     func finishJoining() async -> Bool {
         while catchUp.isJoining {
-            if await hasTakenState() {
+            if await hasCaughtUp(noting: { $0.put(.joining, nil) }) {
                 catchUp.endJoining()
                 environment.logger.info("this node has taken its cluster's state and is ready")
                 meetPeersAgain()
@@ -75,7 +75,7 @@ extension Node {
     func finishRestore() async {
         guard isRestored else { return }
         while !Task.isCancelled {
-            if await hasCaughtUp() {
+            if await hasCaughtUp(noting: { $0.endRestore() }) {
                 return environment.logger.info(
                     "this node began with a backup and has caught up with another node"
                 )
@@ -84,28 +84,15 @@ extension Node {
         }
     }
 
-    private func hasCaughtUp() async -> Bool {
+    /// Whether this node has what another one held when they met, and that is written down.
+    private func hasCaughtUp(
+        noting note: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Void
+    ) async -> Bool {
         let hasCaughtUp = try? await gate.reading(.prompt) { [catchUp, nodeID] reader in
             try catchUp.hasCaughtUp(reader, of: nodeID)
         }
         guard hasCaughtUp == true else { return false }
-        let written: Void? = try? await gate.change(.housekeeping) {
-            (transaction: inout WriteTransaction) throws(EngineError) in
-            transaction.endRestore()
-        }
-        return written != nil
-    }
-
-    /// Whether it has, and that is written down.
-    private func hasTakenState() async -> Bool {
-        let isBehind = try? await gate.reading(.prompt) { [catchUp, nodeID] reader in
-            try catchUp.isBehind(reader, of: nodeID)
-        }
-        guard isBehind == false else { return false }
-        let written: Void? = try? await gate.change(.housekeeping) {
-            (transaction: inout WriteTransaction) throws(EngineError) in
-            transaction.put(.joining, nil)
-        }
+        let written: Void? = try? await gate.change(.housekeeping, note)
         return written != nil
     }
 }
