@@ -44,6 +44,8 @@ package struct RoamingFeed {
     private var asked = VersionVector()
     private var marks: RoamingMarks
 
+    /// What happened in the last step, in words.
+    private(set) var story: [String] = []
     /// Broken promises, in words.
     var faults: [String] { copy.faults }
     /// How often each kind of event happened.
@@ -126,6 +128,7 @@ package struct RoamingFeed {
     ///
     /// - Parameter isSettling: Whether nothing more is written.
     mutating func step(on store: TestStore, isSettling: Bool) throws {
+        story = []
         let runs = try store.reader.runs(of: store.scopeNumber())
         if unasked.isEmpty {
             guard runs.covers(asked) else { return }
@@ -152,8 +155,10 @@ package struct RoamingFeed {
         guard let last = early?.token ?? token, runs.covers(last.needed) else { return }
         if hasGuest { try save("guest", at: store) }
         let runs = try store.reader.runs(of: store.scopeNumber())
-        for id in unasked where queries[id] != nil {
-            copy.hold(try ask(id, store), of: id, isAhead: true)
+        for id in unasked.sorted() where queries[id] != nil {
+            let found = try ask(id, store)
+            story.append("  finds \(found.sorted()) for \(id)")
+            copy.hold(found, of: id, isAhead: true)
         }
         if unasked.contains(zonesID) { _ = try fetchZones(at: store) }
         if hasGuest { try store.delete([DeleteItem("guest")], by: Caller(role: caller.role)) }
@@ -239,7 +244,11 @@ package struct RoamingFeed {
             }
         }
         token = page.token
+        story.append("  takes a page: \(page.reset.map { "\($0)" } ?? "no reset")")
+        let first = story.count
         for news in page.news { note(news) }
+        // A page's news have no order.
+        story[first...].sort()
         switch page.reset {
         case nil where !isNew: break
         case nil, .all:
@@ -320,6 +329,8 @@ package struct RoamingFeed {
         switch news.change {
         case .record(let zone, let name, _, let transition):
             let record = "\(zone)/\(name)"
+            let change = "\(transition.matches ? "enters" : "leaves") \(id), \(news.stamp.dot)"
+            story.append("  \(record) \(change)\(transition.isUncertain ? ", uncertain" : "")")
             if isNew {
                 copy.note(transition, of: record, id, news.stamp.dot)
             } else {
@@ -421,6 +432,7 @@ package struct RoamingFeeds {
             try store.forgetFeeds()
         }
         try devices[device].step(on: store, isSettling: isSettling)
+        lines += devices[device].story
         try devices[device].mark(at: store, isSettling: isSettling)
         if let reader = readers.indices.randomElement(using: &dice) {
             lines.append("reader \(reader) fetches its feed")
