@@ -67,6 +67,28 @@ import Testing
         #expect(try WebhookSubscribers.lastChange(in: number, store.reader) ?? 0 > 0)
     }
 
+    /// A release without lives by key would make two lives of what the key says is one.
+    @Test func keysOfCreationsWaitForAllMembers() throws {
+        func origin(ofNew name: String) throws -> Commit.Origin? {
+            let before = try store.vectors()
+            try store.save([SaveItem(name, ["stars": 1])])
+            let commits = try store.commits(above: before).values.joined().map(\.0)
+            let puts = commits.flatMap(\.operations).compactMap { operation in
+                if case .put(let put) = operation { put } else { nil }
+            }
+            return try #require(puts.first { $0.recordName == name }).origin
+        }
+        #expect(try origin(ofNew: "alone") == .request)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Members.enter(one, endpoint: "a:1", in: &transaction)
+        }
+        #expect(try origin(ofNew: "beside an old release") == nil)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Feature.announce(one, in: &transaction)
+        }
+        #expect(try origin(ofNew: "after its upgrade") == .request)
+    }
+
     @Test func whoIsOffTheListHoldsNothingBack() throws {
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Members.enter(one, endpoint: "a:1", in: &transaction)
