@@ -35,7 +35,7 @@ extension WebModify {
         guard let share, stored == nil || !share.isEmpty else {
             return stored == nil ? ShareDetails(root: "") : nil
         }
-        return share.details(over: stored?.shareDetails)
+        return try share.details(over: stored?.shareDetails)
     }
 
     /// Refuses a root that the share can't have.

@@ -8,12 +8,20 @@ package import CumulusModel
 package struct WebShareRequest: Sendable {
     /// A user who is in, or is to be invited.
     private struct Participant: Sendable {
+        /// Where it stands in the request.
+        let place: String
         var id: Bytes
         var user: String
         var handle: ShareDetails.Participant.Handle?
         /// nil leaves it as it is.
         var role: ShareParticipant.Role?
         var permission: ShareParticipant.Permission?
+
+        func means(_ known: ShareDetails.Participant) -> Bool {
+            if !id.isEmpty { return id == known.id }
+            return user == known.user && !known.user.isEmpty
+                || handle == known.handle && known.handle != nil
+        }
     }
 
     /// The name of the record that it shares; nil: not said.
@@ -24,11 +32,14 @@ package struct WebShareRequest: Sendable {
     package private(set) var rootTag: String?
     private var publicPermission: ShareParticipant.Permission?
     private var participants: [Participant]?
+    /// The caller's user record name; empty: no user is signed in.
+    private let user: String
 
     /// - Parameters:
     ///   - object: The record of an operation.
     ///   - user: The caller's user record name; empty: no user is signed in.
     package init(_ object: WebObject, for user: String) throws(WebError) {
+        self.user = user
         if let record = try object.object("forRecord") {
             root = try record.needed("recordName")
             rootTag = try record.string("recordChangeTag")
@@ -53,39 +64,54 @@ package struct WebShareRequest: Sendable {
     /// The share as it should be.
     ///
     /// - Parameter stored: As it is; nil for a new share.
-    package func details(over stored: ShareDetails?) -> ShareDetails {
+    package func details(over stored: ShareDetails?) throws(WebError) -> ShareDetails {
         var details = ShareDetails(root: stored?.root ?? root ?? "")
         details.publicPermission = publicPermission ?? stored?.publicPermission ?? .none
         guard let participants else {
             details.participants = stored?.participants ?? []
             return details
         }
-        details.participants = participants.map { participant in
-            let known = stored?.participants.first { known in
-                participant.id.isEmpty
-                    ? participant.user == known.user && !known.user.isEmpty
-                        || participant.handle == known.handle && known.handle != nil
-                    : participant.id == known.id
+        for participant in participants {
+            let known = stored?.participants.first { participant.means($0) }
+            if participant.role == .owner {
+                try checkOwner(participant, known, stored?.owner ?? "")
+                continue
             }
-            return ShareDetails.Participant(
-                id: participant.id,
-                user: participant.user,
-                handle: participant.handle,
-                role: participant.role ?? known?.role ?? .privateUser,
-                permission: participant.permission ?? known?.permission ?? .readOnly
+            details.participants.append(
+                ShareDetails.Participant(
+                    id: participant.id,
+                    user: participant.user,
+                    handle: participant.handle,
+                    role: participant.role ?? known?.role ?? .privateUser,
+                    permission: participant.permission ?? known?.permission ?? .readOnly
+                )
             )
         }
         return details
     }
 
+    /// Refuses an owner's entry that means another user: that user would be removed.
+    private func checkOwner(
+        _ participant: Participant,
+        _ known: ShareDetails.Participant?,
+        _ owner: String
+    ) throws(WebError) {
+        let names = [WebZone.owner(owner, user), "_defaultOwner", ""]
+        let isOwner = names.contains(participant.user) && participant.handle == nil
+        if isOwner, known == nil || known?.role == .owner { return }
+        throw .badRequest(
+            "'\(participant.place)' has the type OWNER and is not the share's owner, who stays the "
+                + "same; give it another type"
+        )
+    }
+
     // MARK: Participants
 
-    /// nil for an entry that saves leave out: the owner's, and those of users who were removed.
+    /// nil for the entry of a user who was removed.
     private static func participant(_ item: WebObject) throws(WebError) -> Participant? {
         let role = try role(item)
-        let isRemoved = try isRemoved(item)
-        if role == .owner || isRemoved { return nil }
-        var participant = Participant(id: [], user: "", role: role)
+        if try isRemoved(item) { return nil }
+        var participant = Participant(place: item.path, id: [], user: "", role: role)
         participant.permission = try permission(item, "permission")
         if let text = try item.string("participantId"), !text.isEmpty {
             guard let id = Bytes(hex: text) else {
@@ -113,7 +139,7 @@ package struct WebShareRequest: Sendable {
             participant.handle = email ?? phone
         }
         let isNamed = !participant.id.isEmpty || !participant.user.isEmpty
-        guard isNamed || participant.handle != nil else {
+        guard isNamed || participant.handle != nil || role == .owner else {
             throw .badRequest(
                 "'\(item.path)' doesn't say who it is: give a participantId, or a userIdentity "
                     + "with a userRecordName or a lookupInfo"

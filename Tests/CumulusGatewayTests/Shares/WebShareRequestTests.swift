@@ -24,7 +24,7 @@ import Testing
     @Test func whatIsLeftOutStays() throws {
         let empty = try request("")
         #expect(empty.isEmpty)
-        let same = empty.details(over: stored)
+        let same = try empty.details(over: stored)
         #expect(same.publicPermission == .readOnly)
         #expect(same.participants == stored.participants)
         let open = try request(#""publicPermission": "READ_WRITE""#).details(over: stored)
@@ -34,7 +34,7 @@ import Testing
         let new = try request(#""forRecord": {"recordName": "r", "recordChangeTag": "1g"}"#)
         #expect(new.root == "r")
         #expect(new.rootTag == "1g")
-        #expect(new.details(over: nil) == ShareDetails(root: "r"))
+        #expect(try new.details(over: nil) == ShareDetails(root: "r"))
         #expect(try request(#""participants": []"#).details(over: stored).participants.isEmpty)
     }
 
@@ -63,6 +63,25 @@ import Testing
                 .init(user: "_dora"),
             ]
         )
+    }
+
+    /// Who is missing in the list is removed: an entry that is left out would remove its user.
+    @Test func theOwnerStaysTheSame() throws {
+        func list(_ entry: String) throws -> [ShareDetails.Participant] {
+            try request(#""participants": [\#(entry)]"#).details(over: stored).participants
+        }
+        for user in ["_1", "_defaultOwner"] {
+            let identity = #"{"userRecordName": "\#(user)"}"#
+            #expect(try list(#"{"type": "OWNER", "userIdentity": \#(identity)}"#).isEmpty)
+        }
+        #expect(try list(#"{"type": "OWNER"}"#).isEmpty)
+        for other in [
+            #""participantId": "0102""#, #""userIdentity": {"userRecordName": "_ben"}"#,
+            #""userIdentity": {"userRecordName": "_dora"}"#,
+            #""userIdentity": {"lookupInfo": {"emailAddress": "c@example.org"}}"#,
+        ] {
+            #expect(throws: WebError.self) { try list(#"{"type": "OWNER", \#(other)}"#) }
+        }
     }
 
     @Test(arguments: [
