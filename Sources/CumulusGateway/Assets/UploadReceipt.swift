@@ -1,5 +1,5 @@
 // What an upload is answered with, and `records/modify` takes: that a caller brought an asset into
-// a database.
+// a database, or read it in a record there.
 //
 // It is bound to caller, database and content, and not to a record: clients name their records
 // later. The node judges by itself whether a record may name the asset.
@@ -12,6 +12,9 @@ package struct UploadReceipt: Hashable, Sendable {
     package var database: DatabaseScope
     /// Whose database that is, if another user shares it; else empty.
     package var owner: String
+    /// The caller brought the content itself; else it read the asset in a record, and may not read
+    /// that record any more.
+    package var isUpload: Bool
     /// The caller's user record name; empty for a server.
     package var user: String
     /// In milliseconds since 1970 UTC.
@@ -23,6 +26,15 @@ package struct UploadReceipt: Hashable, Sendable {
     private enum Mark: String {
         case own = "receipt of an upload"
         case shared = "receipt of an upload to another user's database"
+        case ownCopy = "receipt of an asset of a record"
+        case sharedCopy = "receipt of an asset of a record in another user's database"
+
+        init(isUpload: Bool, isOwn: Bool) {
+            self = isUpload ? isOwn ? .own : .shared : isOwn ? .ownCopy : .sharedCopy
+        }
+
+        var isUpload: Bool { self == .own || self == .shared }
+        var isOwn: Bool { self == .own || self == .ownCopy }
     }
 
     package init(
@@ -31,9 +43,11 @@ package struct UploadReceipt: Hashable, Sendable {
         _ database: DatabaseScope,
         of owner: String = "",
         by user: String,
-        made: Int64
+        made: Int64,
+        isUpload: Bool = true
     ) {
         self.asset = asset
+        self.isUpload = isUpload
         self.scope = scope
         self.database = database
         self.owner = owner
@@ -58,7 +72,7 @@ package struct UploadReceipt: Hashable, Sendable {
 
     package var content: Bytes {
         var writer = CanonicalWriter()
-        let mark: Mark = owner.isEmpty ? .own : .shared
+        let mark = Mark(isUpload: isUpload, isOwn: owner.isEmpty)
         writer.delimited(mark.rawValue.utf8)
         writer.delimited(asset.digest)
         writer.varint(asset.size)
@@ -88,7 +102,8 @@ package struct UploadReceipt: Hashable, Sendable {
         self.database = database
         user = try reader.text()
         made = try reader.signed()
-        owner = mark == .shared ? try reader.text() : ""
+        owner = mark.isOwn ? "" : try reader.text()
+        isUpload = mark.isUpload
         guard reader.isAtEnd else { throw MalformedBytes("a receipt of another length") }
     }
 }

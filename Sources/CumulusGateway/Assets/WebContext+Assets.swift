@@ -75,15 +75,17 @@ extension WebContext {
         }
         switch record[field] {
         case .asset(let asset) where checksum ?? asset.checksum == asset.checksum:
-            return links.json(asset, for: user, in: target)
+            return links.json(asset, for: user, in: target, isUpload: false)
         case .list(let values):
             let assets = values.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
             guard assets.count == values.count else { break }
             guard let checksum else {
-                return .array(assets.map { links.json($0, for: user, in: target) })
+                return .array(
+                    assets.map { links.json($0, for: user, in: target, isUpload: false) }
+                )
             }
             guard let asset = assets.first(where: { $0.checksum == checksum }) else { break }
-            return links.json(asset, for: user, in: target)
+            return links.json(asset, for: user, in: target, isUpload: false)
         default: break
         }
         throw .badRequest("field '\(field)' of the record doesn't hold the asset")

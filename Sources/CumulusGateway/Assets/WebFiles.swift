@@ -2,10 +2,12 @@
 //
 // Called by records/modify for assets that a receipt stands for and that this node has not got.
 // What peers send is announced and sent to this node as their caller would send it: so its rights,
-// its space and what it may name are judged as those of an upload.
+// its space and what it may name are judged as those of an upload. One request asks peers for a
+// bounded time; what came stays, so that a request that is sent again goes on there.
 
 import CumulusAssets
 import CumulusModel
+import CumulusNode
 import CumulusWire
 
 struct WebFiles {
@@ -13,13 +15,20 @@ struct WebFiles {
     private let door: any WebDoor
     private let scope: ScopeID
     private let database: DatabaseID
+    /// When peers are asked no more, by the door's nanoseconds.
+    private let end: UInt64
     /// How often peers are asked for what is still missing.
     private static let rounds = 3
+    /// How long one request asks peers, in milliseconds.
+    static let milliseconds: UInt64 = 20_000
 
-    /// - Parameter zone: Of the records that name the files.
-    init(_ calls: any WebCalls, _ links: WebLinks, in zone: RecordZone.ID) {
+    /// - Parameters:
+    ///   - zone: Of the records that name the files.
+    ///   - end: When peers are asked no more, by the door's nanoseconds.
+    init(_ calls: any WebCalls, _ links: WebLinks, in zone: RecordZone.ID, until end: UInt64) {
         let kind = links.access.database
         self.calls = WebAssetCalls(calls, kind, zone)
+        self.end = end
         door = links.door
         scope = links.access.scope
         database =
@@ -33,16 +42,24 @@ struct WebFiles {
 
     /// Returns when the node has the whole of an asset; what came stays if it throws.
     func fetch(_ asset: Asset) async throws {
-        let list = try await door.peerList(of: asset.digest, in: database, of: scope)
+        let place = PeerAssetPlace(asset: asset.digest, database: database, scope: scope)
+        let list = try await door.peerList(of: place, within: try milliseconds())
         for _ in 0..<WebFiles.rounds {
             let missing = try await calls.missing(of: list)
             if missing.isEmpty { return }
-            try await door.readPeerChunks(missing, of: asset.digest, in: database, of: scope) {
+            try await door.readPeerChunks(missing, of: place, within: try milliseconds()) {
                 if $0.isEmpty { return }
                 try await calls.upload([WireChunks($0).encoded().bytes])
             }
         }
         guard try await calls.missing(of: list).isEmpty else { throw WebFiles.incomplete }
+    }
+
+    /// How long peers may be asked from now on; throws if that is over.
+    private func milliseconds() throws(ServiceError) -> Int64 {
+        let now = door.nanoseconds()
+        guard now < end else { throw WebFiles.incomplete }
+        return Int64((end - now) / 1_000_000) + 1
     }
 }
 
@@ -56,18 +73,4 @@ extension WebFiles {
         error.retryAfterMilliseconds = 1_000
         return error
     }()
-}
-
-extension Record {
-    /// The assets of all its fields.
-    var assets: [Asset] {
-        allKeys().flatMap { key -> [Asset] in
-            switch self[key] {
-            case .asset(let asset): [asset]
-            case .list(let values):
-                values.compactMap { if case .asset(let asset) = $0 { asset } else { nil } }
-            default: []
-            }
-        }
-    }
 }

@@ -27,14 +27,20 @@ package struct WebLinks: Sendable {
 
     // MARK: Receipts
 
-    func receipt(of asset: Asset, for user: String, in zone: RecordZone.ID?) -> String {
+    private func receipt(
+        of asset: Asset,
+        for user: String,
+        in zone: RecordZone.ID?,
+        isUpload: Bool
+    ) -> String {
         let receipt = UploadReceipt(
             of: asset,
             in: access.scope,
             access.database,
             of: owner(of: zone),
             by: user,
-            made: door.now
+            made: door.now,
+            isUpload: isUpload
         )
         return Base64URL.encode(door.seal(receipt.content))
     }
@@ -46,6 +52,28 @@ package struct WebLinks: Sendable {
 
     /// The asset that a receipt stands for; nil if the receipt is not good for a zone's records.
     func asset(of receipt: String, for user: String, in zone: RecordZone.ID) -> Asset? {
+        open(receipt, for: user, in: zone)?.asset
+    }
+
+    /// The assets that receipts stand for and whose content the caller may have from any node:
+    /// those that it uploaded, and in its own database all.
+    ///
+    /// What it once read in a record of others it may not read any more, so there the node that
+    /// saves has to have it, and judges.
+    func heldAnywhere(
+        _ receipts: [String],
+        by user: String,
+        in zone: RecordZone.ID
+    ) -> [Asset] {
+        let held = receipts.compactMap { open($0, for: user, in: zone) }
+        return held.filter { $0.isUpload || access.database == .private }.map(\.asset)
+    }
+
+    private func open(
+        _ receipt: String,
+        for user: String,
+        in zone: RecordZone.ID
+    ) -> UploadReceipt? {
         guard let sealed = Base64URL.decode(Bytes(receipt.utf8)[...]),
             let content = door.open(sealed),
             let receipt = try? UploadReceipt(content: content),
@@ -57,17 +85,25 @@ package struct WebLinks: Sendable {
                 now: door.now
             )
         else { return nil }
-        return receipt.asset
+        return receipt
     }
 
     /// The value of a field that holds an asset, as requests take it.
     ///
-    /// - Parameter zone: Of the records that may name it; nil: the default zone.
-    func json(_ asset: Asset, for user: String, in zone: RecordZone.ID?) -> JSON {
-        [
+    /// - Parameters:
+    ///   - zone: Of the records that may name it; nil: the default zone.
+    ///   - isUpload: Whether the user brought its content.
+    func json(
+        _ asset: Asset,
+        for user: String,
+        in zone: RecordZone.ID?,
+        isUpload: Bool
+    ) -> JSON {
+        let receipt = receipt(of: asset, for: user, in: zone, isUpload: isUpload)
+        return [
             "fileChecksum": .string(Base64.encode(asset.digest)),
             "size": .integer(Int64(clamping: asset.size)),
-            "receipt": .string(receipt(of: asset, for: user, in: zone)),
+            "receipt": .string(receipt),
         ]
     }
 }

@@ -48,7 +48,8 @@ package struct WebTransfers: Sendable {
             )
             let asset = try await upload.take(body, of: request, onWait: onWait)
             let links = WebLinks(door: door, access: link.access, base: "")
-            let json: JSON = ["singleFile": links.json(asset, for: calls.user, in: zone)]
+            let file = links.json(asset, for: calls.user, in: zone, isUpload: true)
+            let json: JSON = ["singleFile": file]
             return WebAnswer(
                 status: 200,
                 headers: WebGateway.common(uuid),
@@ -173,15 +174,11 @@ package struct WebTransfers: Sendable {
     }
 
     private static func error(_ error: any Error) -> WebError {
-        switch error {
-        case let error as WebError: return error
-        case let error as ServiceError:
-            // Content that the caller may not read, or that no node has, is not there for it.
-            let mayCome = error.reason == .assetIncomplete && error.retryAfterMilliseconds != nil
-            let isGone = error.code == .assetNotAvailable && !mayCome
-            return isGone ? WebError(.notFound, error.message) : WebError(error)
-        default: return WebError(.internalError, "the node's answer can't be read: \(error)")
-        }
+        guard let service = error as? ServiceError else { return WebError(any: error) }
+        // Content that the caller may not read, or that no node has, is not there for it.
+        let mayCome = service.reason == .assetIncomplete && service.retryAfterMilliseconds != nil
+        let isGone = service.code == .assetNotAvailable && !mayCome
+        return isGone ? WebError(.notFound, service.message) : WebError(service)
     }
 }
 

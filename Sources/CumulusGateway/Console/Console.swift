@@ -113,18 +113,10 @@ package struct Console: FilePages {
         do {
             return reply(try await run(uuid))
         } catch {
-            let error = Console.webError(error)
+            let error = WebError(any: error)
             var answer = Console.json(error.status, error.json(uuid: uuid))
             answer.headers += error.fields
             return answer
-        }
-    }
-
-    private static func webError(_ error: any Error) -> WebError {
-        switch error {
-        case let error as WebError: error
-        case let error as ServiceError: WebError(error)
-        default: WebError(.internalError, "the node's answer can't be read: \(error)")
         }
     }
 

@@ -79,7 +79,8 @@ extension ConsoleCall {
         }
         var upload = try WebUpload(calls, database, zone: zone, limit: limit, contentType: "")
         let asset = try await upload.take(body, of: request, onWait: onWait)
-        let value = links(scope, database).json(asset, for: calls.user, in: zone)
+        let links = links(scope, database)
+        let value = links.json(asset, for: calls.user, in: zone, isUpload: true)
         return .json([.init("singleFile", value)])
     }
 

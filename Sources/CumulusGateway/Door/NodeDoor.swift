@@ -48,21 +48,19 @@ package struct NodeDoor: WebDoor {
     }
 
     package func peerList(
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID
+        of place: PeerAssetPlace,
+        within milliseconds: Int64
     ) async throws -> ChunkList {
-        try await node.peerList(of: asset, in: database, of: scope)
+        try await node.peerList(of: place, within: milliseconds)
     }
 
     package func readPeerChunks(
         _ indexes: [Int],
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID,
+        of place: PeerAssetPlace,
+        within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws {
-        try await node.readPeerChunks(indexes, of: asset, in: database, of: scope, take)
+        try await node.readPeerChunks(indexes, of: place, within: milliseconds, take)
     }
 
     package func webhookSubscribers(

@@ -29,19 +29,23 @@ package protocol WebDoor: Sendable {
     /// nil if no node of this cluster sealed it.
     func open(_ sealed: Bytes) -> Bytes?
     /// Reads the list of an asset from a peer that has it.
+    ///
+    /// - Parameter milliseconds: How long peers are asked.
     func peerList(
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID
+        of place: PeerAssetPlace,
+        within milliseconds: Int64
     ) async throws -> ChunkList
     /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
     ///
-    /// - Parameter indexes: Into the list; not empty.
+    /// What `take` throws ends it.
+    ///
+    /// - Parameters:
+    ///   - indexes: Into the list; not empty.
+    ///   - milliseconds: How long peers are asked.
     func readPeerChunks(
         _ indexes: [Int],
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID,
+        of place: PeerAssetPlace,
+        within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws
     /// The users whose subscriptions name webhooks, by scope.

@@ -17,27 +17,46 @@ extension WebContext {
 
     func modifyRecords() async throws -> [JSON.Member] {
         let modify = try WebModify(request, for: user) { newRecordName() }
-        var outcomes: [Int: Outcome] = [:]
-        var open = Array(modify.operations.indices)
-        var fetched: Set<Int> = []
-        for _ in 0..<WebContext.rounds where !open.isEmpty {
-            let knowledge = try await knowledge(of: open, modify)
-            let plan = modify.plan(open, knowledge)
-            for (place, error) in plan.failures { outcomes[place] = .failed(error) }
-            var errors = try await send(plan, modify, &outcomes)
-            let news = try await fetchFiles(of: plan, &errors, except: fetched)
-            let verdict = modify.judge(errors, fetched: news, in: database)
-            for (place, error) in verdict.failures { outcomes[place] = .failed(error) }
-            fetched.formUnion(news)
-            open = verdict.again
+        var round = Round(open: Array(modify.operations.indices))
+        for number in 0..<WebContext.rounds where !round.open.isEmpty {
+            do {
+                try await carryOut(modify, &round)
+            } catch {
+                if number == 0 { throw error }
+                // What an earlier round did is done: its outcomes are told.
+                for place in round.open { round.outcomes[place] = .failed(WebError(any: error)) }
+                round.open = []
+            }
         }
-        for place in open {
+        var outcomes = round.outcomes
+        for place in round.open {
             var error = WebError(.tryAgainLater, "others change the record all the time; try again")
             error.retryAfter = 1
             outcomes[place] = .failed(error)
         }
         if let error = zoneError(outcomes) { throw error }
         return [JSON.Member("records", .array(try await entries(outcomes, modify)))]
+    }
+
+    /// Where a request stands that is carried out in rounds.
+    private struct Round {
+        /// The operations that are to be planned, or planned again.
+        var open: [Int]
+        var outcomes: [Int: Outcome] = [:]
+        /// Operations whose files came from other nodes.
+        var fetched: Set<Int> = []
+    }
+
+    private func carryOut(_ modify: WebModify, _ round: inout Round) async throws {
+        let knowledge = try await knowledge(of: round.open, modify)
+        let plan = modify.plan(round.open, knowledge)
+        for (place, error) in plan.failures { round.outcomes[place] = .failed(error) }
+        var errors = try await send(plan, modify, &round.outcomes)
+        let news = await fetchFiles(of: plan, modify, &errors, except: round.fetched)
+        let verdict = modify.judge(errors, fetched: news, in: database)
+        for (place, error) in verdict.failures { round.outcomes[place] = .failed(error) }
+        round.fetched.formUnion(news)
+        round.open = verdict.again
     }
 
     /// A zone that the whole request is for and that is not there refuses the request.
@@ -124,15 +143,21 @@ extension WebContext {
     /// - Returns: The operations whose files are here now.
     private func fetchFiles(
         of plan: WebModify.Plan,
+        _ modify: WebModify,
         _ errors: inout [Int: ServiceError],
         except tried: Set<Int>
-    ) async throws -> Set<Int> {
+    ) async -> Set<Int> {
         var fetched: Set<Int> = []
+        let end = door.nanoseconds() + WebFiles.milliseconds * 1_000_000
         for save in plan.saves where !save.isRoot && !tried.contains(save.place) {
             guard errors[save.place]?.code == .assetNotAvailable else { continue }
-            let files = WebFiles(calls, links, in: save.record.recordID.zoneID)
+            let zone = save.record.recordID.zoneID
+            let receipts = modify.operations[save.place].record.receipts
+            let assets = links.heldAnywhere(receipts, by: user, in: zone)
+            if assets.isEmpty { continue }
+            let files = WebFiles(calls, links, in: zone, until: end)
             do {
-                for asset in save.record.assets { try await files.fetch(asset) }
+                for asset in assets { try await files.fetch(asset) }
                 fetched.insert(save.place)
             } catch let error as ServiceError {
                 errors[save.place] = error

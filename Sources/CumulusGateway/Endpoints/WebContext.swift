@@ -42,14 +42,8 @@ package struct WebContext: Sendable {
     package func answer() async throws(WebError) -> JSON {
         do {
             return .object(try await members())
-        } catch let error as WebError {
-            throw error
-        } catch let error as ServiceError {
-            throw WebError(error)
-        } catch let error as MalformedMessage {
-            throw WebError(.internalError, "the node's answer can't be read: \(error.message)")
         } catch {
-            throw WebError(.internalError, "\(error)")
+            throw WebError(any: error)
         }
     }
 

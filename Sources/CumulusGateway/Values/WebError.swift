@@ -4,6 +4,7 @@
 // one place. As JSON it is the body of a refused request, or one entry of a list of results.
 
 package import CumulusModel
+import CumulusWire
 
 package struct WebError: Error, Hashable, Sendable {
     /// The codes that clients know.
@@ -120,6 +121,20 @@ extension WebError {
         guard code == .throttled || code == .tryAgainLater else { return }
         let milliseconds = Int64(error.retryAfterMilliseconds ?? 1_000)
         retryAfter = max(1, (milliseconds + 999) / 1_000)
+    }
+
+    private init(unreadable why: String) {
+        self.init(.internalError, "the node's answer can't be read: \(why)")
+    }
+
+    /// What a call of the gateway threw.
+    init(any error: any Error) {
+        switch error {
+        case let error as WebError: self = error
+        case let error as ServiceError: self.init(error)
+        case let error as MalformedMessage: self.init(unreadable: error.message)
+        default: self.init(unreadable: "\(error)")
+        }
     }
 }
 

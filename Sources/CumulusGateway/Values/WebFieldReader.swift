@@ -236,7 +236,7 @@ package struct WebFieldReader {
 }
 
 extension JSON {
-    fileprivate var stringValue: String? {
+    var stringValue: String? {
         if case .string(let text) = self { text } else { nil }
     }
 

@@ -38,6 +38,9 @@ package struct WebRecord: Sendable {
         self.fields = members.map { ($0.key, $0.value, fields.place($0.key)) }
     }
 
+    /// The receipts of files that its fields name.
+    var receipts: [String] { fields.flatMap { $0.value.texts(under: "receipt") } }
+
     /// The record to be saved.
     ///
     /// - Parameters:
@@ -160,5 +163,20 @@ package struct WebRecordWriter: Sendable {
     /// The entry of a record that failed.
     package static func entry(_ error: WebError, _ name: String, uuid: String) -> JSON {
         error.entry(JSON.Member("recordName", .string(name)), uuid: uuid)
+    }
+}
+
+extension JSON {
+    /// The texts of all members with a key, at any depth.
+    fileprivate func texts(under key: String) -> [String] {
+        switch self {
+        case .object(let members):
+            members.flatMap { member -> [String] in
+                if member.key == key, let text = member.value.stringValue { return [text] }
+                return member.value.texts(under: key)
+            }
+        case .array(let elements): elements.flatMap { $0.texts(under: key) }
+        default: []
+        }
     }
 }

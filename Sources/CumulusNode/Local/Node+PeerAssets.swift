@@ -7,46 +7,74 @@ package import CumulusAssets
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
+import CumulusWire
+
+/// Which asset is asked for.
+package struct PeerAssetPlace: Hashable, Sendable {
+    /// Its digest.
+    package let asset: Bytes
+    package let database: DatabaseID
+    package let scope: ScopeID
+
+    package init(asset: Bytes, database: DatabaseID, scope: ScopeID) {
+        (self.asset, self.database, self.scope) = (asset, database, scope)
+    }
+}
 
 extension Node {
     /// Reads the list of an asset from a peer that has it.
+    ///
+    /// - Parameter milliseconds: How long peers are asked.
     package func peerList(
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID
+        of place: PeerAssetPlace,
+        within milliseconds: Int64
     ) async throws -> ChunkList {
-        try await askingPeers(for: asset, in: database, of: scope) { try await $0.list(from: $1) }
+        try await askingPeers(for: place, within: milliseconds) { try await $0.list(from: $1) }
     }
 
     /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
     ///
-    /// - Parameter indexes: Into the list; not empty.
+    /// What `take` throws ends it: no other peer is asked.
+    ///
+    /// - Parameters:
+    ///   - indexes: Into the list; not empty.
+    ///   - milliseconds: How long peers are asked.
     package func readPeerChunks(
         _ indexes: [Int],
-        of asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID,
+        of place: PeerAssetPlace,
+        within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws {
-        try await askingPeers(for: asset, in: database, of: scope) {
-            try await $0.chunks(indexes, from: $1, take)
+        try await askingPeers(for: place, within: milliseconds) { asset, peer in
+            try await asset.chunks(indexes, from: peer) { chunks in
+                do { try await take(chunks) } catch { throw NotTaken(why: error) }
+            }
         }
     }
 
+    /// This node did not take what a peer sent.
+    private struct NotTaken: Error {
+        let why: any Error
+    }
+
     private func askingPeers<Answer>(
-        for asset: Bytes,
-        in database: DatabaseID,
-        of scope: ScopeID,
+        for place: PeerAssetPlace,
+        within milliseconds: Int64,
         _ ask: (PeerAsset, PeerConnection) async throws -> Answer
     ) async throws -> Answer {
-        let place = AssetPlace(scope: scope, database: database)
-        let found = PeerAsset(node: self, place: place, asset: asset) { PeerAsset.usualPatience }
+        let end = environment.now() + milliseconds
+        let database = AssetPlace(scope: place.scope, database: place.database)
+        let found = PeerAsset(node: self, place: database, asset: place.asset) { [environment] in
+            min(PeerAsset.usualPatience, end - environment.now())
+        }
         var without = 0
-        for peer in linkedPeers {
+        for peer in linkedPeers where environment.now() < end {
             do {
                 return try await ask(found, peer)
             } catch let error as CancellationError {
                 throw error
+            } catch let error as NotTaken {
+                throw error.why
             } catch {
                 // The next one may have it.
                 let error = error as? ServiceError
@@ -55,9 +83,9 @@ extension Node {
             }
         }
         let others = try await gate.reading { [nodeID] in try Members.others(than: nodeID, in: $0) }
-        if without >= others.count { throw Node.assetGone(asset) }
+        if without >= others.count { throw Node.assetGone(place.asset) }
         let endpoints = others.map(\.endpoint).filter { !$0.isEmpty }
-        throw ReadAsset(asset: asset).notHereYet(mayBeAt: endpoints)
+        throw ReadAsset(asset: place.asset).notHereYet(mayBeAt: endpoints)
     }
 
     private static func assetGone(_ asset: Bytes) -> ServiceError {

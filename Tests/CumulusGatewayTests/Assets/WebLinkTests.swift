@@ -72,6 +72,11 @@ import Testing
         #expect(!shared.isGood(in: scope, .shared, of: "_ben", for: "_anna", now: 5_000))
         #expect(try UploadReceipt(content: shared.content) == shared)
         expectDamageIsRefused(shared.content) { try UploadReceipt(content: $0) }
+        for made in [receipt, shared] {
+            var copy = made
+            copy.isUpload = false
+            #expect(try UploadReceipt(content: copy.content) == copy)
+        }
         let content = receipt.content
         #expect(try UploadReceipt(content: content) == receipt)
         expectDamageIsRefused(content) { try UploadReceipt(content: $0) }

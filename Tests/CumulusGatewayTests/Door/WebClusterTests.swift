@@ -237,6 +237,38 @@ import Testing
         }
     }
 
+    /// A receipt of what a user read in a public record gives no right to the content.
+    ///
+    /// The record may be closed to it by now. In its own database all is the user's.
+    @Test(arguments: [("public", false), ("public", true), ("private", false)])
+    func whatWasReadIsNotFetched(database: String, isUpload: Bool) async throws {
+        try await withWebPair { pair in
+            let value = try await pair.at(0).value(content(100), database)
+            let file = try JSONReader.read(Bytes(value.utf8))
+            let checksum = try #require(file["fileChecksum"]?.string)
+            let receipt = UploadReceipt(
+                of: Asset(digest: try #require(Base64.decode(checksum)), size: 100),
+                in: WebUser.scope,
+                database == "public" ? .public : .private,
+                by: try await pair.user.name,
+                made: pair.doors[1].now,
+                isUpload: isUpload
+            )
+            let text = Base64URL.encode(pair.doors[1].seal(receipt.content))
+            let saved = try await pair.at(1).modify(
+                database,
+                operation(
+                    .create,
+                    "a",
+                    type: "Note",
+                    #""photo": {"value": {"receipt": "\#(text)"}}"#
+                )
+            )
+            let isSaved = isUpload || database == "private"
+            #expect(saved.map(\.errorCode) == [isSaved ? nil : "BAD_REQUEST"], "\(saved)")
+        }
+    }
+
     @Test func aFileForAnothersZoneIsNamedAtAnotherNode() async throws {
         try await withWebPair { pair in
             let guest = try await pair.makeUser("guest")
