@@ -26,6 +26,11 @@ package struct Limits: Hashable, Sendable {
     ///
     /// Each is a row of an index, on every node: so many are written in one turn of the writer.
     package var ownersPerRequest = 2_000
+    /// Ends of a record's lives that are remembered: one for each time that a request created it
+    /// and it was deleted, within a day or while a node is missing.
+    ///
+    /// Each save of the record rewrites them.
+    package var endsPerRecord = 100_000
     package var zonesPerDatabase = 1_000
     /// People with whom one share is, beside its owner.
     package var participantsPerShare = 100

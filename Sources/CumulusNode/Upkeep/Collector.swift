@@ -154,11 +154,14 @@ package struct Collector: Sendable {
                     zones.filter(\.row.exists)
                 )
             }
+            let limits = Limits.standard
+            let memory = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
             // A member that is gone for good holds no tombstone up for ever.
             let purge = Collection.Purge(
                 stable: stable,
                 diedBefore: oldest,
                 waitsSince: oldest - schedule.retentionMilliseconds,
+                requestsBefore: node.clock - memory,
                 hasAllReported: isQuiet && hasAll
             )
             for zone in zones {

@@ -34,7 +34,7 @@ extension ZoneBatch {
         return refusal == nil ? name : nil
     }
 
-    /// Takes what is theirs out of what is told of records that the caller may change and not read.
+    /// Hides fields and creators of records that the caller may change but not read.
     func hideValues(
         of items: [Int],
         in found: FoundZone,

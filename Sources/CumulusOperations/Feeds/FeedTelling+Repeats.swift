@@ -10,7 +10,7 @@ extension FeedTelling {
     /// Whether the device knows of a change, or of the same request's creation of the same life.
     func hasHeard(of event: FeedWindow.Event) throws(EngineError) -> Bool {
         let dot = event.row.stamp.dot
-        guard event.row.flags.contains(.created) else { return known.covers(dot) }
+        if event.row.key == nil { return known.covers(dot) }
         return try hasHeard(of: dot, event.name, in: event.zone)
     }
 
@@ -38,6 +38,6 @@ extension FeedTelling {
         }
         if let event { return event.row.key }
         guard let row = try reader.record(zone, name), row.births.contains(dot) else { return nil }
-        return row.key.flatMap { $0.isBlind ? nil : $0 }
+        return row.requestKey
     }
 }

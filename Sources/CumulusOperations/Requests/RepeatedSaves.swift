@@ -55,7 +55,9 @@ struct RepeatedSaves {
         return false
     }
 
-    /// Answers the items of a zone that were carried out; an atomic zone's are so together.
+    /// Answers the items of a zone that were carried out.
+    ///
+    /// In an atomic zone all were if one was.
     ///
     /// Returns the saves that are answered; nil: all of the zone.
     func answer(

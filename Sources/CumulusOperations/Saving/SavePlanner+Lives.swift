@@ -28,9 +28,31 @@ extension SavePlanner {
         (put.absorbed, put.endedKeys) = (ended.births, ended.keys)
         guard row == nil, isKeyed else { return }
         put.origin = origin(of: content, plan.schemas[content.type]?.merge ?? .fields)
+        if put.origin == .request { try checkEnds(of: name, in: &transaction) }
         if put.origin == .increments, transaction.state.isRestored {
             throw .item(Self.restored)
         }
+    }
+
+    private func checkEnds(
+        of name: String,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let ends = try engine { () throws(EngineError) in
+            guard let zone = found.number else { return 0 }
+            return try transaction.load(zone, name)?.ended.count ?? 0
+        }
+        if ends < request.limits.endsPerRecord { return }
+        throw .item(
+            ServiceError(
+                .limitExceeded,
+                .tooManyItems,
+                """
+                record '\(name)' was created and deleted \(ends) times of late, and the node has \
+                to remember each for a day; use another name, or wait
+                """
+            )
+        )
     }
 
     fileprivate static let restored: ServiceError = {
@@ -47,10 +69,12 @@ extension SavePlanner {
         return error
     }()
 
-    /// Of a creation: a save that ignores what is there, and increments, means a counter that any
-    /// node may have begun.
+    /// What a creation stems from.
     ///
-    /// Where fields change as one, what two such saves set would mix.
+    /// A save with increments that ignores what is there begins a counter, which any node may have
+    /// begun.
+    ///
+    /// Where fields change as one, the fields of two such saves would mix.
     private func origin(
         of content: SaveItem.Content,
         _ policy: MergePolicy
@@ -69,25 +93,25 @@ extension SavePlanner {
     /// The same at every node that carries out the request.
     func requestKey(
         ofNew name: String,
+        _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) -> LifeKey? {
         let isKeyed = try engine { () throws(EngineError) in
             try Feature.lives.isKnown(in: &transaction)
         }
-        guard isKeyed, let content = batch.content(named: name), content.increments.isEmpty,
-            let requestID = batch.requestID
+        guard isKeyed, let content = batch.content(named: name), let requestID = batch.requestID,
+            origin(of: content, plan.schemas[content.type]?.merge ?? .fields) == .request
         else { return nil }
         return LifeKey(request: requestID.bytes, of: caller.user, in: found.zone)
     }
 }
 
 extension ModifyOutcome {
-    /// Why the request is refused as a whole, for another node or for later; nil: it is not.
+    /// The error of the whole request if this node is behind: another node may carry it out.
     var refusal: ServiceError? {
-        let restored = Failure(SavePlanner.restored)
-        let isRefused = saves.contains { item in
-            if case .failure(restored) = item { true } else { false }
+        let isBehind = saves.contains { item in
+            if case .failure(let failure) = item { failure.reason == .nodeBehind } else { false }
         }
-        return isRefused ? SavePlanner.restored : nil
+        return isBehind ? SavePlanner.restored : nil
     }
 }

@@ -104,8 +104,8 @@ extension SavePlanner {
         if let name = parts.root {
             let birth = try birth(ofRoot: name, plan, in: &transaction)
             isNew = rows[name] == nil
-            let key = try requestKey(ofNew: name, in: &transaction)
-            root = .record(name: name, birth: rows[name]?.identity ?? key?.dot ?? birth)
+            let key = try requestKey(ofNew: name, plan, in: &transaction)
+            root = .record(name: name, birth: rows[name]?.ownDot ?? key?.dot ?? birth)
             try checkUnshared(name, plan, in: &transaction)
         } else {
             root = .zone
@@ -113,7 +113,8 @@ extension SavePlanner {
         }
         var entries = AccessEntries()
         entries.join(AccessEntries.root(root))
-        let (start, now) = (entries, transaction.now)
+        // The same at every node that carries out the request.
+        let (start, now) = (entries, batch.requestID?.milliseconds ?? transaction.now)
         entries.join(
             try item { () throws(ServiceError) in
                 try parts.changes(

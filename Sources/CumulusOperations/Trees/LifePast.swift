@@ -62,7 +62,7 @@ struct LifePast {
     }
 
     private init(_ row: RecordRow) {
-        births = [row.birth] + row.twins
+        births = row.creations
         key = row.key
         livesNow = true
         if let parent = row.parent { parents = [(parent.name, parent.stamp)] }

@@ -305,9 +305,12 @@ package struct StateAudit: Sendable {
                 number: row.number,
                 zone: zone
             )
+            // Ends are no part of the comparison, and theirs may be forgotten there.
+            var theirs = difference.theirs
+            if !theirs.isEmpty { theirs[0].ended.join(mine.first?.ended ?? []) }
             _ = try transaction.replace(
                 mine,
-                with: difference.theirs,
+                with: theirs,
                 of: difference.name,
                 at: place
             )

@@ -159,7 +159,7 @@ package struct StateIntake: Sendable {
         let others = rows.dropFirst()
         let hasBirths = rows.allSatisfy { row in
             (row.key != nil || row.twins.isEmpty)
-                && zip([row.birth] + row.twins, row.twins).allSatisfy { $0 < $1 }
+                && zip(row.creations, row.twins).allSatisfy { $0 < $1 }
         }
         let isWhole =
             hasBirths && shown.hasSiblings == !others.isEmpty

@@ -43,6 +43,8 @@ package enum CascadeCompensation {
     }
 
     /// The lives with which a commit's origin deletes what refers to them.
+    ///
+    /// Of each record it is the shown one, which is named first: hidden lives take nothing along.
     private static func endedLives(of commit: Commit) -> [String: Dot] {
         var ended: [String: Dot] = [:]
         for case .delete(let name, let births, _) in commit.operations {

@@ -148,9 +148,13 @@ package enum Collection {
         package var diedBefore: Int64
         /// Those that died before go though members have not read past them.
         package var waitsSince: Int64
-        /// Ends at this time or later are remembered, in milliseconds since 1970 UTC: requests that
-        /// may still be repeated.
+        /// Ends at this time or later are remembered, in milliseconds since 1970 UTC.
         package var endsBefore: Int64
+        /// Requests that were made before are too old to be repeated, in milliseconds since 1970
+        /// UTC.
+        ///
+        /// Of a record with more than `mostEnds` ends the oldest are forgotten by this time.
+        package var requestsBefore: Int64
         /// Whether all that the members have reported is here, and no state is being taken.
         package var hasAllReported: Bool
 
@@ -159,12 +163,14 @@ package enum Collection {
             diedBefore: Int64,
             waitsSince: Int64 = .min,
             endsBefore: Int64? = nil,
+            requestsBefore: Int64 = .min,
             hasAllReported: Bool = true
         ) {
             self.stable = stable
             self.diedBefore = diedBefore
             self.waitsSince = waitsSince
             self.endsBefore = endsBefore ?? diedBefore
+            self.requestsBefore = requestsBefore
             self.hasAllReported = hasAllReported
         }
 
@@ -213,7 +219,8 @@ package enum Collection {
                     try transaction.erase([record], of: name, at: place)
                     for stamp in record.frontier { row.horizon.cover(stamp.dot) }
                 } else if hasForgettable(record, broken) {
-                    let kept = record.ended.filter { !mayForget($0, broken) }
+                    let forgotten = forgettable(record, broken)
+                    let kept = record.ended.filter { !forgotten.contains($0) }
                     try transaction.keepEnds(kept, of: name, at: place)
                 }
             }
@@ -229,17 +236,36 @@ package enum Collection {
             let isForced = died < waitsSince && (row.ended.isEmpty || broken.contains(.keptEnds))
             if isForced { return true }
             return row.frontier.allSatisfy { stable.covers($0.dot) }
-                && row.ended.allSatisfy { mayForget($0, broken) }
+                && forgettable(row, broken).count == row.ended.count
         }
 
         private func hasForgettable(_ row: RecordRow, _ broken: BrokenRules) -> Bool {
-            row.ended.contains { mayForget($0, broken) }
+            !forgettable(row, broken).isEmpty
         }
 
-        private func mayForget(_ life: EndedLife, _ broken: BrokenRules) -> Bool {
-            guard life.end.time.milliseconds < endsBefore else { return false }
-            return broken.contains(.reportedEnds)
-                || (hasAllReported && stable.covers(life.end.dot))
+        /// The ends of a record that may be forgotten.
+        private func forgettable(_ row: RecordRow, _ broken: BrokenRules) -> Set<EndedLife> {
+            if row.ended.isEmpty { return [] }
+            let excess = max(endsBefore, min(requestsBefore, Purge.excessTime(row.ended)))
+            return Set(
+                row.ended.filter { life in
+                    let bound = life.key.isBlind ? endsBefore : excess
+                    guard life.end.time.milliseconds < bound else { return false }
+                    return broken.contains(.reportedEnds)
+                        || (hasAllReported && stable.covers(life.end.dot))
+                }
+            )
+        }
+
+        /// Of a record with more ends the oldest go before `endsBefore`: each save of the record
+        /// rewrites them.
+        package static let mostEnds = 1_000
+
+        /// Ends before this time are more than a record keeps.
+        private static func excessTime(_ ended: [EndedLife]) -> Int64 {
+            guard ended.count > mostEnds else { return .min }
+            let times = ended.map(\.end.time.milliseconds).sorted()
+            return times[times.count - mostEnds]
         }
     }
 }

@@ -70,18 +70,20 @@ extension WriteTransaction {
     ) throws(EngineError) -> [Stamp] {
         let commit = application.commit
         let key = state.key(of: put, in: commit)
-        if let key, record.ended.end(key, for: application.cut) {
+        if let key, record.ended.holdsEnd(of: key, unknownTo: application.cut) {
             application.creations[put.recordName] = .late
             let name = put.recordName
-            try noteLateBirth(commit.stamp, of: key, named: name, at: place)
+            let cut = application.cut
+            try noteLateBirth(commit.stamp, of: key, unknownTo: cut, named: name, at: place)
             return []
         }
         if let life = record.life(key) {
-            let twins = [life.birth] + life.twins
+            let twins = life.creations
             if put.origin == .request {
                 application.creations[put.recordName] = .repeated(twins.map(\.dot))
             }
-            record.addBirth(commit.stamp, by: commit.user, to: life.birth.dot)
+            let creation = (by: commit.user, type: put.type)
+            record.addBirth(commit.stamp, creation, to: life.birth.dot)
             try copyHanging(of: put.recordName, from: life.birth, to: commit.stamp, at: place)
             return twins
         }
@@ -176,12 +178,7 @@ extension WriteTransaction {
         _ name: String
     ) throws(EngineError) -> [RecordRow] {
         guard let shown = try load(zone, name) else { return [] }
-        var lives = [shown]
-        guard shown.hasSiblings else { return lives }
-        for (key, value) in try rows(.records, .siblings(of: zone, name)) {
-            lives.append(try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) })
-        }
-        return lives
+        return try [shown] + siblings(of: shown, named: name, in: zone)
     }
 
     /// - Parameter isTold: The commit changed the record before: feeds are told of that.

@@ -132,9 +132,10 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Whether the commit ends lives that were not shown.
+    /// Whether the commit may end lives that were not shown.
     ///
-    /// A deletion takes along only what the shown life owned.
+    /// A deletion takes along only what the shown life owned. It names all births of a life, so
+    /// one that names several may still end a single life.
     fileprivate var endsHiddenLives: Bool {
         switch self {
         case .put(let put): !put.absorbed.isEmpty

@@ -162,7 +162,10 @@ extension Commit.Put {
             if type == .varint {
                 switch number {
                 case 9: isFull = try reader.varint() == 1
-                case 11: origin = Commit.Origin(rawValue: UInt8(try reader.count(limit: 255)))
+                case 11:
+                    let number = UInt8(try reader.count(limit: 255))
+                    origin = Commit.Origin(rawValue: number)
+                    if origin == nil { throw MalformedBytes("a put of an unknown origin") }
                 default: throw MalformedBytes("a put holds something unknown")
                 }
                 continue

@@ -123,8 +123,8 @@ extension Commit {
         ///
         /// Sums of counters stay.
         package var isFull: Bool
-        /// Why births of other commits may be the same life; nil if it is a change, or a life of
-        /// its own.
+        /// Why other commits may create the same life; nil if the put changes a record, or
+        /// creates a life of its own.
         package var origin: Origin?
         /// Keys of the other lives that increments began and that end here; ascending.
         package var endedKeys: [LifeKey]

@@ -41,15 +41,6 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.increment) { $0.add(scope) }.bytes)
     }
 
-    /// Increments that a request made.
-    package static func increments(of scope: ScopeNumber, _ request: RequestID) -> KeyRange {
-        let prefix = RowKey(.increment) {
-            $0.add(scope)
-            $0.add(fixed: request.bytes)
-        }
-        return KeyRange(prefix: prefix.bytes)
-    }
-
     /// Increments of requests that were made before a time, in milliseconds since 1970 UTC.
     package static func increments(of scope: ScopeNumber, before time: Int64) -> KeyRange {
         let start = RowKey(.increment) { $0.add(scope) }.bytes

@@ -24,7 +24,7 @@ package struct LifeKey: Hashable, Comparable, Sendable {
 }
 
 extension LifeKey {
-    /// Of what a user's request creates in a zone.
+    /// The key of records that a user's request creates in a zone.
     package init(request: Bytes, of user: String, in zone: Commit.Zone) {
         let hash = LifeKey.hash(.request, zone) {
             $0.delimited(request)
@@ -33,7 +33,7 @@ extension LifeKey {
         self.init(hash & ~1)
     }
 
-    /// Of what increments begin in a zone.
+    /// The key of counters that increments begin in a zone.
     package init(counterOf type: String, in zone: Commit.Zone) {
         self.init(LifeKey.hash(.increments, zone) { $0.delimited(type.utf8) } | 1)
     }

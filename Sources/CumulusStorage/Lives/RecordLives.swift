@@ -16,7 +16,7 @@ package struct RecordLives {
     package let name: String
     /// The rows as they were read, the shown one first.
     let stored: [RecordRow]
-    /// In no order, and without their frontiers.
+    /// In no order; only the one that was shown has a frontier, which is the stored one.
     private var lives: [RecordRow]
     private var tombstone: RecordRow?
     /// The causally latest commits that name this record, in whichever life.
@@ -54,10 +54,14 @@ package struct RecordLives {
         key.flatMap { key in lives.first { $0.key == key } }
     }
 
-    /// Adds a birth to a life.
-    mutating func addBirth(_ stamp: Stamp, by user: String, to birth: Dot) {
+    /// Adds a creation to a life.
+    mutating func addBirth(
+        _ stamp: Stamp,
+        _ creation: (by: String, type: String),
+        to birth: Dot
+    ) {
         guard let index = lives.firstIndex(where: { $0.isBorn(at: birth) }) else { return }
-        lives[index].take(births: [stamp], createdBy: user)
+        lives[index].take(births: [stamp], creation)
     }
 
     /// A life begins.
@@ -76,7 +80,6 @@ package struct RecordLives {
     }
 
     /// Ends the lives with these births or keys, and returns what they were.
-    @discardableResult
     mutating func end(_ births: [Dot], _ keys: [LifeKey], by commit: Commit) -> [RecordRow] {
         if births.isEmpty && keys.isEmpty { return [] }
         let over = lives.filter { $0.isNamed(by: births, keys) }
@@ -141,7 +144,7 @@ extension RowReader where Self: ~Copyable {
 
 /// How a commit names lives that it ends.
 package struct NamedLives: Hashable, Sendable {
-    /// All births of each, those of the shown life first.
+    /// All births of each, in the order of the lives.
     package var births: [Dot]
     /// Of those that increments began, ascending.
     package var keys: [LifeKey]

@@ -25,10 +25,16 @@ extension RecordRow {
     }
 
     /// The key if a request created the life.
-    var requestKey: LifeKey? { key.flatMap { $0.isBlind ? nil : $0 } }
+    package var requestKey: LifeKey? { key.flatMap { $0.isBlind ? nil : $0 } }
 
     /// Stands for the life where increments are remembered.
     package var identity: Dot { key?.dot ?? birth.dot }
+
+    /// Stands for this life alone: a counter that begins anew has the key of the one before.
+    package var ownDot: Dot { requestKey?.dot ?? birth.dot }
+
+    /// The commits that created the life, the earliest first.
+    package var creations: [Stamp] { [birth] + twins }
 
     /// Whether this life is shown, and not the other one: created records hide those that
     /// increments began, and later births hide earlier ones.
@@ -40,18 +46,21 @@ extension RecordRow {
 
     /// Takes in further creations of the life.
     ///
-    /// - Parameter creator: The user of the earliest of them.
-    mutating func take(births stamps: [Stamp], createdBy creator: String) {
-        let all = Set(twins + [birth] + stamps).sorted()
+    /// - Parameter creation: Who made the earliest of all, and of which type.
+    mutating func take(births stamps: [Stamp], _ creation: (by: String, type: String)) {
+        let all = Set(creations + stamps).sorted()
         guard let first = all.first else { return }
         // A floor that no put of the whole record raised is the birth.
         if all.contains(floor) { floor = first }
-        if first != birth { createdBy = creator }
+        if first != birth { (createdBy, type) = creation }
         birth = first
         twins = Array(all.dropFirst())
     }
 
-    /// Takes back what creations of the life set that do not count.
+    /// Removes what the later creations of the life set.
+    ///
+    /// What they say of the access to a share stays: it can't be told from what the earliest says,
+    /// and one request says one thing.
     mutating func voidTwins() {
         guard requestKey != nil, !twins.isEmpty else { return }
         let twins = Set(twins)
@@ -79,12 +88,16 @@ extension RecordRow {
 extension [EndedLife] {
     /// Whether one of them ended a life by a commit that a creation did not know: what is put into
     /// it is lost.
-    func end(_ key: LifeKey, for cut: CausalCut) -> Bool {
+    func holdsEnd(of key: LifeKey, unknownTo cut: CausalCut) -> Bool {
         contains { $0.key == key && !cut.covers($0.end.dot) }
     }
 
     package mutating func join(_ other: [EndedLife]) {
         if other.isEmpty { return }
-        self = Set(self + other).sorted()
+        // Two lists in order are merged in linear time.
+        var joined: [EndedLife] = []
+        joined.reserveCapacity(count + other.count)
+        for end in (self + other.sorted()).sorted() where joined.last != end { joined.append(end) }
+        self = joined
     }
 }

@@ -34,10 +34,11 @@ extension RecordRow {
     /// Gives both rows the births of both, and takes back what does not count then.
     private mutating func joinBirths(with other: inout RecordRow) {
         if birth == other.birth, twins == other.twins { return }
-        let (mine, theirs) = ([birth] + twins, [other.birth] + other.twins)
-        let creator = birth < other.birth ? createdBy : other.createdBy
-        take(births: theirs, createdBy: creator)
-        other.take(births: mine, createdBy: creator)
+        let (mine, theirs) = (creations, other.creations)
+        let creation =
+            birth < other.birth ? (createdBy, type) : (other.createdBy, other.type)
+        take(births: theirs, creation)
+        other.take(births: mine, creation)
         voidTwins()
         other.voidTwins()
     }

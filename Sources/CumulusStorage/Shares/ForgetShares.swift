@@ -128,7 +128,7 @@ extension WriteTransaction {
                 continue
             }
             let life = lives.first { $0.isBorn(at: birth.dot) }
-            let births = life.map { [$0.birth] + $0.twins } ?? Self.births(of: events, pasts)
+            let births = life?.creations ?? Self.births(of: events, pasts)
             let repeats = Set(births).subtracting([births.min() ?? birth])
             let stamps = events.map(\.stamp) + [life?.parent?.stamp].compactMap(\.self)
             // What a later event followed counts no more at any time after that one. Of repeated

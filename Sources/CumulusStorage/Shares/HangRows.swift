@@ -206,16 +206,19 @@ extension WriteTransaction {
     }
 
     /// A creation of a life that had ended: a token may cover this birth alone.
+    ///
+    /// Of a counter that ended several times it is the first life whose end the creation missed.
     mutating func noteLateBirth(
         _ birth: Stamp,
         of key: LifeKey,
+        unknownTo cut: CausalCut,
         named name: String,
         at place: ZonePlace
     ) throws(EngineError) {
-        guard place.zone.keepsHanging,
-            let end = try hangEvents(of: name, in: place.number)
-                .last(where: { $0.event == .ended(key) })
-        else { return }
+        guard place.zone.keepsHanging else { return }
+        let ends = try hangEvents(of: name, in: place.number)
+            .filter { $0.event == .ended(key) && !cut.covers($0.stamp.dot) }
+        guard let end = ends.min(by: { $0.stamp < $1.stamp }) else { return }
         try copyHanging(of: name, from: end.birth, to: birth, at: place)
     }
 
@@ -226,7 +229,7 @@ extension WriteTransaction {
         _ stamp: Stamp,
         at place: ZonePlace
     ) {
-        for birth in [life.birth] + life.twins { note(event, of: birth, name, stamp, at: place) }
+        for birth in life.creations { note(event, of: birth, name, stamp, at: place) }
     }
 
     private mutating func note(

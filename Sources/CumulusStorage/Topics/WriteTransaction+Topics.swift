@@ -45,6 +45,10 @@ extension WriteTransaction {
         case .repeated(let births):
             let dot = application.commit.stamp.dot
             put(.repeated(place.scope, day, place.number, name, dot), RepeatedRow(births: births))
+            // It made the life the earlier one of two, and the other one is shown now.
+            if before?.isSameLife(as: after) != true {
+                try noteEvents(of: name, before, after, application, at: place, on: day)
+            }
         case .late: break
         }
         guard let mix = try mix(before, after, application, creation, at: place) else { return }
@@ -61,7 +65,8 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let events = try events(of: name, before, after, application, at: place)
         // A request's creation is named by the key of its life: so is its repeat elsewhere.
-        let key = before?.isDead == false ? nil : after.requestKey
+        let isCreation = after.births.contains(application.commit.stamp.dot)
+        let key = isCreation ? after.requestKey : nil
         for (topic, flags) in events {
             try noteFiring(of: topic, flags, application, (after, place))
             state.touched.insert(.topic(topic))

@@ -61,6 +61,30 @@ import Testing
         }
     }
 
+    /// The earlier copy of a creation makes its life older than another one, which is shown then:
+    /// a device that was told of the first is told of the second.
+    @Test func aCopyThatShowsAnotherLifeIsTold() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let nodes = try [2, 3].map { try TestStore(copying: one, seed: $0) }
+        let hidden = ModifyRecords(
+            database: .private,
+            policy: .ifUnchanged,
+            saves: [SaveItem("x", ["stars": 1])]
+        )
+        let request = one.request(.modifyRecords(hidden), by: tablet)
+        _ = try one.run(request).get()
+        nodes[0].now += 5
+        try nodes[0].save([SaveItem("x", ["stars": 2])], by: tablet)
+        nodes[1].now += 10
+        _ = try nodes[1].run(request).get()
+        try nodes[1].take(from: nodes[0])
+        let token = try page(since: start, at: nodes[1]).token
+        try nodes[1].take(from: one)
+        let news = try page(since: token, at: nodes[1]).news
+        #expect(news.count == 1, "\(news)")
+    }
+
     /// Nodes apply the two changes in another order, and tell one notification.
     @Test func aNotificationHasOneNameOnAllNodes() throws {
         try subscribe(.standard)

@@ -12,14 +12,51 @@ import Testing
 
     init() throws { bed = try ShareTestBed() }
 
+    /// One request at both nodes, which don't hear of each other; their clocks differ.
+    private func saveTwice(_ root: SaveItem, _ policy: SavePolicy, _ other: ShareTestBed) throws {
+        other.store.now += 10
+        let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
+        let items = [root, bed.shareItem("s", parts, by: owner)]
+        let modify = ModifyRecords(database: .private, policy: policy, saves: items)
+        let request = bed.store.request(.modifyRecords(modify), by: owner)
+        for node in [bed, other] { _ = try node.store.run(request).get() }
+    }
+
+    @Test func aShareOfANewRootWithACounterHasOneURL() throws {
+        let other = try bed.copied(seed: 2)
+        let root = SaveItem("r", in: bed.zone(of: owner), increments: ["n": 1])
+        try saveTwice(root, .ifUnchanged, other)
+        #expect(try bed.shareID("s") == other.shareID("s"))
+        try bed.exchange(with: other)
+        #expect(try bed.accept("s", by: bob) == nil)
+    }
+
+    /// The counter that begins anew has the key of the one before it, and nobody shared it.
+    @Test func aCounterThatBeginsAnewIsNotShared() throws {
+        let counter = SaveItem("r", in: bed.zone(of: owner), increments: ["n": 1])
+        try bed.save([counter], by: owner)
+        let other = try bed.copied(seed: 2)
+        let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
+        let share = bed.shareItem("s", parts, by: owner)
+        #expect(try bed.save([counter, share], by: owner) == nil)
+        #expect(try bed.accept("s", by: bob) == nil)
+        try other.delete("r", by: owner)
+        #expect(try other.save([counter], by: owner) == nil)
+        try bed.exchange(with: other)
+        let states = try [bed, other].map {
+            try ReplicatedState.rows(of: $0.store.scope, in: $0.store.engine, forgetting: true)
+        }
+        #expect(ReplicatedState.differences(states[0], states[1]) == [])
+        for node in [bed, other] {
+            #expect(try node.code("r", by: owner) == nil)
+            #expect(try node.code("r", by: bob) == .zoneNotFound)
+        }
+    }
+
     /// Root and share are one life each, with one URL, and the tag that both nodes gave.
     @Test func aShareHasOneURL() throws {
         let other = try bed.copied(seed: 2)
-        let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
-        let items = [bed.item("r", by: owner), bed.shareItem("s", parts, by: owner)]
-        let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: items)
-        let request = bed.store.request(.modifyRecords(modify), by: owner)
-        for node in [bed, other] { _ = try node.store.run(request).get() }
+        try saveTwice(bed.item("r", by: owner), .changedKeys, other)
         let before = try [bed, other].map { try $0.fetch("s", by: owner).get() }
         #expect(before[0].changeTag == before[1].changeTag)
         #expect(try bed.shareID("s") == other.shareID("s"))

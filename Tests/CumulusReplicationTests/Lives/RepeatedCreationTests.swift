@@ -33,6 +33,20 @@ import Testing
         }
     }
 
+    /// A client that gives two requests one id gets the earlier one's record at every node.
+    @Test(arguments: [false, true]) func oneRequestIDHasOneType(isByState: Bool) throws {
+        let first = twins.save([SaveItem("r", ["a": 1], type: "Note")])
+        var second = twins.save([SaveItem("r", ["b": 2], type: "Memo")])
+        second.requestID = first.requestID
+        try twins.run(second, at: other)
+        try twins.run(first, at: one)
+        if isByState { try twins.exchangeState(.full) } else { try twins.exchange() }
+        for store in twins.both {
+            #expect(try twins.lives("r", at: store).map(\.type) == ["Note"])
+            #expect(try twins.fields("r", at: store) == WireField.body(["a": 1]))
+        }
+    }
+
     @Test(arguments: StateWay.allCases) func theirStatesAreOneLifeToo(way: StateWay) throws {
         _ = try saveTwice()
         try other.save([SaveItem("r", ["b": 2])])
