@@ -63,9 +63,11 @@ final class AccessLease: Sendable {
         self.closesAll = closesAll
     }
 
-    /// nil if the node has none.
+    /// nil if the node has none. A read-only node has none: it connects to no member, so none
+    /// would ever report to it.
     convenience init?(_ configuration: Node.Configuration) {
-        guard configuration.accessLeaseMilliseconds > 0 else { return nil }
+        guard configuration.accessLeaseMilliseconds > 0, !configuration.isReadOnly
+        else { return nil }
         self.init(
             milliseconds: configuration.accessLeaseMilliseconds,
             closesAll: configuration.accessLeaseClosesAll
@@ -140,6 +142,14 @@ final class AccessLease: Sendable {
 }
 
 extension Node {
+    /// Notes which nodes the settings name, and looks at the lease; for use before callers connect.
+    ///
+    /// A node without other members lets users in from its first call on.
+    package func expectPeers(_ endpoints: [String]) {
+        catchUp.expect(endpoints)
+        if let lease { try? lookAtLease(lease) }
+    }
+
     /// Why databases are closed to a caller by now, for what asks again and again.
     func mayUse(by identity: Identity) -> @Sendable (DatabaseScope) -> ServiceError? {
         { [self] database in leaseRefusal(of: identity, in: database) }
@@ -192,11 +202,15 @@ extension Node {
             let name = member.endpoint.isEmpty ? "node \(member.nodeID.hex)" : member.endpoint
             return (nodeID: member.nodeID, name: name)
         }
-        // A new node that has read nothing of those whom its settings name: none of them reports.
-        if others.isEmpty, !isAlone { members = [(nodeID: [], name: AccessLease.others)] }
+        // A new node has read nothing of the nodes that its settings name: none of them reports.
+        if others.isEmpty, catchUp.expectsOthers {
+            members = [(nodeID: [], name: AccessLease.others)]
+        }
         let scopes = try ScopeDirectory.all(in: reader)
         let numbers = Dictionary(uniqueKeysWithValues: scopes.map { ($0.scope, $0.number) })
-        lease.renew(members, scopes.map(\.scope)) { scope, vector in
+        // The lease of the cluster's scope is known before that scope exists.
+        let named = Set(scopes.map(\.scope)).union([ScopeID.cluster])
+        lease.renew(members, Array(named)) { scope, vector in
             numbers[scope].map { gate.visible.covers(vector, $0) } ?? false
         }
     }

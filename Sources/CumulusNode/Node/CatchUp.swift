@@ -68,6 +68,16 @@ final class CatchUp: Sendable {
         state.withLock { $0.addresses = Dictionary(addresses) { first, _ in first } }
     }
 
+    /// Whether the settings may name another node than this one; true until they are known.
+    var expectsOthers: Bool {
+        state.withLock { state in
+            guard let addresses = state.addresses else { return true }
+            return addresses.values.contains { address in
+                if case .own = address { false } else { true }
+            }
+        }
+    }
+
     /// A node answers there; it may be connected by another address.
     func reach(_ endpoint: String, _ peer: Bytes, isOwn: Bool) {
         state.withLock { state in

@@ -65,6 +65,8 @@ extension PeerConnection {
         node.catchUp.reach(endpoint, hello.nodeID, isOwn: hello.nodeID == node.nodeID)
         isNeedless = hello.nodeID == node.nodeID || node.isLinked(to: hello.nodeID)
         guard hello.nodeID != node.nodeID else {
+            // The settings may name no other node than this one.
+            node.renewLease()
             throw ProtocolFault("that address is this node's own")
         }
         guard !isNeedless else {

@@ -50,7 +50,7 @@ package struct PeerLinks: Sendable {
                 node.dropOldStates()
                 await node.stay()
                 node.askNewcomersAgain()
-                node.isAlone = endpoints.isEmpty && all?.isEmpty == true
+                node.isAlone = !node.catchUp.expectsOthers && all?.isEmpty == true
                 node.renewLease()
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {

@@ -75,7 +75,7 @@ struct Wiring {
             node = try open(directory, plan.settings, audit)
             audit?.start()
             signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-            bound = try await listen(listener, for: node)
+            bound = try await listen(listener, for: node, peers: plan.peers)
         } catch {
             directory.abandon()
             throw error
@@ -115,8 +115,13 @@ struct Wiring {
     }
 
     /// Starts the node's threads and accepts connections; returns the address that was bound.
-    private func listen(_ listener: NIOFrameListener, for node: Node) async throws -> String {
+    private func listen(
+        _ listener: NIOFrameListener,
+        for node: Node,
+        peers: [String]
+    ) async throws -> String {
         node.start()
+        node.expectPeers(peers)
         do {
             return try await listener.start { link, now in node.accept(link, now: now) }
         } catch {

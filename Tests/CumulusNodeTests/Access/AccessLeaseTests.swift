@@ -216,6 +216,47 @@ import Testing
         }
     }
 
+    /// A node judges its lease before its listener opens.
+    @Test func theFirstCallFindsTheLeaseJudged() throws {
+        func node(_ peers: [String], isReadOnly: Bool = false) throws -> Node {
+            var configuration = Node.Configuration(
+                version: Release.version,
+                container: isReadOnly ? nil : TestServer.container,
+                operatorToken: []
+            )
+            configuration.accessLeaseMilliseconds = 1_000
+            configuration.isReadOnly = isReadOnly
+            let node = try Node(
+                configuration,
+                engine: MemoryEngine(),
+                environment: TestServer.environment
+            )
+            node.expectPeers(peers)
+            return node
+        }
+        func missing(_ node: Node) -> String? {
+            node.lease?.missing(in: Self.container, now: node.environment.now())
+        }
+        #expect(try missing(node([])) == nil)
+        #expect(try missing(node(["127.0.0.1:1"])) == "the other nodes")
+        let hasLease = try node(["127.0.0.1:1"], isReadOnly: true).lease != nil
+        #expect(!hasLease)
+    }
+
+    /// The settings of all nodes may name the same addresses.
+    @Test func aNodeThatNamesOnlyItselfExpectsNoOthers() {
+        let catchUp = CatchUp(joins: false)
+        #expect(catchUp.expectsOthers)
+        catchUp.expect(["a:1"])
+        #expect(catchUp.expectsOthers)
+        catchUp.reach("a:1", [1], isOwn: true)
+        #expect(!catchUp.expectsOthers)
+        catchUp.expect(["a:1", "b:1"])
+        catchUp.reach("a:1", [1], isOwn: true)
+        catchUp.reach("b:1", [2], isOwn: false)
+        #expect(catchUp.expectsOthers)
+    }
+
     /// A change that no caller asked for, as if another node had made it.
     private func changePublicly(_ server: TestServer) async throws {
         let zone = Commit.Zone(database: .public, name: Names.defaultZone, generation: 1)
