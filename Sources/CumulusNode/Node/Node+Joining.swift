@@ -6,7 +6,7 @@
 // by `PeerLinks`; `CatchUp` knows when it is over.
 //
 // A node that begins with a backup serves, but it begins no counters until it holds what another
-// node held when they met: see `SavePlanner`. It may have reported the end of a counter before, and
+// node held when they met, or is the only listed member: see `SavePlanner`. It may have reported the end of a counter before, and
 // the others may have forgotten that end since. What it began now would be another life for each of
 // them.
 
@@ -71,13 +71,14 @@ extension Node {
         }
     }
 
-    /// Waits until this node has caught up with another one, if it began with a backup.
+    /// Waits until this node has caught up with another one, or no other one is listed, if it began
+    /// with a backup.
     func finishRestore() async {
         guard isRestored else { return }
         while !Task.isCancelled {
-            if await hasCaughtUp(noting: { $0.endRestore() }) {
+            if await hasCaughtUp(orIsAlone: true, noting: { $0.endRestore() }) {
                 return environment.logger.info(
-                    "this node began with a backup and has caught up with another node"
+                    "this node began with a backup and begins counters from now on"
                 )
             }
             try? await environment.sleep(Node.joiningPause)
@@ -85,13 +86,17 @@ extension Node {
     }
 
     /// Whether this node has what another one held when they met, and that is written down.
+    ///
+    /// - Parameter orIsAlone: It is enough that no other member is listed.
     private func hasCaughtUp(
+        orIsAlone: Bool = false,
         noting note: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Void
     ) async -> Bool {
-        let hasCaughtUp = try? await gate.reading(.prompt) { [catchUp, nodeID] reader in
-            try catchUp.hasCaughtUp(reader, of: nodeID)
+        let isOver = try? await gate.reading(.prompt) { [catchUp, nodeID] reader -> Bool in
+            if orIsAlone, try Members.others(than: nodeID, in: reader).isEmpty { return true }
+            return try catchUp.hasCaughtUp(reader, of: nodeID)
         }
-        guard hasCaughtUp == true else { return false }
+        guard isOver == true else { return false }
         let written: Void? = try? await gate.change(.housekeeping, note)
         return written != nil
     }

@@ -220,6 +220,35 @@ import Testing
         try await with([restored]) { try await increment(at: restored, token) }
     }
 
+    /// It has nobody to catch up with any more, though its settings name an address.
+    @Test func aNodeThatWentBackBeginsCountersOnceItIsAlone() async throws {
+        let disk = MemoryEngine()
+        let (first, second) = (try await begin(joins: false), try await begin(disk))
+        let token = try await first.makeUser("ada")
+        try await with([first, second]) {
+            second.follow([first])
+            #expect(try await eventually { second.node.state == "ready" })
+            try await waitForUser(token, at: second)
+        }
+        let backup = MemoryEngine(reopening: disk)
+        try OpenStore.markBackup(backup)
+        let restored = try await begin(backup)
+        try await with([restored]) {
+            restored.follow([first])
+            let refused = await #expect(throws: ServiceError.self) {
+                try await increment(at: restored, token)
+            }
+            #expect(refused?.code == .serviceUnavailable)
+            let admin = restored.nodeOperator()
+            #expect(try await admin.removeMember(first.node.nodeID.hex))
+            await admin.close()
+            let counts = try await eventually {
+                (try? await increment(at: restored, token)) != nil
+            }
+            #expect(counts)
+        }
+    }
+
     /// Begins a counter, or adds to it.
     private func increment(at server: TestServer, _ token: String) async throws {
         let client = server.container(token: token, timeout: .seconds(1))
