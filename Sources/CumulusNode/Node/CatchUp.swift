@@ -45,6 +45,8 @@ final class CatchUp: Sendable {
         /// This node knows of others, and has not reached them all.
         var lacksNodes = true
         var isOver = false
+        /// Counts what peers and addresses told.
+        var news: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -81,6 +83,7 @@ final class CatchUp: Sendable {
     /// A node answers there; it may be connected by another address.
     func reach(_ endpoint: String, _ peer: Bytes, isOwn: Bool) {
         state.withLock { state in
+            state.news += 1
             if !isOwn { state.reached.insert(peer) }
             guard state.addresses?[endpoint] != nil else { return }
             state.addresses?[endpoint] = isOwn ? .own : .reached(peer)
@@ -101,17 +104,24 @@ final class CatchUp: Sendable {
     /// A connection to a peer is open.
     func meet(_ peer: Bytes, at endpoint: String, _ standing: Standing) {
         let entry = Peer(endpoint: endpoint, standing: standing)
-        state.withLock { if !$0.isOver { $0.peers[peer] = entry } }
+        state.withLock { state in
+            state.news += 1
+            if !state.isOver { state.peers[peer] = entry }
+        }
     }
 
     func leave(_ peer: Bytes) {
-        state.withLock { $0.peers[peer] = nil }
+        state.withLock { state in
+            state.news += 1
+            state.peers[peer] = nil
+        }
     }
 
     /// What it holds is asked for.
     func ask(_ peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
             guard state.peers[peer] != nil, state.peers[peer]?.held[scope] == nil else { return }
+            state.news += 1
             state.peers[peer]?.held[scope] = .some(nil)
         }
     }
@@ -120,11 +130,17 @@ final class CatchUp: Sendable {
     func note(_ vector: VersionVector, of peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
             guard case .some(.none) = state.peers[peer]?.held[scope] else { return }
+            state.news += 1
             state.peers[peer]?.held[scope] = vector
         }
     }
 
     // MARK: Answers
+
+    /// How much peers and addresses have told, and whether a peer is connected.
+    var heard: (news: UInt64, hasPeers: Bool) {
+        state.withLock { ($0.news, !$0.peers.isEmpty) }
+    }
 
     /// Whether what others held is not here yet.
     ///

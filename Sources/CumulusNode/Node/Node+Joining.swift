@@ -42,13 +42,12 @@ extension Node {
     )
 
     private static let joiningRetryMilliseconds: UInt32 = 1_000
-    /// Between two looks whether this node has taken a state.
-    private static let joiningPause: Int64 = 50
 
     /// Waits until this node has taken a state, and lets clients in.
     ///
     /// Returns false if the task is cancelled before.
     func finishJoining() async -> Bool {
+        var pause = LookPause()
         while catchUp.isJoining {
             if await hasCaughtUp(noting: { $0.put(.joining, nil) }) {
                 catchUp.endJoining()
@@ -56,7 +55,7 @@ extension Node {
                 meetPeersAgain()
                 return true
             }
-            try? await environment.sleep(Node.joiningPause)
+            try? await environment.sleep(pause.next(after: waitNews))
             if Task.isCancelled { return false }
         }
         return true
@@ -75,14 +74,23 @@ extension Node {
     /// with a backup.
     func finishRestore() async {
         guard isRestored else { return }
+        var pause = LookPause()
         while !Task.isCancelled {
             if await hasCaughtUp(orIsAlone: true, noting: { $0.endRestore() }) {
                 return environment.logger.info(
                     "this node began with a backup and begins counters from now on"
                 )
             }
-            try? await environment.sleep(Node.joiningPause)
+            try? await environment.sleep(pause.next(after: waitNews))
         }
+    }
+
+    /// Numbers of which one changes when this node may hold what it waits for.
+    ///
+    /// Without a peer, commits bring nothing that it waits for.
+    private var waitNews: [UInt64] {
+        let heard = catchUp.heard
+        return [heard.news, heard.hasPeers ? gate.visible.versioned.version : 0]
     }
 
     /// Whether this node has what another one held when they met, and that is written down.
@@ -99,5 +107,24 @@ extension Node {
         guard isOver == true else { return false }
         let written: Void? = try? await gate.change(.housekeeping, note)
         return written != nil
+    }
+}
+
+/// The pauses between looks whether this node may go on: short after news, and longer without.
+struct LookPause {
+    private static let shortest: Int64 = 50
+    private static let longest: Int64 = 500
+
+    private var milliseconds = LookPause.shortest
+    private var news: [UInt64] = []
+
+    /// Returns how long to wait, in milliseconds.
+    ///
+    /// - Parameter news: Numbers of which one has changed if there is something new to look at.
+    mutating func next(after news: [UInt64]) -> Int64 {
+        let isNews = news != self.news
+        milliseconds = isNews ? LookPause.shortest : min(2 * milliseconds, LookPause.longest)
+        self.news = news
+        return milliseconds
     }
 }

@@ -249,6 +249,38 @@ import Testing
         }
     }
 
+    /// A node that waits for long looks at its store less often.
+    @Test func looksBecomeRareWithoutNews() {
+        var pause = LookPause()
+        let quiet = (0..<6).map { _ in pause.next(after: [1, 1]) }
+        #expect(quiet == [50, 100, 200, 400, 500, 500])
+        let woken = (0..<2).map { _ in pause.next(after: [1, 2]) }
+        #expect(woken == [50, 100])
+    }
+
+    /// What peers tell is news to a node that waits.
+    @Test func peersTellNews() {
+        let catchUp = CatchUp(joins: true)
+        var heard = [catchUp.heard.news]
+        catchUp.expect(["a:1"])
+        catchUp.reach("a:1", [1], isOwn: false)
+        heard.append(catchUp.heard.news)
+        catchUp.meet([1], at: "a:1", .ready)
+        heard.append(catchUp.heard.news)
+        #expect(catchUp.heard.hasPeers)
+        catchUp.ask([1], .cluster)
+        heard.append(catchUp.heard.news)
+        catchUp.note(VersionVector(), of: [1], .cluster)
+        heard.append(catchUp.heard.news)
+        // Only the first word counts.
+        catchUp.note(VersionVector(), of: [1], .cluster)
+        heard.append(catchUp.heard.news)
+        catchUp.leave([1])
+        heard.append(catchUp.heard.news)
+        #expect(!catchUp.heard.hasPeers)
+        #expect(heard == [0, 1, 2, 3, 4, 4, 5])
+    }
+
     /// Begins a counter, or adds to it.
     private func increment(at server: TestServer, _ token: String) async throws {
         let client = server.container(token: token, timeout: .seconds(1))
