@@ -1,7 +1,8 @@
 // The doors that every operator knows: /livez, /readyz and /metrics.
 //
 // Asked by `HTTPServer` before anything else. They tell how the node is and nothing about its
-// users; metrics are told to this machine only, unless the operator opens them.
+// users. They tell metrics, and what a new node waits for, to this machine only; the operator may
+// open the metrics to all.
 
 import CumulusModel
 package import CumulusNode
@@ -47,7 +48,9 @@ package struct OperatorPages: Sendable {
         case "/livez": return OperatorPages.text(200, "ok\n")
         case "/readyz":
             let state = node.state
-            let text = [state, node.notReady].filter { !$0.isEmpty }.joined(separator: ": ")
+            // The reason names other nodes and why they can't be reached.
+            let reason = isLoopback && isOwnHost ? node.notReady : ""
+            let text = [state, reason].filter { !$0.isEmpty }.joined(separator: ": ")
             return OperatorPages.text(state == "ready" ? 200 : 503, text + "\n")
         default:
             guard isLoopback || showsMetricsToAll else {

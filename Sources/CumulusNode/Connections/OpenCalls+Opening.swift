@@ -109,7 +109,7 @@ extension OpenCalls {
         guard isCallerCurrent else { return goOn(call.stream) { $0.begin(call) } }
         try entry.checkCaller(identity)
         if !entry.needs.contains(.peer), !entry.needs.contains(.anyTime),
-            let refusal = node.joiningRefusal
+            let refusal = node.refusalWhileJoining(of: identity.caller)
         {
             throw refusal
         }

@@ -21,17 +21,28 @@ extension Node {
     package var notReady: String { catchUp.isJoining ? catchUp.wait : "" }
 
     /// Why clients are refused while this node joins; nil means it has taken a state.
+    ///
+    /// The text names no other node, since anybody may be told it.
     var joiningRefusal: ServiceError? {
+        catchUp.isJoining ? Node.notReadyYet(details: "") : nil
+    }
+
+    /// The same for a greeted caller; an operator is told what this node waits for.
+    func refusalWhileJoining(of caller: Caller) -> ServiceError? {
         guard catchUp.isJoining else { return nil }
+        return Node.notReadyYet(details: caller.role == .operator ? ": \(catchUp.wait)" : "")
+    }
+
+    private static func notReadyYet(details: String) -> ServiceError {
         var error = ServiceError(
             .serviceUnavailable,
             .nodeBehind,
             """
-            this node is new and has not taken its cluster's state yet: \(catchUp.wait); use \
-            another node, or try again
+            this node is new and has not taken its cluster's state yet\(details); use another \
+            node, or try again
             """
         )
-        error.retryAfterMilliseconds = Node.joiningRetryMilliseconds
+        error.retryAfterMilliseconds = joiningRetryMilliseconds
         return error
     }
 

@@ -42,6 +42,28 @@ import Testing
         try await server.stop()
     }
 
+    /// What a new node waits for names its peers.
+    @Test func onlyThisMachineIsToldWhatANewNodeWaitsFor() async throws {
+        let key = [UInt8](repeating: 0x5B, count: 32)
+        let server = try await TestServer(clusterKey: key, joins: true)
+        server.node.expectPeers(["127.0.0.1:1"])
+        let pages = OperatorPages(server.node, WebMeter())
+        for (isLoopback, isOwnHost) in [(true, true), (true, false), (false, true)] {
+            let told = await pages.answer(
+                "GET",
+                "/readyz",
+                isLoopback: isLoopback,
+                isOwnHost: isOwnHost
+            )
+            let answer = try #require(told)
+            let text = String(decoding: answer.body, as: UTF8.self)
+            #expect(answer.status == 503)
+            #expect(text.hasPrefix("joining"))
+            #expect(text.contains("127.0.0.1:1") == (isLoopback && isOwnHost), "\(text)")
+        }
+        try await server.stop()
+    }
+
     @Test func namesAreByTheConventions() async throws {
         for (name, type) in try await announced() {
             #expect(name.hasPrefix("cumulus_") || name.hasPrefix("process_"), "\(name)")

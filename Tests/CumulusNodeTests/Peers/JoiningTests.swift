@@ -139,6 +139,10 @@ import Testing
             #expect(error?.code == .serviceUnavailable)
             #expect(error?.message.contains(dead) == true, "\(error as Any)")
             await admin.close()
+            // Anybody may greet the node, and is told of no address.
+            let refused = try #require(try refusal(at: node, ""))
+            #expect(refused.code == .serviceUnavailable)
+            #expect(!refused.message.contains("127.0.0.1"), "\(refused)")
         }
     }
 
