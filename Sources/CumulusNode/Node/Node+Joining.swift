@@ -6,9 +6,9 @@
 // by `PeerLinks`; `CatchUp` knows when it is over.
 //
 // A node that begins with a backup serves, but it begins no counters until it holds what another
-// node held when they met, or is the only listed member: see `SavePlanner`. It may have reported the end of a counter before, and
-// the others may have forgotten that end since. What it began now would be another life for each of
-// them.
+// node held when they met, or is the only listed member: see `SavePlanner`. It may have reported
+// the end of a counter before, and the others may have forgotten that end since. What it began now
+// would be another life for each of them.
 
 import CumulusModel
 import CumulusOperations
