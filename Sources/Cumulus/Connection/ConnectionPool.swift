@@ -370,7 +370,8 @@ final class ConnectionPool: Sendable {
             seen.tokens.withLock { $0.note(token, of: run, over: attempt) }
         // One that is busy, or new, may take it at another try.
         case .refused(let error) where error.isPassing:
-            state.withLock { $0.turns.refuse(endpoint, error, now: environment.now()) }
+            let now = environment.now()
+            state.withLock { $0.turns.refuse(endpoint, error, attempt: attempt, now: now) }
         case .refused(let error): note(error, of: endpoint)
         case .draining: lose(slot, attempt, endpoint, "the server is shutting down")
         case .closed(let reason):
@@ -391,7 +392,7 @@ final class ConnectionPool: Sendable {
             guard state.slots[slot].attempt == attempt else { return false }
             let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
             state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
-            state.turns.giveUp(endpoint, problem)
+            state.turns.giveUp(endpoint, problem, attempt: attempt)
             return !state.waiters.isEmpty
         }
         if isNeeded { connect() }

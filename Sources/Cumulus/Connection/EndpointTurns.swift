@@ -1,5 +1,5 @@
-// Which node is asked next, where some refuse clients for a while, such as a new or a busy one; and
-// why those that were tried were given up.
+// Chooses which endpoint to try next: a node may refuse clients for a while, since it is new or
+// busy. It also remembers why the endpoints that were tried were given up.
 //
 // Held by `ConnectionPool`, which takes turns through all endpoints.
 
@@ -7,18 +7,39 @@ import CumulusModel
 import CumulusWire
 
 struct EndpointTurns {
-    /// By endpoint: why the node there refuses clients, and when to ask it again.
-    private var refusals: [String: (error: ServiceError, until: Instant)] = [:]
+    private struct Refusal {
+        let error: ServiceError
+        /// When to ask the node again.
+        let until: Instant
+        /// The attempt that the node refused.
+        let attempt: UInt64
+    }
+
+    /// By endpoint: how the node there refused clients.
+    private var refusals: [String: Refusal] = [:]
 
     /// By endpoint that was tried: why it was given up last.
     private var problems: [String: String] = [:]
 
-    mutating func giveUp(_ endpoint: String, _ problem: String) {
+    /// An attempt at an endpoint has ended.
+    ///
+    /// A refusal of an earlier attempt says nothing about the node any more.
+    ///
+    /// - Parameter attempt: Later attempts have higher numbers.
+    mutating func giveUp(_ endpoint: String, _ problem: String, attempt: UInt64) {
         problems[endpoint] = problem
+        if let refusal = refusals[endpoint], refusal.attempt < attempt { refusals[endpoint] = nil }
     }
 
-    mutating func refuse(_ endpoint: String, _ error: ServiceError, now: Instant) {
-        refusals[endpoint] = (error, now + Int64(error.retryAfterMilliseconds ?? 0))
+    /// The node at an endpoint has refused an attempt, and will take another one later.
+    mutating func refuse(
+        _ endpoint: String,
+        _ error: ServiceError,
+        attempt: UInt64,
+        now: Instant
+    ) {
+        let pause = Int64(error.retryAfterMilliseconds ?? 0)
+        refusals[endpoint] = Refusal(error: error, until: now + pause, attempt: attempt)
     }
 
     mutating func admit(_ endpoint: String) {
@@ -39,11 +60,11 @@ struct EndpointTurns {
         return error
     }
 
-    /// The endpoint whose turn it is, unless the node there asked for time and another one didn't.
+    /// Chooses the endpoint that can be tried soonest; of several, the one whose turn is first.
     ///
-    /// Returns how many were passed over, and the milliseconds that are left of that time.
+    /// Returns its offset, and how many milliseconds of the time that its node asked for are left.
     ///
-    /// - Parameter endpoints: In their turn.
+    /// - Parameter endpoints: The endpoints in their turn.
     func choose(of endpoints: [String], now: Instant) -> (offset: Int, pause: Int64) {
         let pauses = endpoints.map { endpoint in
             refusals[endpoint].map { max(0, $0.until.milliseconds - now.milliseconds) } ?? 0
