@@ -53,7 +53,7 @@ final class ConnectionPool: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        var turns = EndpointTurns()
+        var turns: EndpointTurns
         /// Leases that were not given back yet, also those of connections that are lost.
         var leases = 0
         /// Those of them that are for streams that are followed.
@@ -85,7 +85,8 @@ final class ConnectionPool: Sendable {
         self.environment = environment
         self.seen = seen
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
-        state = Mutex(State(slots: slots))
+        let turns = EndpointTurns(longestPause: settings.longestBackoffMilliseconds)
+        state = Mutex(State(slots: slots, turns: turns))
     }
 
     /// What the server said about itself on a connection that is open now; nil if there is none.
@@ -296,11 +297,18 @@ final class ConnectionPool: Sendable {
     }
 
     private func connect(_ slot: Int, _ attempt: UInt64) async {
-        let (endpoint, asked) = chooseEndpoint(for: slot)
-        let failures = state.withLock { $0.slots[slot].failures }
+        let (failures, asked) = state.withLock { state in
+            (state.slots[slot].failures, chooseEndpoint(for: slot, state).pause)
+        }
         let backoff = failures > 0 ? settings.backoff(failures - 1, environment.random) : 0
         if max(backoff, asked) > 0 { try? await environment.sleep(max(backoff, asked)) }
         if Task.isCancelled { return }
+        // After the pause, since other attempts may have told more of the endpoints.
+        let endpoint = state.withLock { state -> String in
+            let choice = chooseEndpoint(for: slot, state)
+            state.slots[slot].turn += choice.offset
+            return choice.endpoint
+        }
         let settings = settings
         let clock = environment.now
         var dice = ClientDice(random: environment.random)
@@ -328,15 +336,9 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// The endpoint that is tried next, and the milliseconds that the node there asked for.
-    private func chooseEndpoint(for slot: Int) -> (endpoint: String, pause: Int64) {
-        state.withLock { state in
-            let (all, first) = (settings.endpoints, slot + state.slots[slot].turn)
-            let endpoints = all.indices.map { all[(first + $0) % all.count] }
-            let (offset, pause) = state.turns.choose(of: endpoints, now: environment.now())
-            state.slots[slot].turn += offset
-            return (endpoints[offset], pause)
-        }
+    private func chooseEndpoint(for slot: Int, _ state: State) -> EndpointTurns.Choice {
+        let turn = slot + state.slots[slot].turn
+        return state.turns.choose(of: settings.endpoints, from: turn, now: environment.now())
     }
 
     private func handle(

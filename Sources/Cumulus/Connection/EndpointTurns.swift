@@ -7,6 +7,14 @@ import CumulusModel
 import CumulusWire
 
 struct EndpointTurns {
+    /// An endpoint to try, with how many before it were passed over.
+    struct Choice {
+        let endpoint: String
+        let offset: Int
+        /// Milliseconds that are left of the time that its node asked for.
+        let pause: Int64
+    }
+
     private struct Refusal {
         let error: ServiceError
         /// When to ask the node again.
@@ -20,6 +28,13 @@ struct EndpointTurns {
 
     /// By endpoint that was tried: why it was given up last.
     private var problems: [String: String] = [:]
+
+    /// A node is tried again after this, even if it asked for more milliseconds.
+    private let longestPause: Int64
+
+    init(longestPause: Int64) {
+        self.longestPause = longestPause
+    }
 
     /// An attempt at an endpoint has ended.
     ///
@@ -38,7 +53,7 @@ struct EndpointTurns {
         attempt: UInt64,
         now: Instant
     ) {
-        let pause = Int64(error.retryAfterMilliseconds ?? 0)
+        let pause = min(Int64(error.retryAfterMilliseconds ?? 0), longestPause)
         refusals[endpoint] = Refusal(error: error, until: now + pause, attempt: attempt)
     }
 
@@ -62,14 +77,16 @@ struct EndpointTurns {
 
     /// Chooses the endpoint that can be tried soonest; of several, the one whose turn is first.
     ///
-    /// Returns its offset, and how many milliseconds of the time that its node asked for are left.
-    ///
-    /// - Parameter endpoints: The endpoints in their turn.
-    func choose(of endpoints: [String], now: Instant) -> (offset: Int, pause: Int64) {
-        let pauses = endpoints.map { endpoint in
+    /// - Parameters:
+    ///   - endpoints: At least one.
+    ///   - turn: The index of the endpoint whose turn it is; the last one is followed by the first.
+    func choose(of endpoints: [String], from turn: Int, now: Instant) -> Choice {
+        let inTurn = endpoints.indices.map { endpoints[(turn + $0) % endpoints.count] }
+        let pauses = inTurn.map { endpoint in
             refusals[endpoint].map { max(0, $0.until.milliseconds - now.milliseconds) } ?? 0
         }
         let shortest = pauses.min() ?? 0
-        return (pauses.firstIndex(of: shortest) ?? 0, shortest)
+        let offset = pauses.firstIndex(of: shortest) ?? 0
+        return Choice(endpoint: inTurn[offset], offset: offset, pause: shortest)
     }
 }
