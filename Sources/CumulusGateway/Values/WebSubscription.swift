@@ -33,9 +33,16 @@ package struct WebSubscription {
         case "zone":
             try WebSubscription.refuseQuery(in: object)
             let zone = try WebZone.id(in: object, for: user)
-            if zone != nil, try object.flag("zoneWide") == true {
+            let isWide = try object.flag("zoneWide")
+            if zone != nil, isWide == true {
                 throw .badRequest(
                     "'\(object.place("zoneID"))' names one zone, and 'zoneWide' all; leave one out"
+                )
+            }
+            if zone == nil, isWide == false {
+                throw .badRequest(
+                    "'\(object.place("zoneWide"))' is false, and no 'zoneID' names a zone; name "
+                        + "one, or leave 'zoneWide' out"
                 )
             }
             subscription = Subscription(id: id, kind: zone.map { .zone($0) } ?? .database())
@@ -44,6 +51,12 @@ package struct WebSubscription {
             guard try WebZone.id(in: object, for: user) == nil else {
                 throw .badRequest(
                     "'\(object.place("zoneID"))' is of a zone's subscription; leave it out"
+                )
+            }
+            guard try object.flag("zoneWide") != false else {
+                throw .badRequest(
+                    "'\(object.place("zoneWide"))' is false, and a database's subscription tells "
+                        + "of all zones; leave it out"
                 )
             }
             subscription = Subscription(id: id, kind: .database())

@@ -93,6 +93,11 @@ import Testing
         #expect(subscription.id == "made")
     }
 
+    @Test(arguments: ["zone", "database"]) func allZonesAreOfTheDatabase(type: String) throws {
+        let text = #"{"subscriptionType": "\#(type)", "zoneWide": true}"#
+        #expect(try read(text).kind == .database())
+    }
+
     @Test(arguments: [
         #"{"subscriptionType": "query", "firesOn": ["create"]}"#,
         #"{"subscriptionType": "query", "query": {"recordType": "Note"}}"#,
@@ -101,6 +106,9 @@ import Testing
         #"{"subscriptionType": "zone", "notificationInfo": {"alertBody": 5}}"#,
         #"{"subscriptionType": "database", "notificationInfo": {"webhook": ""}}"#,
         #"{"subscriptionType": "zone", "zoneID": {"zoneName": "Z"}, "zoneWide": true}"#,
+        #"{"subscriptionType": "zone", "zoneWide": false}"#,
+        #"{"subscriptionType": "database", "zoneWide": false}"#,
+        #"{"subscriptionType": "database", "zoneWide": "all"}"#,
         #"{"subscriptionType": "zone", "firesOn": ["create"]}"#,
         #"{"subscriptionType": "zone", "firesOnce": true}"#,
         #"{"subscriptionType": "database", "query": {"recordType": "Note"}}"#,
