@@ -37,18 +37,26 @@ extension WebContext {
         let url = Bytes(value.utf8)
         let keys = try item.strings("rootRecordDesiredKeys")
         let wantsRoot = try item.flag("shouldFetchRootRecord") ?? false
-        if accepts {
-            let message = AcceptShareRequest(url: url).encoded()
-            let answer = try await calls.read(.sharingAccept, message)
-            guard let first = answer.first else { throw WebContext.resultMissing }
-            if !wantsRoot { return try WireShareMetadata(wire: first) }
-        }
-        let message = ShareMetadataRequest(
+        let look = ShareMetadataRequest(
             url: url,
             wantsRootRecord: wantsRoot,
             keys: keys?.map { Bytes($0.utf8) }
         )
-        let answer = try await calls.read(.sharingMetadata, message.encoded())
+        guard accepts else { return try await metadata(look) }
+        let answer = try await calls.read(.sharingAccept, AcceptShareRequest(url: url).encoded())
+        guard let first = answer.first else { throw WebContext.resultMissing }
+        let joined = try WireShareMetadata(wire: first)
+        if !wantsRoot { return joined }
+        do {
+            return try await metadata(look)
+        } catch is ServiceError {
+            // The caller has joined: an error would say that it has not.
+            return joined
+        }
+    }
+
+    private func metadata(_ look: ShareMetadataRequest) async throws -> WireShareMetadata {
+        let answer = try await calls.read(.sharingMetadata, look.encoded())
         guard let first = answer.first else { throw WebContext.resultMissing }
         return try WireShareMetadata(wire: first)
     }

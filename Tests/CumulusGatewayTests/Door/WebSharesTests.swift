@@ -181,6 +181,20 @@ extension WebUser {
             let joined = try await guest.post("public/records/accept", body)
             #expect(joined.entries("results").first?["participantStatus"] == "ACCEPTED")
             #expect(try await guest.change("b", in: "Trips", of: owner) == nil)
+            // Who has joined is told so, also where the root can't be fetched.
+            for (keys, hasRoot) in [("title", true), ("?", false)] {
+                let item = """
+                    {"value": "\(value)", "shouldFetchRootRecord": true,
+                     "rootRecordDesiredKeys": ["\(keys)"]}
+                    """
+                let again = try await guest.post(
+                    "public/records/accept",
+                    #"{"shortGUIDs": [\#(item)]}"#
+                )
+                let result = try #require(again.entries("results").first)
+                #expect(result["participantStatus"] == "ACCEPTED", "\(again.json.text)")
+                #expect((result["rootRecord"] != nil) == hasRoot, "\(again.json.text)")
+            }
 
             // Who joined by the URL stays in it.
             let closed = try await user.share(
