@@ -179,13 +179,15 @@ struct WebhookCourier: Sendable {
         since: Int64,
         _ progress: inout WebhookProgress
     ) async throws {
-        meter.send(subscriber, since: since)
         await turns.take(name)
         defer { turns.giveBack(name) }
         // The endpoint may take long for each notification of a page.
         try Task.checkCancellation()
         let named = try await door.subscriptions(of: subscriber)
-        if let subscription, !named.contains(subscription) { return }
+        // A reset is about all subscriptions that name the webhook.
+        let isNamed = subscription.map { named.contains($0) } ?? !named.isEmpty
+        guard isNamed else { return }
+        meter.send(subscriber, since: since)
         let body = Bytes(notification.text(for: subscriber).utf8)
         let signature = webhook.signature(of: body, seconds: door.now / 1_000)
         let (status, _) = try await client.post(
