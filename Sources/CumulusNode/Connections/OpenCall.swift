@@ -86,7 +86,7 @@ final class OpenCall {
     var readsAssets = false
     /// The last pause before a page was read again, in milliseconds.
     var pause: Int64?
-    /// Part of the answer is on its way.
+    /// Part of the answer is on its way; or, of a followed stream, a page was read.
     var hasAnswered = false
     /// The call has waited for what its caller saw; what was lost of that is not waited for again.
     var hasWaited = false

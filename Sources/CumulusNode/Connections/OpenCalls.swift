@@ -251,7 +251,8 @@ final class OpenCalls: @unchecked Sendable {
             return fail(stream, .answerTooLarge(page.message.count))
         }
         call.pause = nil
-        call.hasAnswered = true
+        // Nothing of an answer that begins with silent pages is on its way yet.
+        if !page.isSilent || call.isFollowed { call.hasAnswered = true }
         call.refused = call.refused ?? page.refused
         tellCausalToken()
         if showsNothing { return fail(stream, Node.isLeaving) }
