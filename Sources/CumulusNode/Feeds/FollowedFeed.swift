@@ -1,7 +1,9 @@
 // One device's feed: reads its next page when there is news for it.
 //
-// Begun by `FeedCalls`. The stream holds only the function that reads the next page: that function
-// is all the memory of a feed. hot: once per page of a feed.
+// Begun by `FeedCalls`. Between two pages the stream holds only the function that reads the next
+// one. That function keeps what the feed looks for, and the notifications of a message that is not
+// finished: at most one message of them, which the room of the connection doesn't count.
+// hot: once per page of a feed.
 
 import CumulusModel
 import CumulusOperations
@@ -38,6 +40,7 @@ struct FollowedFeed: Sendable {
         let found = try read(fetch, after: begun)
         let page = found.page
         if found.isEnough, let token = fetch.token {
+            node.meter.notifications.add(begun.count)
             return Page(message: message(of: begun, token)) { try self.page(of: fetch, told: nil) }
         }
         let notifications = begun + found.notifications
