@@ -315,7 +315,7 @@ import Testing
             response.increments = Self.list(using: &dice) {
                 .init(
                     request: Self.bytes(using: &$0),
-                    birth: Dot(Incarnation($0.next()), $0.next()),
+                    identity: Dot(Incarnation($0.next()), $0.next()),
                     recordName: Self.bytes(using: &$0),
                     field: Self.bytes(using: &$0),
                     row: Self.bytes(using: &$0)

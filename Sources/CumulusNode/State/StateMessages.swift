@@ -119,7 +119,7 @@ struct StateFeed: Sendable {
         response.increments.append(
             .init(
                 request: increment.request.bytes,
-                birth: increment.identity,
+                identity: increment.identity,
                 recordName: Bytes(increment.recordName.utf8),
                 field: Bytes(increment.field.utf8),
                 row: increment.row.rowBytes
@@ -188,7 +188,7 @@ extension StateOffer {
             increments.append(
                 Increment(
                     request: request,
-                    identity: increment.birth,
+                    identity: increment.identity,
                     recordName: try text(increment.recordName),
                     field: try text(increment.field),
                     row: try IncrementRow(row: increment.row)

@@ -157,20 +157,21 @@ package struct StateResponse: Hashable, Sendable {
 
     package struct Increment: Hashable, Sendable {
         package var request: Bytes
-        package var birth: Dot
+        /// Identifies the record's life: its birth, or the life's key if `seq` is 0.
+        package var identity: Dot
         package var recordName: Bytes
         package var field: Bytes
         package var row: Bytes
 
         package init(
             request: Bytes,
-            birth: Dot,
+            identity: Dot,
             recordName: Bytes,
             field: Bytes,
             row: Bytes
         ) {
             self.request = request
-            self.birth = birth
+            self.identity = identity
             self.recordName = recordName
             self.field = field
             self.row = row
@@ -295,8 +296,8 @@ extension StateResponse.Register {
 extension StateResponse.Increment {
     fileprivate func encode(to writer: inout CanonicalWriter) {
         writer.field(1, bytes: request)
-        writer.field(2, fixed64: birth.incarnation.value)
-        writer.field(3, varint: birth.seq)
+        writer.field(2, fixed64: identity.incarnation.value)
+        writer.field(3, varint: identity.seq)
         writer.field(4, bytes: recordName)
         writer.field(5, bytes: field)
         writer.field(6, bytes: row)
@@ -382,7 +383,7 @@ extension StateResponse.Zone {
 extension StateResponse.Increment {
     fileprivate init(wire raw: Cumulus__V1__StateIncrement) {
         request = raw.request.swiftBytes
-        birth = Dot(Incarnation(raw.incarnation), raw.seq)
+        identity = Dot(Incarnation(raw.incarnation), raw.seq)
         recordName = raw.record_name.swiftBytes
         field = raw.field.swiftBytes
         row = raw.row.swiftBytes
