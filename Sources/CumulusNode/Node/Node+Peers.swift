@@ -23,7 +23,7 @@ extension Node {
         if ending.kind == .problem { catchUp.miss(endpoint, why: ending.reason) }
         let now = environment.wallClock()
         peers.withLock { peers in
-            if ending.kind == .needless {
+            if ending.kind == .duplicate {
                 peers[endpoint] = nil
                 return
             }

@@ -63,13 +63,13 @@ extension PeerConnection {
             throw ProtocolFault("what answers there is no node of this cluster")
         }
         node.catchUp.reach(endpoint, hello.nodeID, isOwn: hello.nodeID == node.nodeID)
-        isNeedless = hello.nodeID == node.nodeID || node.isLinked(to: hello.nodeID)
+        isDuplicate = hello.nodeID == node.nodeID || node.isLinked(to: hello.nodeID)
         guard hello.nodeID != node.nodeID else {
             // The settings may name no other node than this one.
             node.renewLease()
             throw ProtocolFault("that address is this node's own")
         }
-        guard !isNeedless else {
+        guard !isDuplicate else {
             throw ProtocolFault("there is another connection to that node")
         }
         peerID = hello.nodeID
@@ -94,7 +94,7 @@ extension PeerConnection {
 
     func open(_ hello: ServerHello) {
         guard !isOpen, !node.isLinked(to: peerID) else {
-            isNeedless = true
+            isDuplicate = true
             return close("there is another connection to that node")
         }
         isOpen = true

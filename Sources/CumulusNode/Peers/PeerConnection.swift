@@ -15,6 +15,21 @@ import Logging
 import Synchronization
 
 final class PeerConnection: FrameHandler, @unchecked Sendable {
+    /// How a connection ended.
+    struct Ending {
+        enum Kind {
+            /// It was open, and may be again.
+            case over
+            /// The node there could not be greeted, though it should be.
+            case problem
+            /// The node there is connected otherwise, or is this one.
+            case duplicate
+        }
+
+        let kind: Kind
+        let reason: String
+    }
+
     // Confined to `link.loop`.
 
     let node: Node
@@ -32,7 +47,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var isClosing = false
     var isClosed = false
     /// The node there is connected otherwise, or is this one.
-    var isNeedless = false
+    var isDuplicate = false
     var challengers = Challengers()
     var reason = "the peer closed the connection"
     var nextStream: UInt32 = 1
@@ -55,21 +70,6 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var ownClock = OwnClock()
     /// What was said about origins that are refused.
     var alarmed: PeerCommits.Paused = [:]
-    /// How a connection ended.
-    struct Ending {
-        enum Kind {
-            /// It was open, and may be again.
-            case over
-            /// The node there could not be greeted, though it should be.
-            case problem
-            /// The node there is connected otherwise, or is this one.
-            case needless
-        }
-
-        let kind: Kind
-        let reason: String
-    }
-
     /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
     var lookTime: Instant?
     /// Until when all is asked for of a scope, though others send some of it.
@@ -196,7 +196,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         if isOpen, node.directRuns.leave(peerID) { node.directRunsChanged(in: nil) }
         if serverNonce == nil, link.certificate.isEmpty { reason += PeerConnection.tlsHint }
-        ended(Ending(kind: isOpen ? .over : isNeedless ? .needless : .problem, reason: reason))
+        ended(Ending(kind: isOpen ? .over : isDuplicate ? .duplicate : .problem, reason: reason))
     }
 
     /// What is said where a connection without TLS ended before the peer had greeted.
