@@ -115,7 +115,7 @@ extension ClusterCommand {
                 ] + (authority.map { [.init("tlsAuthority", .string($0))] } ?? [])
             }
 
-            /// The endpoints that are not on this machine.
+            /// The certificate and key files that are missing on this machine; nil if none is.
             var missing: String? {
                 let files = [certificate, key].filter {
                     !FileManager.default.fileExists(atPath: $0)

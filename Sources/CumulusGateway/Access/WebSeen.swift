@@ -13,7 +13,7 @@ package struct WebSeen: Hashable, Sendable {
     /// When it was given, in milliseconds since 1970 UTC.
     package var made: Int64
 
-    /// How long a node waits for what a client has seen elsewhere, in milliseconds.
+    /// How long what a client has seen counts, in milliseconds.
     package static let time: Int64 = 30 * 60_000
     /// Callers send it, and answers have it.
     package static let header = "X-Cumulus-Seen"

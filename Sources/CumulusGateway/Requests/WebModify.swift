@@ -207,8 +207,7 @@ package struct WebModify: Sendable {
             && operations.contains { $0.id.zoneID.zoneName != Names.defaultZone }
     }
 
-    /// Why an atomic request can't be one: what is done in one zone is done, whatever comes of the
-    /// next one.
+    /// Refuses an atomic request that names several zones: a node can't undo one zone's changes.
     private func zonesRefusal(in database: DatabaseScope) -> WebError? {
         let zones = Set(operations.map(\.id.zoneID))
         guard zones.count > 1, isAllOrNothing(in: database) else { return nil }

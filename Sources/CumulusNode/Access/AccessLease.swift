@@ -150,7 +150,7 @@ extension Node {
         if let lease { try? lookAtLease(lease) }
     }
 
-    /// Why databases are closed to a caller by now, for what asks again and again.
+    /// Returns the check that streams make before each page.
     func mayUse(by identity: Identity) -> @Sendable (DatabaseScope) -> ServiceError? {
         { [self] database in leaseRefusal(of: identity, in: database) }
     }

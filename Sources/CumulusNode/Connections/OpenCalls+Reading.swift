@@ -60,7 +60,8 @@ extension OpenCalls {
         }
     }
 
-    /// Answers from the disk, page by page from one snapshot.
+    /// Answers from the disk: the first page is read in the newest state, and each page says how to
+    /// read the one after it.
     func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
         let identity = identity
         readLater(stream) { [self] in

@@ -46,7 +46,7 @@ extension Node {
         return error
     }
 
-    /// Why connections of peers end then: each comes again, and is told so.
+    /// The status with which a node that became ready closes its peers' connections.
     static let isReadyNow = ServiceError(
         .serviceUnavailable,
         "this node has taken its cluster's state and is ready: connect again"
