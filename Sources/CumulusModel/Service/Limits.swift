@@ -34,6 +34,10 @@ package struct Limits: Hashable, Sendable {
     package var zonesPerDatabase = 1_000
     /// People with whom one share is, beside its owner.
     package var participantsPerShare = 100
+    /// People whom one share remembers: all who were ever invited, or joined.
+    ///
+    /// Each save and each join of the share rewrites what it remembers of them.
+    package var peoplePerShare = 3_000
     /// Zones of others that one user may be in.
     package var sharedZonesPerUser = 1_000
     /// Records below a new root that are looked at for other shares.

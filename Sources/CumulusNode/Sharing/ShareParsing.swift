@@ -10,6 +10,11 @@ import CumulusWire
 
 extension RequestParser {
     func share(_ wire: WireShareParts) throws(ServiceError) -> ShareParts {
+        // The owner may be among them. A longer list is refused before the writer sees it.
+        let count = wire.participants.count
+        guard count <= limits.participantsPerShare + 1 else {
+            throw ShareParts.tooMany(count, of: limits.participantsPerShare)
+        }
         var root: String?
         if !wire.root.isEmpty {
             root = try Names.checkIdentifier(wire.root[...], "root's record name")

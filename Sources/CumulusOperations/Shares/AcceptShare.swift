@@ -49,6 +49,11 @@ package struct AcceptShare: Sendable {
             let count = entries.participants.count(where: entries.isListed)
             guard count < limits.participantsPerShare else { return (.failure(full), false) }
             accepted.join(entries.joining(user, now: transaction.now))
+            var next = entries
+            next.join(accepted)
+            if let refusal = next.refusal(after: entries, limits) {
+                return (.failure(refusal), false)
+            }
         }
         if !accepted.isEmpty {
             if let refusal = try Feature.access.refusal(in: transaction) {

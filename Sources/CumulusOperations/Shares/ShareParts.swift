@@ -59,7 +59,7 @@ package struct ShareParts: Hashable, Sendable {
         now: Int64,
         _ limits: Limits
     ) throws(ServiceError) -> [AccessEntries.Entry] {
-        var change = Change(next: current)
+        var change = Change(of: current)
         let wasOpen = current.publicPermission != .none
         let isOpen = publicPermission != .none
         var wanted: [ParticipantID: Member] = [:]
@@ -82,55 +82,54 @@ package struct ShareParts: Hashable, Sendable {
                 if isOpen, !wasOpen, !known.hasAccepted,
                     !current.broken.contains(.droppedInvitations)
                 {
-                    change.add(change.next.removing(known))
+                    change.new += current.removing(known)
                 } else {
                     try change.set(member, of: known)
                 }
             } else {
                 try checkRemoval(of: known, wasOpen: wasOpen, current.broken)
-                change.add(change.next.removing(known))
+                change.new += current.removing(known)
             }
         }
         for member in members {
             guard wanted.removeValue(forKey: member.id) != nil else { continue }
             try check(new: member, current.broken)
-            change.add(
-                change.next.inviting(
-                    member.id,
-                    named: member.name,
-                    as: member.role,
-                    member.permission,
-                    now: now
-                )
+            change.new += current.inviting(
+                member.id,
+                named: member.name,
+                as: member.role,
+                member.permission,
+                now: now
             )
         }
-        change.add(change.next.settingPublic(publicPermission))
-        let count = change.next.participants.count(where: change.next.isListed)
+        change.new += current.settingPublic(publicPermission)
+        let next = change.next
+        let count = next.participants.count(where: next.isListed)
         guard count <= limits.participantsPerShare else {
-            throw ServiceError(
-                .tooManyParticipants,
-                """
-                a share has at most \(limits.participantsPerShare) participants beside its owner, \
-                and this one would have \(count); remove some
-                """
-            )
+            throw ShareParts.tooMany(count, of: limits.participantsPerShare)
         }
+        if let refusal = next.refusal(after: current, limits) { throw refusal }
         return change.entries
     }
 
-    /// Entries in the making.
+    /// Entries in the making: each is made from what stands, and changes another participant.
     private struct Change {
+        let current: AccessEntries
+        var new: [AccessEntries.Entry] = []
+
+        init(of current: AccessEntries) { self.current = current }
+
         /// What stands with them.
-        var next: AccessEntries
-        private var new = AccessEntries()
+        var next: AccessEntries {
+            var next = current
+            next.join(new)
+            return next
+        }
 
-        init(next: AccessEntries) { self.next = next }
-
-        var entries: [AccessEntries.Entry] { new.entries }
-
-        mutating func add(_ entries: [AccessEntries.Entry]) {
-            next.join(entries)
-            new.join(entries)
+        var entries: [AccessEntries.Entry] {
+            var entries = AccessEntries()
+            entries.join(new)
+            return entries.entries
         }
 
         mutating func set(
@@ -149,9 +148,9 @@ package struct ShareParts: Hashable, Sendable {
             }
             // A public user may what the public may.
             if known.role == .publicUser { return }
-            if member.role != known.role { add(next.setting(member.role, of: known)) }
+            if member.role != known.role { new += current.setting(member.role, of: known) }
             if member.permission != known.permission {
-                add(next.setting(member.permission, of: known))
+                new += current.setting(member.permission, of: known)
             }
         }
     }
@@ -188,6 +187,16 @@ package struct ShareParts: Hashable, Sendable {
         }
     }
 
+    package static func tooMany(_ count: Int, of limit: Int) -> ServiceError {
+        ServiceError(
+            .tooManyParticipants,
+            """
+            a share has at most \(limit) participants beside its owner, and this one would have \
+            \(count); remove some
+            """
+        )
+    }
+
     private static let mixed = invalid(
         """
         while publicPermission is not none, only those who joined by the URL can be removed, and \
@@ -197,6 +206,21 @@ package struct ShareParts: Hashable, Sendable {
 
     static func invalid(_ message: String) -> ServiceError {
         ServiceError(.invalidArguments, .invalidValue, message)
+    }
+}
+
+extension AccessEntries {
+    /// Why a share can't remember so many people; nil if it can, or remembered them before.
+    func refusal(after before: AccessEntries, _ limits: Limits) -> ServiceError? {
+        let count = participants.count
+        guard count > limits.peoplePerShare, count > before.participants.count else { return nil }
+        return ServiceError(
+            .tooManyParticipants,
+            """
+            a share remembers all who were ever in it or invited, and this one would remember \
+            \(count) of at most \(limits.peoplePerShare); delete it, and share anew
+            """
+        )
     }
 }
 

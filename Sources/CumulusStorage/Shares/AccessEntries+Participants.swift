@@ -40,7 +40,15 @@ extension AccessEntries {
     }
 
     /// All that ever were, by their ids.
-    package var participants: [Participant] {
+    package var participants: [Participant] { AccessEntries.participants(in: entries[...]) }
+
+    package func participant(_ id: ParticipantID) -> Participant? {
+        let first = index(of: AccessEntries.key(id, .role))
+        let own = entries[first...].prefix { AccessEntries.participant(of: $0.key)?.id == id }
+        return AccessEntries.participants(in: own).first
+    }
+
+    private static func participants(in entries: ArraySlice<Entry>) -> [Participant] {
         var found: [Participant] = []
         for entry in entries {
             guard let (id, field) = AccessEntries.participant(of: entry.key) else { continue }
@@ -48,10 +56,6 @@ extension AccessEntries {
             found[found.count - 1].take(field, entry.value)
         }
         return found
-    }
-
-    package func participant(_ id: ParticipantID) -> Participant? {
-        participants.first { $0.id == id }
     }
 
     /// What the share is of; nil before that was said.
@@ -117,6 +121,12 @@ extension AccessEntries {
 
     /// Users who ever accepted, by record name.
     package var users: Set<String> { Set(participants.compactMap(\.user)) }
+
+    /// Users who may do something by this share, by record name.
+    var usersLetIn: Set<String> {
+        let letIn = participants.filter { isIn($0) && permission(of: $0) > .none }
+        return Set(letIn.compactMap(\.user))
+    }
 }
 
 extension AccessEntries.Participant {

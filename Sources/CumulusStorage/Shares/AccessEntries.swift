@@ -90,20 +90,42 @@ package struct AccessEntries: Hashable, Sendable {
     package var isEmpty: Bool { entries.isEmpty }
 
     /// What stands under a key.
-    subscript(_ key: Bytes) -> Bytes? { entries.first { $0.key == key }?.value }
+    subscript(_ key: Bytes) -> Bytes? {
+        let index = index(of: key)
+        return index < entries.count && entries[index].key == key ? entries[index].value : nil
+    }
 
-    /// Takes in entries: under each key the greater bytes stand.
-    package mutating func join(_ others: [Entry]) {
-        for other in others {
-            let index = entries.firstIndex { !$0.key.lexicographicallyPrecedes(other.key) }
-            guard let index, entries[index].key == other.key else {
-                entries.insert(other, at: index ?? entries.count)
-                continue
-            }
-            if entries[index].value.lexicographicallyPrecedes(other.value) {
-                entries[index] = other
+    /// The index of the first entry with this key or a later one.
+    func index(of key: Bytes) -> Int {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if entries[middle].key.lexicographicallyPrecedes(key) {
+                low = middle + 1
+            } else {
+                high = middle
             }
         }
+        return low
+    }
+
+    /// Takes in entries in any order: under each key the greater bytes stand.
+    package mutating func join(_ others: [Entry]) {
+        if others.isEmpty { return }
+        var joined: [Entry] = []
+        joined.reserveCapacity(entries.count + others.count)
+        // What is in order already is merged in linear time.
+        for entry in (entries + others).sorted(by: AccessEntries.precedes) {
+            if joined.last?.key == entry.key { joined.removeLast() }
+            joined.append(entry)
+        }
+        entries = joined
+    }
+
+    private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
+        one.key == other.key
+            ? one.value.lexicographicallyPrecedes(other.value)
+            : one.key.lexicographicallyPrecedes(other.key)
     }
 
     package mutating func join(_ other: AccessEntries) { join(other.entries) }

@@ -140,9 +140,10 @@ extension WriteTransaction {
             // Lives that two nodes made of one request have a root each.
             if let root = row.access.root { try notePlace(of: name, root, at: place) }
         }
-        let (was, now) = (Self.access(of: before), Self.access(of: rows))
+        let was = Self.access(of: before).usersLetIn
+        let now = Self.access(of: rows).usersLetIn
         for user in entries.users {
-            let isOut = was.letsIn(user) && !now.letsIn(user)
+            let isOut = was.contains(user) && !now.contains(user)
             let ended = isOut ? rows.first?.frontier.map(\.dot) : nil
             try noteVisible(place, share: name, to: user, ended: ended)
         }
@@ -188,10 +189,6 @@ extension WriteTransaction {
         if let ended { row.ended = ended }
         put(key, row)
     }
-}
-
-extension AccessEntries {
-    fileprivate func letsIn(_ user: String) -> Bool { permission(of: user) ?? .none > .none }
 }
 
 // MARK: - Reading
