@@ -63,8 +63,9 @@ final class AccessLease: Sendable {
         self.closesAll = closesAll
     }
 
-    /// nil if the node has none. A read-only node has none: it connects to no member, so none
-    /// would ever report to it.
+    /// nil if the node has none.
+    ///
+    /// A read-only node has none: it connects to no member, so none would ever report to it.
     convenience init?(_ configuration: Node.Configuration) {
         guard configuration.accessLeaseMilliseconds > 0, !configuration.isReadOnly
         else { return nil }
