@@ -268,8 +268,8 @@ struct FeedTelling {
         // The device was told some of the changes: it may hold a record that came and went.
         if isCut, story.isSeveral { return true }
         // The device may have dropped the record: of concurrent changes, an earlier window told how
-        // the record is now.
-        return !now && (isLater || isCut)
+        // the record is now, or another node told those that a later window holds.
+        return !now && (isLater || isCut || !window.isLast)
     }
 
     // MARK: Concurrent changes
