@@ -23,7 +23,8 @@ struct AssetCollector: Sendable {
 
     /// One walk through everything.
     func run() async throws {
-        for (_, scope) in try await node.gate.reading(.bulk, { try ScopeDirectory.all(in: $0) }) {
+        let scopes = try await node.gate.reading { try ScopeDirectory.all(in: $0) }
+        for (_, scope) in scopes {
             let databases = try await node.gate.reading { try $0.databases(of: scope) }
             for (_, database) in databases {
                 let grace = node.configuration.limits.assetGraceMilliseconds

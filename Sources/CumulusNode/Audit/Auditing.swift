@@ -87,7 +87,7 @@ extension CallContext {
     func concerns(_ share: ShareID, then run: @escaping @Sendable () throws -> Void) throws {
         guard node.audit != nil else { return try run() }
         let scope = try scope()
-        let isQueued = node.gate.read(.bulk) { [self] in
+        let isQueued = node.gate.read(.bulk(identity.readCaller)) { [self] in
             let reader = node.gate.latest(reach: .disk)
             let address = try? reader.scope(scope).flatMap { number throws(EngineError) in
                 try reader.shareAddress(share, in: number)

@@ -59,7 +59,7 @@ struct CallContext: Sendable {
         then run: @escaping @Sendable (Request) throws -> Void
     ) throws {
         if message.count <= CallContext.largeMessage { return try run(try parse(parser)) }
-        let isQueued = node.gate.read(.bulk) { [self] in
+        let isQueued = node.gate.read(.bulk(identity.readCaller)) { [self] in
             let parsed = Result { try parse(parser) }
             calls.onLoop { calls in
                 guard calls[call.stream] != nil else { return }

@@ -144,7 +144,7 @@ enum PeerCalls {
         node.noteForLease(report, of: peer, scope)
         if report.isAnswer { return context.finish([[]]) }
         // If too many reads are waiting, the next report is compared.
-        _ = node.gate.read(.bulk) { try? node.compare(report, of: peer, scope) }
+        _ = node.gate.read(.bulk(.node)) { try? node.compare(report, of: peer, scope) }
         let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return false }
             Collection.note(vector, of: peer, in: number, at: now, &transaction)

@@ -142,7 +142,7 @@ extension OpenCalls {
         let isQueued =
             call.readsAssets
             ? node.assets.perform { _ in work() }
-            : node.gate.read(isPeer ? .prompt : .bulk, work)
+            : node.gate.read(isPeer ? .prompt : .bulk(identity.readCaller), work)
         if isQueued { return }
         if isPeer { pagesBeingRead -= 1 }
         // Of very many that one change wakes, some wait a little longer.

@@ -95,7 +95,7 @@ extension Node {
     package func webhookSubscribers(
         after known: [ScopeID: WebhookScope]
     ) async throws(ServiceError) -> [ScopeID: WebhookScope] {
-        try await look(.bulk) { [self] reach in
+        try await look(.bulk(.node)) { [self] reach in
             let reader = gate.latest(reach: reach)
             var scopes: [ScopeID: WebhookScope] = [:]
             for (scope, number) in try ScopeDirectory.all(in: reader) where scope != .cluster {

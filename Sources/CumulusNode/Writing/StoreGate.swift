@@ -42,7 +42,7 @@ package final class StoreGate: Sendable {
     private let limits: Limits
     private let meter: NodeMeter
     private let writes: WorkQueue<QueuedWrite>
-    private let bulkReads: WorkQueue<@Sendable () -> Void>
+    private let bulkReads: ReadTurns
     private let promptReads: WorkQueue<@Sendable () -> Void>
     private let flusher = Flusher()
     package let stops: WriteStops
@@ -71,7 +71,7 @@ package final class StoreGate: Sendable {
         self.meter = meter
         visible = VisibleState(try engine.snapshot(), state)
         writes = WorkQueue(capacity: limits.queuedWrites)
-        bulkReads = WorkQueue(capacity: limits.queuedWrites)
+        bulkReads = ReadTurns(capacity: limits.queuedWrites)
         promptReads = WorkQueue(capacity: limits.queuedWrites)
         let reserve = DiskReserve(first: diskReserve, second: deleteReserve)
         disk = DiskWatch(engine, reserve, stops, environment.logger)
@@ -98,15 +98,16 @@ package final class StoreGate: Sendable {
     ///
     /// - Parameter readers: Threads for bulk reads; there is one more.
     package func start(readers: Int) {
+        bulkReads.expect(threads: readers)
         workers.withLock { workers in
             for _ in 0..<2 {
                 workers.append(Worker(named: "cumulus writer") { while self.runBatch() {} })
             }
             for _ in 0..<readers {
-                let work = { @Sendable in while self.run(self.bulkReads) {} }
+                let work = { @Sendable in while self.bulkReads.run() {} }
                 workers.append(Worker(named: "cumulus reader", work))
             }
-            let work = { @Sendable in while self.run(self.promptReads) {} }
+            let work = { @Sendable in while self.runPromptRead() {} }
             workers.append(Worker(named: "cumulus prompt", work))
         }
     }
@@ -125,9 +126,11 @@ package final class StoreGate: Sendable {
 
     // MARK: Reads
 
-    package enum ReadKind: Sendable {
+    enum ReadKind: Sendable {
         /// May take long, as what a caller asks for, or a step of a walk through everything.
-        case bulk
+        ///
+        /// Callers take turns.
+        case bulk(ReadCaller)
         /// A few rows, or a page for a peer: it has a thread that does nothing else.
         case prompt
     }
@@ -135,9 +138,9 @@ package final class StoreGate: Sendable {
     /// Runs a read on a reader thread.
     ///
     /// Returns false if too many are waiting.
-    package func read(_ kind: ReadKind, _ work: @escaping @Sendable () -> Void) -> Bool {
+    func read(_ kind: ReadKind, _ work: @escaping @Sendable () -> Void) -> Bool {
         switch kind {
-        case .bulk: bulkReads.append(work)
+        case .bulk(let caller): bulkReads.append(work, for: caller)
         case .prompt: promptReads.append(work)
         }
     }
@@ -173,11 +176,11 @@ package final class StoreGate: Sendable {
     ///
     /// Returns false when the queue is closed and empty.
     package func runRead() -> Bool {
-        run(promptReads.isEmpty ? bulkReads : promptReads)
+        promptReads.isEmpty ? bulkReads.run() : runPromptRead()
     }
 
-    private func run(_ reads: WorkQueue<@Sendable () -> Void>) -> Bool {
-        let work = reads.take()
+    private func runPromptRead() -> Bool {
+        let work = promptReads.take()
         work?()
         return work != nil
     }
@@ -303,7 +306,7 @@ package final class StoreGate: Sendable {
 extension StoreGate {
     /// Reads from one state on a reader thread.
     func reading<Value: Sendable>(
-        _ kind: ReadKind = .bulk,
+        _ kind: ReadKind = .bulk(.node),
         _ read: @escaping @Sendable (ReadTransaction) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { waiting in

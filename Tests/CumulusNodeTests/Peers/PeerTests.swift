@@ -289,7 +289,7 @@ extension Bytes {
             let gate = servers[0].node.gate
             let isOver = DispatchSemaphore(value: 0)
             let count = 10 * servers[0].node.configuration.readers
-            for _ in 0..<count { #expect(gate.read(.bulk) { isOver.wait() }) }
+            for _ in 0..<count { #expect(gate.read(.bulk(.node)) { isOver.wait() }) }
             defer { for _ in 0..<count { isOver.signal() } }
             servers[1].follow([servers[0]])
             let token = try await servers[0].makeUser("ada")

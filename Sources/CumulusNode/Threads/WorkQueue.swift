@@ -2,6 +2,9 @@
 //
 // The store blocks, so it has threads of its own, which `StoreGate` owns: two writers, and readers
 // of two kinds.
+//
+// Folder: what waits for a thread. Read `WorkQueue`, then `ReadTurns`, in which callers share the
+// threads of readers.
 
 import CumulusModel
 import CumulusSystem
