@@ -17,6 +17,9 @@ package struct Limits: Hashable, Sendable {
     package var valuesPerQuery = 1_000
     /// Comparisons and connectives of one query.
     package var predicateNodes = 1_000
+    /// Steps that a page of a query may take: about one for each comparison with a record, and 20
+    /// for each record.
+    package var querySteps = 400_000_000
     package var sortDescriptors = 8
     /// Records of a page of a query that names no limit.
     package var queryPageItems = 100

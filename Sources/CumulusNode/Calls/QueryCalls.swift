@@ -1,7 +1,8 @@
 // The call that queries records: the cursor that comes is opened, and the one that goes is sealed.
 //
 // Called through `MethodTable`. A page may have to read every record of a zone, so it is read on a
-// reader thread, and given up when nobody waits for it any more.
+// reader thread, turn by turn, and given up when nobody waits for it any more. A page that took
+// several turns is read anew if its caller may find something else by then.
 
 import CumulusModel
 import CumulusOperations
@@ -22,11 +23,11 @@ enum QueryCalls {
         guard context.reaches(cursor?.seen) else { return }
         context.concerns("\(query.database.name)/\(query.query.recordType)")
         let token = context.token
-        try context.readFromDisk { try page(of: query, token, explains: request.explains, $0) }
+        try context.readFromDisk { try begin(query, token, explains: request.explains, $0) }
     }
 
-    private static func page(
-        of query: QueryRecords,
+    private static func begin(
+        _ query: QueryRecords,
         _ token: CallToken,
         explains: Bool,
         _ context: ReadContext
@@ -37,19 +38,49 @@ enum QueryCalls {
             now: environment.wallClock(),
             refusal: { token.refusal(now: environment.now()) }
         )
-        let start = environment.nanoseconds()
-        var page = try query.run(
+        let reading = try query.begin(
             context.scope,
             context.number,
             circumstances,
-            in: context.reader,
-            zones: context.view.zones,
-            schemas: context.view.schemas
+            in: context.queryState
         )
-        page.work.microseconds = (environment.nanoseconds() - start) / 1_000
-        let cursor = page.next.map(context.node.mint.make) ?? []
+        return try page(of: reading, Turns(), context, explains: explains) {
+            try begin(query, token, explains: explains, $0)
+        }
+    }
+
+    /// The turns that a page has taken so far.
+    private struct Turns {
+        var count = 0
+        var nanoseconds: UInt64 = 0
+    }
+
+    /// - Parameter again: Begins to read the page anew.
+    private static func page(
+        of reading: QueryReading,
+        _ turns: Turns,
+        _ context: ReadContext,
+        explains: Bool,
+        again: @escaping Read
+    ) throws -> Page {
+        var (reading, turns) = (reading, turns)
+        let start = context.node.environment.nanoseconds()
+        let found = try reading.next()
+        turns.nanoseconds += context.node.environment.nanoseconds() - start
+        turns.count += 1
+        guard var found else {
+            return .unfinished { [reading, turns] in
+                try page(of: reading, turns, context, explains: explains, again: again)
+            }
+        }
+        if turns.count > 1 {
+            let newest = try context.newest(for: reading.databaseScope)
+            guard try reading.isAllowed(in: newest.queryState) else { return try again(newest) }
+        }
+        found.work.microseconds = turns.nanoseconds / 1_000
+        let cursor = found.next.map(context.node.mint.make) ?? []
         let urls = context.node.shareURLs
-        return Page(message: Answers.found(page, cursor: cursor, explains: explains, urls))
+        return Page(message: Answers.found(found, cursor: cursor, explains: explains, urls))
     }
 
     /// Opens a cursor; nil means the request has none.
@@ -70,5 +101,11 @@ enum QueryCalls {
             throw .cursorUnusable("what it continues was lost with the restore of a backup")
         }
         return cursor
+    }
+}
+
+extension ReadContext {
+    fileprivate var queryState: QueryRecords.State {
+        QueryRecords.State(reader, zones: view.zones, schemas: view.schemas)
     }
 }

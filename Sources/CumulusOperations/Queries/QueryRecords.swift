@@ -1,11 +1,11 @@
 // Finds the records of one type that satisfy a predicate: a page of them in their order, and where
 // the next one begins.
 //
-// Run by the session on a reader thread, from one snapshot per page. `QuerySearch` finds the places
-// of a page's records; their bodies are read afterwards, so memory is bounded by the page.
+// Run by the session on a reader thread, from one snapshot per page: `QueryReading` reads it in
+// turns.
 //
-// Folder: what a query request means, page by page. Read `QueryRecords`, then `QuerySearch` and
-// `QueryCursor`.
+// Folder: what a query request means, page by page. Read `QueryRecords`, then `QueryReading`,
+// `QuerySearch` and `QueryCursor`.
 
 package import CumulusModel
 package import CumulusStorage
@@ -31,6 +31,8 @@ package struct QueryRecords: Sendable {
     package var limits: Limits
     /// Rows that are counted before anything is walked; tests have few records, and say less.
     package var firstStretch = 256
+    /// Steps of a turn on a reader thread; tests say less here too.
+    package var turnSteps = QueryEffort.turnSteps
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -75,6 +77,21 @@ package struct QueryRecords: Sendable {
         package var microseconds: UInt64 = 0
     }
 
+    /// The state that is read, with the zones and record types that were found in it.
+    package struct State: Sendable {
+        package var reader: ReadTransaction
+        package var zones: ZoneDirectory
+        package var schemas: SchemaDirectory
+
+        package init(
+            _ reader: ReadTransaction,
+            zones: ZoneDirectory = ZoneDirectory(),
+            schemas: SchemaDirectory = SchemaDirectory()
+        ) {
+            (self.reader, self.zones, self.schemas) = (reader, zones, schemas)
+        }
+    }
+
     /// The caller, the time, and whether anybody still waits for the answer.
     package struct Circumstances: Sendable {
         package var caller: Caller
@@ -101,30 +118,34 @@ package struct QueryRecords: Sendable {
         _ scope: ScopeID,
         _ number: ScopeNumber,
         _ circumstances: Circumstances,
-        in reader: ReadTransaction,
-        zones directory: ZoneDirectory = ZoneDirectory(),
-        schemas: SchemaDirectory = SchemaDirectory()
+        in state: State
     ) throws(ReadFailure) -> Page {
+        var reading = try begin(scope, number, circumstances, in: state)
+        while true {
+            if let page = try reading.next() { return page }
+        }
+    }
+
+    /// Begins to read the next page, turn by turn.
+    package func begin(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        _ circumstances: Circumstances,
+        in state: State
+    ) throws(ReadFailure) -> QueryReading {
         do {
-            let database = try Authorisation.database(database, for: circumstances.caller)
-            let zones = try zones(number, database, circumstances.caller, directory, reader)
-            let type = try schemas.find(query.recordType, of: number, reader)
-            let caller = circumstances.caller
-            var creator: String?
-            var readsAll = true
-            if database.kind == .public {
-                let roles = try schemas.roles(of: caller, in: number, reader).names
-                creator = try onlyCreator(type.schema.grants, caller, roles)
-                readsAll = caller.role == .operator
-            }
+            let (reader, caller) = (state.reader, circumstances.caller)
+            let rights = try rights(number, caller, in: state)
+            let type = try state.schemas.find(query.recordType, of: number, reader)
             var bound = try bind(scope, type.schema, circumstances)
-            if let creator { bound.restrict(toRecordsOf: creator) }
+            if let creator = rights.creator { bound.restrict(toRecordsOf: creator) }
             let runs = try reader.runs(of: number)
+            let database = try Authorisation.database(database, for: caller)
             try cursor?.check(scope, database, caller, question, runs, broken)
-            let access = try partialAccess(zones, number, caller, schemas, reader)
+            let access = try partialAccess(rights.zones, number, caller, state.schemas, reader)
             let plan = QueryPlan(bound, type.indexes, counts: counts)
-            if plan.staysInType, creator == nil { readsAll = true }
-            var search = QuerySearch(
+            let staysInType = plan.staysInType && rights.creator == nil
+            let search = QuerySearch(
                 query: bound,
                 plan: plan,
                 // A small tree is looked through, however large the zone is.
@@ -133,35 +154,54 @@ package struct QueryRecords: Sendable {
                 start: cursor?.place,
                 access: access,
                 firstStretch: firstStretch,
+                steps: (limits.querySteps, turnSteps),
                 circumstances: circumstances
             )
-            for zone in zones { try search.read(zone, reader) }
-            var page = Page(work: search.work, tellsWork: readsAll && access == nil)
-            if zones.count > 1 {
-                page.work.plan += " (in the last of \(zones.count) zones)"
-            }
-            if counts {
-                page.count = search.work.rowsKept
-                return page
-            }
-            if let last = try fill(&page, &search, zones, for: caller, reader) {
-                page.next = QueryCursor(
-                    scope: scope,
-                    database: database,
-                    caller: caller.role,
-                    question: question,
-                    seen: runs.shortVector,
-                    truncation: try reader.truncation(of: number),
-                    place: last
-                )
-            }
-            return page
+            return QueryReading(
+                request: self,
+                scope: scope,
+                number: number,
+                database: database,
+                caller: caller,
+                rights: rights,
+                tellsWork: (rights.readsAll || staysInType) && access == nil,
+                reader: reader,
+                search: search
+            )
         } catch {
             throw ReadFailure(error)
         }
     }
 
-    // MARK: What is searched
+    // MARK: What the caller may find
+
+    /// What a caller may find in one state.
+    struct Rights: Hashable, Sendable {
+        var zones: [FoundZone]
+        /// The user whose records alone may be found in the public database; nil means all.
+        var creator: String?
+        /// Whether it may read all records of the zones, of whatever type.
+        var readsAll: Bool
+    }
+
+    func rights(
+        _ number: ScopeNumber,
+        _ caller: Caller,
+        in state: State
+    ) throws -> Rights {
+        let database = try Authorisation.database(database, for: caller)
+        let zones = try zones(number, database, caller, state.zones, state.reader)
+        let type = try state.schemas.find(query.recordType, of: number, state.reader)
+        guard database.kind == .public else {
+            return Rights(zones: zones, creator: nil, readsAll: true)
+        }
+        let roles = try state.schemas.roles(of: caller, in: number, state.reader).names
+        return Rights(
+            zones: zones,
+            creator: try onlyCreator(type.schema.grants, caller, roles),
+            readsAll: caller.role == .operator
+        )
+    }
 
     /// Records of a shared tree that are looked up by name and not searched for.
     private static let treeNames = 400
@@ -237,61 +277,6 @@ package struct QueryRecords: Sendable {
         case .all: return nil
         case .own: return caller.user
         case .none: throw Authorisation.notReadable(query.recordType, grants, caller, roles)
-        }
-    }
-
-    // MARK: The page
-
-    /// Reads the bodies, until the page is full.
-    ///
-    /// Returns the place behind which the next page begins.
-    private func fill(
-        _ page: inout Page,
-        _ search: inout QuerySearch,
-        _ zones: [FoundZone],
-        for caller: Caller,
-        _ reader: ReadTransaction
-    ) throws -> ResultPlace? {
-        let results = search.results.results
-        var byteCount = 0
-        for result in results.prefix(limit) {
-            if byteCount >= limits.answerBytes { break }
-            let place = result.place
-            let spelling = place.zone.utf8
-            guard let zone = zones.first(where: { $0.zone.name.utf8.elementsEqual(spelling) }),
-                let found = try view(result, zone, &search, reader)
-            else { throw EngineError.corrupt("a record that was found is not there") }
-            let view = try reader.completed(found, in: zone, for: caller)
-            byteCount += view.fields.count
-            let owner = zone.rights.view == nil ? "" : zone.zone.database.owner
-            page.records.append((ZoneAddress(name: place.zone, owner: owner), view))
-        }
-        guard page.records.count < results.count else { return nil }
-        return results[page.records.count - 1].place
-    }
-
-    /// A record as the caller is shown it; nil if it is gone.
-    private func view(
-        _ result: SortedResults.Result,
-        _ zone: FoundZone,
-        _ search: inout QuerySearch,
-        _ reader: ReadTransaction
-    ) throws -> RecordView? {
-        let name = result.place.name
-        if let known = result.record?.view {
-            return try zone.showing(keys) { (keys) throws(MalformedBytes) in
-                guard let keys else { return known }
-                var view = known
-                view.fields = try RecordBody(stored: known.fields).selecting(keys).bytes
-                return view
-            }
-        }
-        guard let number = zone.number, let row = try reader.get(.record(number, name)) else {
-            return nil
-        }
-        try search.spend(onRow: row)
-        return try zone.showing(keys) { (keys) throws(MalformedBytes) in
-            try RecordView(row: row, name: name, keys: keys)
         }
     }
 }

@@ -3,12 +3,13 @@
 // Which way that is shows while it is gone: the ways that hold all results are counted, a little at
 // a time, while the way in the order of results is walked as far. Whichever ends first was the
 // shortest, or nearly: the walk goes at most twice as far as the shortest count, and counting reads
-// index rows only. So no statistics have to be kept. hot: once per record that is looked at.
+// index rows only. So no statistics have to be kept. A long search ends its turn on a reader thread
+// and goes on later where it was. hot: once per record that is looked at.
 
 import CumulusModel
 import CumulusStorage
 
-struct QuerySearch {
+struct QuerySearch: Sendable {
     private let query: BoundQuery
     private let plan: QueryPlan
     /// Only what comes behind it counts.
@@ -22,6 +23,9 @@ struct QuerySearch {
     private(set) var results: SortedResults
     private(set) var work = QueryRecords.Work()
     private var effort: QueryEffort
+    /// The zones before it have been searched.
+    private var zone = 0
+    private var part: Part?
 
     /// What a record costs, in steps of a comparison; and an index row.
     private static let recordSteps = 20
@@ -37,6 +41,7 @@ struct QuerySearch {
         start: ResultPlace?,
         access: AccessReader?,
         firstStretch: Int,
+        steps: (limit: Int, turn: Int),
         circumstances: QueryRecords.Circumstances
     ) {
         self.query = query
@@ -47,16 +52,37 @@ struct QuerySearch {
         // What may not be read must not be counted by its distance alone.
         nearest = access == nil ? query.nearest : nil
         self.firstStretch = firstStretch
-        effort = QueryEffort(refusal: circumstances.refusal)
+        effort = QueryEffort(
+            limit: steps.limit,
+            turnSteps: steps.turn,
+            refusal: circumstances.refusal
+        )
         // One more than the page holds: it tells whether there is a next one.
         results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
     }
 
-    mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
-        guard let number = zone.number else { return }
-        var part = Part(zone: zone, number: number, reader: reader)
-        if let names { return try lookUp(names, &part) }
-        try race(&part)
+    /// Goes on for a turn; true: all zones have been searched.
+    mutating func goOn(in zones: [FoundZone], _ reader: ReadTransaction) throws -> Bool {
+        effort.beginTurn()
+        while zone < zones.count {
+            if var part = part.take() ?? begin(in: zones[zone], reader) {
+                while try !advance(&part) {
+                    guard effort.isTurnOver else { continue }
+                    self.part = part
+                    return false
+                }
+            }
+            zone += 1
+        }
+        return true
+    }
+
+    private func begin(in zone: FoundZone, _ reader: ReadTransaction) -> Part? {
+        zone.number.map { number in
+            let way = names.map { Way.names($0[...]) } ?? firstWay(in: number)
+            let before = (results, work.rowsKept)
+            return Part(zone: zone, number: number, reader: reader, way: way, before: before)
+        }
     }
 
     mutating func spend(onRow row: Bytes) throws(ServiceError) {
@@ -68,6 +94,9 @@ struct QuerySearch {
         let zone: FoundZone
         let number: ZoneNumber
         let reader: ReadTransaction
+        var way: Way
+        /// What was found in the zones before it.
+        let before: (results: SortedResults, rowsKept: UInt64)
         /// Where the walk through its records is.
         var next: Bytes?
         /// Where the walk through an index is.
@@ -76,21 +105,69 @@ struct QuerySearch {
 
     // MARK: Ways
 
-    private mutating func race(_ part: inout Part) throws {
-        let (before, kept) = (results, work.rowsKept)
-        var counts = plan.accesses.map { IndexCount($0, in: part.number) }
-        guard !counts.isEmpty else { return try walkAll(&part) }
-        if plan.walk == nil, counts.count == 1 { return try take(plan.accesses[0], part) }
-        var stretch = firstStretch
-        while true {
-            for index in counts.indices {
-                guard try isWithin(stretch, &counts[index], part) else { continue }
-                (results, work.rowsKept) = (before, kept)
-                return try take(plan.accesses[index], part)
-            }
-            if try walk(stretch, &part) { return }
-            stretch *= 2
+    /// How a zone is searched, and what is left of the way.
+    private enum Way {
+        case names(ArraySlice<String>)
+        /// Of several ways the shortest is looked for.
+        case race([IndexCount], stretch: Int)
+        case rows(IndexAccess, IndexRows)
+        /// Rows of cells, most of which are too far.
+        case cells(IndexAccess, BoundQuery.Nearest, ArraySlice<Cells>)
+        case walk
+    }
+
+    private struct Cells {
+        let definition: IndexDefinition
+        var keys: KeyRange
+    }
+
+    private func firstWay(in zone: ZoneNumber) -> Way {
+        let accesses = plan.accesses
+        if accesses.isEmpty { return .walk }
+        if plan.walk == nil, accesses.count == 1 { return way(through: accesses[0], in: zone) }
+        return .race(accesses.map { IndexCount($0, in: zone) }, stretch: firstStretch)
+    }
+
+    private func way(through access: IndexAccess, in zone: ZoneNumber) -> Way {
+        guard access.isCovering, let nearest else {
+            return .rows(access, IndexRows(access, in: zone))
         }
+        let cells = access.ranges.map {
+            Cells(definition: $0.index.definition, keys: $0.keys(in: zone))
+        }
+        return .cells(access, nearest, cells[...])
+    }
+
+    /// Goes a part of the way, at most until the turn is over; true: the zone has been searched.
+    private mutating func advance(_ part: inout Part) throws -> Bool {
+        // Nothing else may hold what the way goes on with: it would be copied.
+        let way = part.way
+        part.way = .walk
+        switch way {
+        case .names(var names): return try lookUp(&names, &part)
+        case .race(var counts, let stretch): return try race(&counts, stretch, &part)
+        case .rows(let access, var rows): return try take(access, &rows, &part)
+        case .cells(let access, let nearest, var cells):
+            return try take(access, nearest, &cells, &part)
+        case .walk: return try walk(.max, &part)
+        }
+    }
+
+    private mutating func race(
+        _ counts: inout [IndexCount],
+        _ stretch: Int,
+        _ part: inout Part
+    ) throws -> Bool {
+        for index in counts.indices {
+            guard try isWithin(stretch, &counts[index], part) else { continue }
+            try effort.check(counts[index].count, times: QuerySearch.rowSteps + query.nodes.count)
+            (results, work.rowsKept) = part.before
+            part.way = way(through: plan.accesses[index], in: part.number)
+            return false
+        }
+        if try walk(stretch, &part) { return true }
+        part.way = .race(counts, stretch: effort.isTurnOver ? stretch : 2 * stretch)
+        return false
     }
 
     private mutating func isWithin(
@@ -103,55 +180,97 @@ struct QuerySearch {
         return try count.isWithin(stretch, part.reader, &effort)
     }
 
-    private mutating func lookUp(_ names: [String], _ part: inout Part) throws {
-        work.plan = names.count == 1 ? "look up one name" : "look up \(names.count) names"
-        for name in names {
+    private mutating func lookUp(
+        _ names: inout ArraySlice<String>,
+        _ part: inout Part
+    ) throws -> Bool {
+        let count = self.names?.count ?? 0
+        work.plan = count == 1 ? "look up one name" : "look up \(count) names"
+        while let name = names.popFirst() {
             try effort.spend(QuerySearch.recordSteps)
-            guard let row = try part.reader.get(.record(part.number, name)) else { continue }
-            _ = try look(at: row, named: name, part)
+            if let row = try part.reader.get(.record(part.number, name)) {
+                _ = try look(at: row, named: name, part)
+            }
+            guard effort.isTurnOver else { continue }
+            part.way = .names(names)
+            return false
         }
+        return true
     }
 
-    /// Reads all rows of an access.
-    private mutating func take(_ access: IndexAccess, _ part: Part) throws {
+    /// Reads the rows of an access.
+    private mutating func take(
+        _ access: IndexAccess,
+        _ rows: inout IndexRows,
+        _ part: inout Part
+    ) throws -> Bool {
+        describe(access)
+        while !effort.isTurnOver {
+            guard let entry = try rows.next(part.reader, &effort) else { return true }
+            _ = try look(at: entry, access, part)
+        }
+        part.way = .rows(access, rows)
+        return false
+    }
+
+    private mutating func describe(_ access: IndexAccess) {
         let count = access.ranges.count
         let ranges = count == 1 ? "a range" : "\(count) ranges"
         work.plan = "read \(ranges) of the index on \(access.fields)"
         if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
-        if access.isCovering, let nearest { return try take(access, nearest, part) }
-        var rows = IndexRows(access, in: part.number)
-        while let entry = try rows.next(part.reader, &effort) {
-            _ = try look(at: entry, access, part)
-        }
     }
 
-    /// Reads all rows of cells, and takes apart those that may be on the page.
+    /// Reads the rows of cells, and takes apart those that may be on the page.
     private mutating func take(
         _ access: IndexAccess,
         _ nearest: BoundQuery.Nearest,
-        _ part: Part
-    ) throws {
-        for range in access.ranges {
-            var failure: (any Error)?
-            try part.reader.lendRows(.index, range.keys(in: part.number)) { key, value in
-                do {
-                    if let metres = IndexEntry.distance(from: nearest.place, to: value),
-                        try isSettled(metres, nearest)
-                    {
-                        return true
-                    }
-                    let definition = range.index.definition
-                    let (key, value) = (Bytes(key), Bytes(value))
-                    let entry = try IndexEntry(definition, key: key, value: value)
-                    _ = try look(at: entry, access, part)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
+        _ cells: inout ArraySlice<Cells>,
+        _ part: inout Part
+    ) throws -> Bool {
+        describe(access)
+        while let cell = cells.first {
+            guard let next = try take(cell, of: access, nearest, part) else {
+                cells.removeFirst()
+                continue
             }
-            if let failure { throw failure }
+            cells[cells.startIndex].keys.start = next
+            part.way = .cells(access, nearest, cells)
+            return false
         }
+        return true
+    }
+
+    /// Returns the key to go on with in another turn; nil: all rows were read.
+    private mutating func take(
+        _ cell: Cells,
+        of access: IndexAccess,
+        _ nearest: BoundQuery.Nearest,
+        _ part: Part
+    ) throws -> Bytes? {
+        var failure: (any Error)?
+        var next: Bytes?
+        try part.reader.lendRows(.index, cell.keys) { key, value in
+            if effort.isTurnOver {
+                next = Bytes(key)
+                return false
+            }
+            do {
+                if let metres = IndexEntry.distance(from: nearest.place, to: value),
+                    try isSettled(metres, nearest)
+                {
+                    return true
+                }
+                let (key, value) = (Bytes(key), Bytes(value))
+                let entry = try IndexEntry(cell.definition, key: key, value: value)
+                _ = try look(at: entry, access, part)
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+        return next
     }
 
     /// Whether all is said about a row: its place is too far, or behind a full page.
@@ -167,11 +286,8 @@ struct QuerySearch {
         return true
     }
 
-    private mutating func walkAll(_ part: inout Part) throws {
-        while try !walk(.max, &part) {}
-    }
-
-    /// Looks at the next records in the order of the results; true: the page has what it needs.
+    /// Looks at the next records in the order of the results, so many, or until the turn is over;
+    /// true: the page has what it needs.
     private mutating func walk(_ stretch: Int, _ part: inout Part) throws -> Bool {
         switch plan.walk {
         case nil:
@@ -193,28 +309,16 @@ struct QuerySearch {
         _ stretch: Int,
         _ part: inout Part
     ) throws -> Bool {
-        var rows = part.rows ?? IndexRows(access, in: part.number, from: firstRow)
+        var rows = part.rows ?? IndexRows(access, in: part.number, from: start?.firstRow(of: query))
         part.rows = nil
         for _ in 0..<stretch {
+            if effort.isTurnOver { break }
             guard let entry = try rows.next(part.reader, &effort) else { return true }
             if results.isFull, isBehindPage(entry, access) { return true }
             _ = try look(at: entry, access, part)
         }
         part.rows = rows
         return false
-    }
-
-    /// nil means the first row of all.
-    private var firstRow: IndexRows.Start? {
-        guard let start else { return nil }
-        let value = start.keys.first ?? nil
-        // The column had another type when the cursor was made.
-        if let value, let type = query.sortKeys.first?.column.type, !value.fits(type) { return nil }
-        return IndexRows.Start(
-            value: value,
-            name: start.name,
-            isExact: query.sortKeys.count <= 1
-        )
     }
 
     /// Whether nothing from this row on can come before the last result.
@@ -249,7 +353,7 @@ struct QuerySearch {
                 {
                     return false
                 }
-                guard room > 0 else {
+                guard room > 0, !effort.isTurnOver else {
                     (isDone, range.start) = (false, key)
                     return false
                 }
@@ -339,65 +443,5 @@ struct QuerySearch {
         }
         let order = ResultPlace.order(try candidate.sorted(by: key), last)
         return key.ascending ? order > 0 : order < 0
-    }
-}
-
-/// The first results in their order, at most so many.
-struct SortedResults {
-    struct Result {
-        var place: ResultPlace
-        /// The record, if it was read and there was room for it; else it is read for the page.
-        var record: KeptRecord?
-    }
-
-    /// Apart, so that results are small: they are moved often.
-    final class KeptRecord: Sendable {
-        let view: RecordView
-
-        init(_ view: RecordView) { self.view = view }
-    }
-
-    private(set) var results: [Result] = []
-    let limit: Int
-    let sortKeys: [BoundQuery.SortKey]
-    /// What the fields of all records that are kept may take together.
-    private var room = 4 << 20
-
-    init(limit: Int, sortKeys: [BoundQuery.SortKey]) {
-        self.limit = limit
-        self.sortKeys = sortKeys
-    }
-
-    /// Only what comes before the last place is wanted any more.
-    var isFull: Bool { results.count >= limit }
-
-    var last: ResultPlace? { results.last?.place }
-
-    /// The first sort key of the last place.
-    var lastKey: ComparableValue?? { results.last?.place.keys.first }
-
-    /// Whether it is another one than those that are here.
-    mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
-        var (low, high) = (0, results.count)
-        if let last, last.precedes(place, by: sortKeys) {
-            // Of a long way most come too late.
-            if isFull { return true }
-            // On a way in the order of results each comes behind the last one.
-            low = high
-        }
-        while low < high {
-            let middle = (low + high) / 2
-            if results[middle].place.precedes(place, by: sortKeys) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        if low < results.count, !place.precedes(results[low].place, by: sortKeys) { return false }
-        let kept = view.flatMap { $0.fields.count <= room ? KeptRecord($0) : nil }
-        room -= kept?.view.fields.count ?? 0
-        results.insert(Result(place: place, record: kept), at: low)
-        if results.count > limit { room += results.removeLast().record?.view.fields.count ?? 0 }
-        return true
     }
 }

@@ -8,7 +8,7 @@
 import CumulusModel
 
 /// The rows of an access in its order, of one zone.
-package struct IndexRows {
+package struct IndexRows: Sendable {
     private var ranges: [RangeRows]
     private let merges: Bool
     /// Of ranges that are merged: whether only those with a next row are left, the lowest name
@@ -147,7 +147,7 @@ extension IndexRange {
 }
 
 /// The rows of one range.
-private struct RangeRows {
+private struct RangeRows: Sendable {
     private let definition: IndexDefinition
     private var range: KeyRange
     private let backwards: Bool
@@ -222,7 +222,7 @@ extension IndexRows {
 }
 
 /// Counts the rows of an access, as far as somebody wants to know.
-package struct IndexCount {
+package struct IndexCount: Sendable {
     private var ranges: ArraySlice<KeyRange>
     /// Rows so far.
     package private(set) var count = 0
@@ -233,7 +233,7 @@ package struct IndexCount {
         ranges = access.ranges.map { $0.keys(in: zone) }[...]
     }
 
-    /// Whether there are at most so many rows.
+    /// Whether there are at most so many rows; false also if the turn ended before that is known.
     ///
     /// Throws `EngineError`, or what `effort` stops with.
     package mutating func isWithin(
@@ -241,7 +241,7 @@ package struct IndexCount {
         _ reader: ReadTransaction,
         _ effort: inout QueryEffort
     ) throws -> Bool {
-        while let range = ranges.first, count <= limit {
+        while let range = ranges.first, count <= limit, !effort.isTurnOver {
             var found = 0
             var last: Bytes = []
             let room = min(IndexCount.chunk, limit + 1 - count)

@@ -111,11 +111,15 @@ extension TestStore {
         )
         request.cursor = cursor
         request.counts = counts
-        if let firstStretch { request.firstStretch = firstStretch }
+        if let firstStretch {
+            request.firstStretch = firstStretch
+            request.turnSteps = 20 * firstStretch
+        }
         request.broken = broken
         let circumstances = QueryRecords.Circumstances(caller: caller, now: now) { refusal }
         do {
-            return try request.run(scope, scopeNumber(), circumstances, in: reader)
+            let state = QueryRecords.State(reader)
+            return try request.run(scope, scopeNumber(), circumstances, in: state)
         } catch ReadFailure.service(let error) {
             throw error
         }

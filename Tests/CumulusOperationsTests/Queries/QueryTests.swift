@@ -476,6 +476,26 @@ import Testing
         #expect(try store.query(short, refusal: gone).records.isEmpty)
     }
 
+    /// Records times comparisons, whatever the way to the records is.
+    @Test func whatAQueryComparesIsBounded() throws {
+        let numbers = (0..<100).map { SaveItem("n\($0)", ["population": .int64($0)]) }
+        try store.save(numbers)
+        var predicate = Query.Predicate.field("population") != -1
+        for number in 2...50 {
+            predicate = predicate && .field("population") != Int64(-number)
+        }
+        let query = Query(recordType: "Note", predicate: predicate)
+        var limits = Limits.standard
+        limits.querySteps = 1_000_000
+        let found = try store.query(query, firstStretch: 1, limits: limits).records.count
+        #expect(found >= 100)
+        limits.querySteps = 1_000
+        let error = try #require(throws: ServiceError.self) {
+            try store.query(query, firstStretch: 1, limits: limits)
+        }
+        #expect(error.code == .limitExceeded)
+    }
+
     @Test func aFieldThatHasNoOrderIsNotSortedBy() throws {
         try choose([.queryable, .sortable, .searchable], of: "labels")
         try choose([.queryable, .sortable, .searchable], of: "marks")
