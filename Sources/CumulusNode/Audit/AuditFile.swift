@@ -1,7 +1,7 @@
-// The audit log on the disk: `audit.log` in the node's directory, and `audit.log.1`, which was
-// there before it.
+// An audit log on the disk: a file in the node's directory, such as `audit.log`, and the one that
+// was there before it, `audit.log.1`.
 //
-// Made by `cumulusd`. A thread of its own writes; nobody waits for it. When the file has half of
+// Made by `AuditFiles`. A thread of its own writes; nobody waits for it. When the file has half of
 // what both may have, it takes the place of the older one. A disk that takes no more loses lines,
 // and the node goes on; how many were lost is a line once there is room. Nothing is flushed: what
 // was written in the last seconds may be gone after a power cut.
@@ -26,8 +26,13 @@ package final class AuditFile: Sendable {
     /// - Parameters:
     ///   - directory: Of the node's data.
     ///   - byteLimit: Of both files together.
-    package init(directory: String, byteLimit: Int, logger: Logger) {
-        path = directory + "/audit.log"
+    package init(
+        directory: String,
+        named name: String = "audit.log",
+        byteLimit: Int,
+        logger: Logger
+    ) {
+        path = directory + "/" + name
         self.byteLimit = byteLimit
         self.logger = logger
     }

@@ -1,26 +1,31 @@
 // The audit log: who came in, who was refused, and what operators did, a line of JSON for each.
 //
-// Written where calls end (`Auditing`), for the environment to keep: `cumulusd` has an `AuditFile`.
+// Written where calls end (`Auditing`), for the environment to keep: `cumulusd` has `AuditFiles`.
+// Refusals are kept apart from acts: anybody can be refused, as often as they like, and no act of
+// an operator is to give way to that.
+//
 // A line holds names, numbers and codes, and neither secrets nor what is in records. It says at
 // which epoch of the accounts its caller was judged, so it tells what the node knew by then.
 //
-// Folder: what a node writes down about access. Read `AuditLog`, then `Auditing`, `AuditFile`
-// and `SchemaDifference+Audit`.
+// Folder: what a node writes down about access. Read `AuditLog`, then `Auditing`,
+// `RefusalLines`, `AuditFiles` and `SchemaDifference+Audit`.
 
 import CumulusModel
 import CumulusWire
 import Synchronization
 
 final class AuditLog: Sendable {
-    /// Lines of one caller that are kept per second, and at once after a rest.
+    /// Acts of one caller that are kept per second, and at once after a rest.
     ///
-    /// Those of operators are all kept.
+    /// Those of operators are all kept. Refusals are counted by `RefusalLines`.
     static let linesPerSecond = 10
     /// Callers that are told apart; the others are sampled together.
     private static let capacity = 1_000
 
     private let keep: @Sendable (Bytes) -> Void
+    private let keepRefusal: @Sendable (Bytes) -> Void
     private let callers: Mutex<Callers>
+    private let refusals: Mutex<RefusalLines>
 
     fileprivate struct Callers {
         var entries: [String: Entry] = [:]
@@ -33,21 +38,42 @@ final class AuditLog: Sendable {
         var leftOut = 0
     }
 
-    init(now: Instant, _ keep: @escaping @Sendable (Bytes) -> Void) {
+    /// - Parameter keepRefusal: Keeps a line about a refusal; nil means as any other line.
+    init(
+        now: Instant,
+        keepRefusal: (@Sendable (Bytes) -> Void)? = nil,
+        _ keep: @escaping @Sendable (Bytes) -> Void
+    ) {
         self.keep = keep
+        self.keepRefusal = keepRefusal ?? keep
         callers = Mutex(Callers(nextLook: now))
+        refusals = Mutex(RefusalLines(now: now))
     }
 
-    /// Keeps a line, unless there are too many of its caller.
+    /// Keeps a line, unless there are too many of its caller, or of refusals of its network.
     ///
-    /// - Parameter caller: By whom lines are counted; nil means that all are kept.
+    /// - Parameter caller: By whom acts are counted; nil means that all are kept.
     func note(_ line: AuditLine, of caller: String?, now: Instant) {
+        if line.isRefusal { return noteRefusal(line, now: now) }
         var line = line
         if let caller {
             guard let leftOut = admit(caller, now: now) else { return }
             line.leftOut = leftOut
         }
         keep(line.json)
+    }
+
+    private func noteRefusal(_ line: AuditLine, now: Instant) {
+        let network = CallerBudgets.network(of: line.address).hex
+        let lines = refusals.withLock {
+            $0.add(line, of: network.isEmpty ? line.id : network, now: now)
+        }
+        for line in lines { keepRefusal(line.json) }
+    }
+
+    /// Writes down how many refusals were left out in minutes that are over.
+    func tellLeftOut(now: Instant) {
+        for line in refusals.withLock({ $0.takeEnded(now: now) }) { keepRefusal(line.json) }
     }
 
     /// How many lines of a caller were left out since the last one; nil if this one is, too.
@@ -110,8 +136,17 @@ struct AuditLine: Sendable {
     var trace = ""
     /// Of the accounts, when the caller was judged.
     var epoch: UInt64
-    /// Lines of this caller before it that were too many.
+    /// Lines of this caller before it that were too many; of a refusal those of its network.
     var leftOut = 0
+
+    /// Whether nothing was done.
+    ///
+    /// Lines of operators are acts, however they end. A user's call whose answer was lost may have
+    /// been done; a stranger's has let nobody in.
+    var isRefusal: Bool {
+        if code == 0 || role == "operator" { return false }
+        return role == "anonymous" || code != ServiceError.Code.serverResponseLost.rawValue
+    }
 
     /// One line, with its end.
     var json: Bytes {

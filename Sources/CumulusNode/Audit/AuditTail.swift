@@ -1,6 +1,6 @@
-// The newest lines of the audit log, read back from the disk.
+// The newest lines of an audit log, read back from the disk.
 //
-// Asked by the console, which shows an operator what a user was refused. It reads while the log is
+// Asked by `AuditFiles` for the console, which shows an operator what a user was refused. It reads while the log is
 // written: a line that is not whole yet is left out.
 
 package import CumulusModel

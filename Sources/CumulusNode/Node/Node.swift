@@ -164,7 +164,9 @@ package final class Node: Sendable {
         meter = NodeMeter(telling: environment.metrics)
         handedStates = HandedStates(meter)
         let began = environment.now()
-        audit = environment.audit.map { AuditLog(now: began, $0) }
+        audit = environment.audit.map {
+            AuditLog(now: began, keepRefusal: environment.auditRefusal, $0)
+        }
         lease = AccessLease(configuration)
         budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }

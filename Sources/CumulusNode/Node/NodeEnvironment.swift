@@ -24,6 +24,8 @@ package struct NodeEnvironment: Sendable {
     ///
     /// nil means that there is no such log.
     package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
+    /// The same for a line about a refusal; nil means that `audit` keeps it.
+    package var auditRefusal: (@Sendable (_ line: [UInt8]) -> Void)?
     /// Where events go that the node counts, besides to its own metrics.
     ///
     /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.

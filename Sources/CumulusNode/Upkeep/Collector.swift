@@ -79,6 +79,7 @@ package struct Collector: Sendable {
                 // Other nodes had their time for some of it.
                 node.gate.callForCascades()
                 let now = node.environment.now()
+                node.audit?.tellLeftOut(now: now)
                 if began + Collector.settlingMilliseconds <= now {
                     try await trying { try await lookForMissing() }
                 }

@@ -189,8 +189,8 @@ struct Configuration {
             name: "audit-megabytes",
             standard: "16",
             help: """
-                disk for the audit log, which is audit.log in the data directory and the file \
-                before it; 0: none is kept
+                disk for audit.log in the data directory with the file before it, and as much for \
+                refusals.log; 0: neither is kept
                 """
         ),
         Setting(

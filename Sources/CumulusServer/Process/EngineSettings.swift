@@ -8,7 +8,7 @@ import CumulusSystem
 import RocksDBStorage
 
 extension Configuration {
-    /// Disk for the audit log; nil if the node keeps no log, for example when it is read-only.
+    /// Disk for each file of the audit log; nil if the node keeps none, such as a read-only one.
     func auditBytes() throws -> Int? {
         let megabytes = try number("audit-megabytes", in: 0...1 << 20)
         return try megabytes == 0 || flag("read-only") ? nil : megabytes << 20

@@ -120,7 +120,7 @@ struct Flags: ParsableArguments {
     var accessLease: String?
     @Flag(help: "With --access-lease: shut them out of their private databases too.")
     var accessLeaseAll = false
-    @Option(help: "Megabytes of disk for the audit log, audit.log; 0: none (default: 16).")
+    @Option(help: "Megabytes of disk for audit.log, and for refusals.log; 0: none (default: 16).")
     var auditMegabytes: String?
     @Option(help: "PEM file with the node's certificate (default: plain TCP).")
     var tlsCertificate: String?

@@ -129,7 +129,7 @@ extension Wiring {
         _ node: Node,
         at address: (host: String, port: Int)?,
         _ identity: TLSIdentity?,
-        _ audit: AuditFile?,
+        _ audit: AuditFiles?,
         _ loops: EventLoops
     ) async throws -> [Task<Void, Never>] {
         guard let address else { return [] }

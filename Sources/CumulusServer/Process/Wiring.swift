@@ -66,7 +66,7 @@ struct Wiring {
         try await probeHTTP(plan.http, loops)
         let directory = try DataHome(configuration.data)
         let audit = plan.auditBytes.map {
-            AuditFile(directory: directory.path, byteLimit: $0, logger: logger)
+            AuditFiles(directory: directory.path, byteLimit: $0, logger: logger)
         }
         let node: Node
         let bound: String
@@ -104,7 +104,7 @@ struct Wiring {
     private func open(
         _ directory: DataHome,
         _ settings: Node.Configuration,
-        _ audit: AuditFile?
+        _ audit: AuditFiles?
     ) throws -> Node {
         let (key, isNewCluster) = try prepare(directory)
         let engine = try openEngine(directory)
@@ -192,7 +192,7 @@ struct Wiring {
         let identity: TLSIdentity?
         let trust: TLSTrust
         let advertised: String?
-        /// Of disk for the audit log; nil means that none is kept.
+        /// Of disk for each file of the audit log; nil means that none is kept.
         let auditBytes: Int?
     }
 
@@ -376,11 +376,11 @@ struct Wiring {
         _ settings: Node.Configuration,
         _ engine: RocksDBEngine,
         _ directory: DataHome,
-        _ audit: AuditFile?,
+        _ audit: AuditFiles?,
         clusterKey: [UInt8]
     ) throws -> Node {
         var environment = environment()
-        if let audit { environment.audit = { audit.keep($0) } }
+        audit?.keepLines(of: &environment)
         environment.processUse = ProcessUse.now
         let token = try directory.operatorToken(environment)
         var settings = settings
