@@ -17,9 +17,13 @@ extension Schema {
 }
 
 extension Schema.RecordType {
+    /// Longer names are not aligned: one of them would make every line of its type as long.
+    private static let widestName = 64
+
     fileprivate var ckdb: String {
         let shown = shownFields
-        let width = shown.map { SchemaLanguage.written($0.name).utf8.count }.max() ?? 0
+        let widths = shown.map { SchemaLanguage.written($0.name).utf8.count }
+        let width = min(widths.max() ?? 0, Self.widestName)
         let items = shown.map { $0.ckdb(nameWidth: width) } + grants.map(\.ckdb)
         let lines = items.map { "        " + $0 }.joined(separator: ",\n")
         return "    RECORD TYPE \(SchemaLanguage.written(name)) (\n\(lines)\n    );\n"
@@ -42,7 +46,7 @@ extension Schema.RecordType {
 extension Schema.Field {
     fileprivate func ckdb(nameWidth: Int) -> String {
         let name = SchemaLanguage.written(name)
-        let padding = String(repeating: " ", count: nameWidth - name.utf8.count + 1)
+        let padding = String(repeating: " ", count: max(0, nameWidth - name.utf8.count) + 1)
         let words = [typeName] + SchemaLanguage.names(of: indexes)
         return name + padding + words.joined(separator: " ")
     }

@@ -20,6 +20,15 @@ import Testing
         }
     }
 
+    /// Else one long name would make the text of a large schema many times as long.
+    @Test func longNamesAreNotAligned() throws {
+        let long = String(repeating: "l", count: 200)
+        let schema = try Self.roundTrip("DEFINE SCHEMA RECORD TYPE T (a INT64, \(long) STRING);")
+        let lines = schema.ckdb.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }
+        #expect(lines.contains("\(long) STRING"))
+        #expect(lines.contains { $0 == "a" + String(repeating: " ", count: 64) + "INT64," })
+    }
+
     static func fixture(_ name: String) throws -> String {
         let file = Checkout.file("Tests/CumulusModelTests/Fixtures/\(name)")
         return try String(contentsOf: file, encoding: .utf8)
