@@ -44,3 +44,24 @@ package struct CallerLimits: Hashable, Sendable {
         callsAtOnce: 64
     )
 }
+
+/// How many types and fields the saves of one caller may add to schemas, on one node.
+///
+/// So many at once after a rest, and a hundredth of them per minute. Operators' imports don't
+/// count. 0 means there is no limit.
+package struct CallerGrowth: Hashable, Sendable {
+    package var types: Int
+    package var fields: Int
+
+    package init(types: Int = 0, fields: Int = 0) {
+        self.types = types
+        self.fields = fields
+    }
+
+    package var isUnlimited: Bool { types == 0 && fields == 0 }
+
+    package static let none = CallerGrowth()
+
+    /// The defaults of `cumulusd`: more than an app has, and a fraction of what a schema may hold.
+    package static let standard = CallerGrowth(types: 100, fields: 2_000)
+}

@@ -11,6 +11,17 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of a record name, zone name, type or field name.
     package var nameBytes = 255
     package var fieldsPerType = 256
+    /// Record types of one environment of a container, but for Users.
+    ///
+    /// This and the next two hold where a schema grows: nodes that don't hear of each other may go
+    /// beyond together, and what they made stays.
+    package var typesPerSchema = 1_000
+    /// Fields of all its record types.
+    package var fieldsPerSchema = 10_000
+    /// Bytes of the names of its types, and of those of each field with its type's.
+    ///
+    /// The text of such a schema fits into `requestBytes`, so what was read can be imported again.
+    package var schemaBytes = 512 << 10
     /// Values of one comparison of a query.
     package var valuesPerFilter = 250
     /// Values of all comparisons of one query.
@@ -151,6 +162,9 @@ package struct Limits: Hashable, Sendable {
     package var longestCallMilliseconds: Int64 = 3_600_000
     /// Those of each caller; `cumulusd` begins with `CallerLimits.standard`.
     package var perCaller = CallerLimits.none
+    /// What the saves of each caller may add to schemas; `cumulusd` begins with
+    /// `CallerGrowth.standard`.
+    package var perCallerGrowth = CallerGrowth.none
 
     package init() {}
 

@@ -6,6 +6,7 @@
 // meet at it.
 
 import CumulusModel
+import CumulusStorage
 import CumulusWire
 import Synchronization
 
@@ -25,9 +26,12 @@ struct CallerUse: Sendable {
     private var bytes: TokenBucket
     private(set) var callsInProgress = 0
     var connections = 0
+    /// What saves add to schemas.
+    var schema: SchemaUse
 
-    init(_ limits: CallerLimits, now: Instant) {
+    init(_ limits: CallerLimits, _ growth: CallerGrowth = .none, now: Instant) {
         self.limits = limits
+        schema = SchemaUse(growth, now: now)
         calls = TokenBucket(rate: limits.callsPerSecond, burst: limits.callsBurst, now: now)
         bytes = TokenBucket(rate: limits.bytesPerSecond, burst: limits.bytesBurst, now: now)
     }
@@ -57,7 +61,7 @@ struct CallerUse: Sendable {
     /// Whether a new caller has the same: nothing is lost when it is forgotten.
     mutating func isUnused(now: Instant) -> Bool {
         connections == 0 && callsInProgress == 0 && calls.isFull(now: now)
-            && bytes.isFull(now: now)
+            && bytes.isFull(now: now) && schema.isFull(now: now)
     }
 }
 
@@ -65,9 +69,9 @@ final class CallerBudget: Sendable {
     private let limits: CallerLimits
     private let use: Mutex<CallerUse>
 
-    init(_ limits: CallerLimits, now: Instant) {
+    init(_ limits: CallerLimits, _ growth: CallerGrowth = .none, now: Instant) {
         self.limits = limits
-        use = Mutex(CallerUse(limits, now: now))
+        use = Mutex(CallerUse(limits, growth, now: now))
     }
 
     /// Begins a call; nil means it may go on.
@@ -80,6 +84,13 @@ final class CallerBudget: Sendable {
     func spend(byteCount: Int) { use.withLock { $0.spend(byteCount: byteCount) } }
 
     func debt(now: Instant) -> Int64 { use.withLock { $0.debt(now: now) } }
+
+    /// Why saves may not add so much to schemas now; nil if they may.
+    func refusal(of growth: SchemaSize, now: Instant) -> SchemaUse.Refusal? {
+        use.withLock { $0.schema.refusal(of: growth, now: now) }
+    }
+
+    func spend(_ growth: SchemaSize) { use.withLock { $0.schema.spend(growth) } }
 
     func isUnused(now: Instant) -> Bool { use.withLock { $0.isUnused(now: now) } }
 

@@ -12,15 +12,20 @@ final class CallerBudgets: Sendable {
     /// Users, and as many addresses, that have a budget of their own; about 300 bytes each.
     static let capacity = 10_000
 
-    private let limits: CallerLimits
+    private let areNone: Bool
     // Apart, so that strangers with many addresses take no room from users.
     private let users: Mutex<Table>
     private let addresses: Mutex<Table>
 
-    init(_ limits: CallerLimits, capacity: Int = CallerBudgets.capacity, now: Instant) {
-        self.limits = limits
-        users = Mutex(Table(limits, capacity: capacity, now: now))
-        addresses = Mutex(Table(limits, capacity: capacity, now: now))
+    init(
+        _ limits: CallerLimits,
+        _ growth: CallerGrowth = .none,
+        capacity: Int = CallerBudgets.capacity,
+        now: Instant
+    ) {
+        areNone = limits.areNone && growth.isUnlimited
+        users = Mutex(Table(limits, growth, capacity: capacity, now: now))
+        addresses = Mutex(Table(limits, growth, capacity: capacity, now: now))
     }
 
     /// The budget of a caller's new connection, which gives it back with `leave`; nil means there
@@ -28,7 +33,7 @@ final class CallerBudgets: Sendable {
     ///
     /// - Parameter address: Of the link: 4 or 16 bytes, or empty.
     func enter(_ identity: Identity, from address: Bytes, now: Instant) -> CallerBudget? {
-        if limits.areNone { return nil }
+        if areNone { return nil }
         if identity.isPeer { return nil }
         switch identity.caller.role {
         case .operator: return nil
@@ -54,6 +59,7 @@ final class CallerBudgets: Sendable {
 
     private struct Table {
         private let limits: CallerLimits
+        private let growth: CallerGrowth
         private let capacity: Int
         private var budgets: [Bytes: CallerBudget] = [:]
         /// Of all callers for whom there is no room.
@@ -65,10 +71,11 @@ final class CallerBudgets: Sendable {
         private static let fewest = 64
         private static let pause: Int64 = 1_000
 
-        init(_ limits: CallerLimits, capacity: Int, now: Instant) {
+        init(_ limits: CallerLimits, _ growth: CallerGrowth, capacity: Int, now: Instant) {
             self.limits = limits
+            self.growth = growth
             self.capacity = capacity
-            shared = CallerBudget(limits, now: now)
+            shared = CallerBudget(limits, growth, now: now)
             nextCount = min(capacity, Table.fewest)
             nextTime = now
         }
@@ -84,7 +91,7 @@ final class CallerBudgets: Sendable {
         private mutating func make(_ key: Bytes, now: Instant) -> CallerBudget {
             if budgets.count >= nextCount, now >= nextTime { dropUnused(now: now) }
             guard budgets.count < capacity else { return shared }
-            let budget = CallerBudget(limits, now: now)
+            let budget = CallerBudget(limits, growth, now: now)
             budgets[key] = budget
             return budget
         }

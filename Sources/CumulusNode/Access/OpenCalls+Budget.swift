@@ -30,6 +30,11 @@ extension OpenCalls {
         withheldCredit = [:]
     }
 
+    /// What the caller's saves may add to schemas; nil means as much as they hold.
+    var schemaAllowance: CallerAllowance? {
+        budget.map { CallerAllowance(budget: $0, now: node.environment.now) }
+    }
+
     // MARK: Uploads
 
     /// Allows a caller to send so many more bytes, once those that it sent are within its budget.

@@ -57,7 +57,8 @@ enum RecordCalls {
             try $0.modifyRecords(context.message)
         } then: { request in
             context.concerns(share: request.namedShare, in: request.database)
-            try context.write(.modifyRecords(request)) { answer in
+            let bounded = request.growingSchema(within: context.calls.schemaAllowance)
+            try context.write(.modifyRecords(bounded)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 context.noteRefusal(among: outcome, of: request)
                 context.concerns(share: outcome.share, in: request.database)

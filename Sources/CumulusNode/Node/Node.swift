@@ -168,7 +168,11 @@ package final class Node: Sendable {
             AuditLog(now: began, keepRefusal: environment.auditRefusal, $0)
         }
         lease = AccessLease(configuration)
-        budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
+        budgets = CallerBudgets(
+            configuration.limits.perCaller,
+            configuration.limits.perCallerGrowth,
+            now: environment.now()
+        )
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
         let opened = try OpenStore.open(

@@ -133,6 +133,15 @@ package struct ModifyRecords: Sendable {
 
     /// A type or field that the schema doesn't know is added to it, in development.
     var growsSchema = true
+    /// How much its caller may add to the schema; nil means as much as the schema may hold.
+    var allowance: (any SchemaAllowance)?
+
+    /// The same request of a caller who may add only so much to the schema.
+    package func growingSchema(within allowance: (any SchemaAllowance)?) -> ModifyRecords {
+        var request = self
+        request.allowance = allowance
+        return request
+    }
 
     /// What was found of long cascades; nil: nobody looked.
     package var survey: CascadeSurvey.Findings?

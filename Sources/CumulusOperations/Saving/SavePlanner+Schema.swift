@@ -70,10 +70,29 @@ extension SavePlanner {
                 )
             )
         }
+        try checkGrowth(growth, plan, in: &transaction)
+        plan.grown = plan.grown + growth.size
         if !converted.entries.isEmpty { put.fields = content.fields.merging(converted) }
         plan.schemas[content.type] = schema
         plan.registers += growth.registers.map(Commit.Operation.register)
         plan.putBytes += growth.registers.reduce(0) { $0 + $1.byteCount }
+    }
+
+    /// Bounds what the schema holds, and what this caller adds to it.
+    private func checkGrowth(
+        _ growth: SchemaGrowth,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        if growth.registers.isEmpty { return }
+        let present = try engine { () throws(EngineError) in
+            try transaction.schemaSize(of: scope)
+        }
+        let added = plan.grown + growth.size
+        let refusal =
+            request.limits.refusal(of: present + added, over: present + plan.grown)
+            ?? request.allowance?.refusal(of: added)
+        if let refusal { throw .item(refusal) }
     }
 
     func checkStorable(_ type: FieldType, _ name: String) throws(PlanFailure) {

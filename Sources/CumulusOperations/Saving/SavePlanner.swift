@@ -47,7 +47,7 @@ struct SavePlanner {
         let planned = (
             registers: plan.registers.count, bytes: plan.putBytes,
             schema: plan.schemas[content.type], owned: plan.owned, growth: plan.growth,
-            accesses: plan.accesses
+            accesses: plan.accesses, grown: plan.grown
         )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
@@ -75,6 +75,7 @@ struct SavePlanner {
                 plan.owned = planned.owned
                 plan.growth = planned.growth
                 plan.accesses = planned.accesses
+                plan.grown = planned.grown
                 return ModifyOutcome.Failure(error)
             case .engine(let error): throw error
             }

@@ -24,6 +24,8 @@ extension ZoneBatch {
         /// Names that are saved.
         var saving: Set<String> = []
         var schemas: [String: TypeSchema] = [:]
+        /// What the registers add to the schema.
+        var grown = SchemaSize()
         /// deleteSelf references, by the record that they refer to.
         var owned: [String: OwnerCount] = [:]
         /// Puts take references along as they stand.

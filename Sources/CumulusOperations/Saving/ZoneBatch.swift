@@ -82,6 +82,7 @@ struct ZoneBatch {
             return report([], [], to: &outcome)
         }
         let results = try perform(plan, in: found, requestID, &transaction, &outcome)
+        request.allowance?.spend(plan.grown)
         report(plan.savedItems, results, to: &outcome)
         try hideValues(of: plan.savedItems, in: found, &transaction, &outcome)
     }

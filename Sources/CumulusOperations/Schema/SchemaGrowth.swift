@@ -11,6 +11,7 @@ struct SchemaGrowth {
     let type: String
     let isAllowed: Bool
     private(set) var registers: [Commit.Register] = []
+    private(set) var size = SchemaSize()
 
     init(type: String, isAllowed: Bool) {
         self.type = type
@@ -27,6 +28,7 @@ struct SchemaGrowth {
             )
         }
         add(SchemaRegister.typeNamespace, [type], "")
+        size.addType(StoredName.shown(type))
     }
 
     mutating func addField(_ name: String, _ fieldType: FieldType) throws(ServiceError) {
@@ -40,6 +42,7 @@ struct SchemaGrowth {
             )
         }
         add(SchemaRegister.fieldNamespace, [type, name], fieldType.name)
+        size.addField(StoredName.shown(name), of: StoredName.shown(type))
     }
 
     private mutating func add(_ namespace: String, _ key: [String], _ value: String) {

@@ -25,9 +25,12 @@ package struct SchemaImport: Hashable, Sendable {
     }
 
     package var source: Source
+    /// Development becomes what production is, however large that is.
+    package var limits: Limits
 
-    package init(_ source: Source) {
+    package init(_ source: Source, limits: Limits = .standard) {
         self.source = source
+        self.limits = limits
     }
 
     /// What would change in a scope, or why nothing may.
@@ -62,7 +65,7 @@ package struct SchemaImport: Hashable, Sendable {
             }
             let lost = drops ? [] : difference.removals
             let rule = "--drop drops it, and what records hold of it"
-            if let refusal = refusal(of: lost, rule) {
+            if let refusal = refusal(of: lost, rule) ?? growthRefusal(development, wanted) {
                 return .failure(refusal)
             }
             return .success(Plan(wanted: wanted, difference: difference))
@@ -70,7 +73,9 @@ package struct SchemaImport: Hashable, Sendable {
             let wanted = production.adding(development)
             let difference = SchemaDifference(from: production, to: wanted)
             let rule = "production keeps what it has"
-            if let refusal = refusal(of: difference.removals, rule) { return .failure(refusal) }
+            let refusal =
+                refusal(of: difference.removals, rule) ?? growthRefusal(production, wanted)
+            if let refusal { return .failure(refusal) }
             return .success(Plan(wanted: wanted, difference: difference))
         case (.production, .development):
             let difference = SchemaDifference(from: development, to: production)
@@ -139,6 +144,11 @@ package struct SchemaImport: Hashable, Sendable {
             \(lost)\(more)
             """
         )
+    }
+
+    /// Why the schema may not grow so far; nil if it may.
+    private func growthRefusal(_ present: Schema, _ wanted: Schema) -> ServiceError? {
+        limits.refusal(of: SchemaSize(of: wanted), over: SchemaSize(of: present))
     }
 
     private var misplaced: ServiceError {

@@ -15,6 +15,11 @@ extension Configuration {
             "requestBytes": \.requestBytes,
             "recordBytes": \.recordBytes,
             "fieldsPerType": \.fieldsPerType,
+            "typesPerSchema": \.typesPerSchema,
+            "fieldsPerSchema": \.fieldsPerSchema,
+            "schemaBytes": \.schemaBytes,
+            "typesPerCaller": \.perCallerGrowth.types,
+            "fieldsPerCaller": \.perCallerGrowth.fields,
             "zonesPerDatabase": \.zonesPerDatabase,
             "subscriptionsPerDatabase": \.subscriptionsPerDatabase,
             "subscriptionBytes": \.subscriptionBytes,
@@ -65,6 +70,7 @@ extension Configuration {
 
     func limits() throws -> Limits {
         var limits = Limits.standard
+        limits.perCallerGrowth = .standard
         // A small machine has room for little that nobody takes.
         if try profile() == .small {
             limits.nodeUnansweredBytes /= 2

@@ -224,6 +224,7 @@ extension WriteTransaction {
             try noteSubscription(key, from: ours?.value, to: theirs.value, at: position, in: scope)
         }
         put(.register(scope, namespace, key), theirs)
+        noteSchemaSize(namespace, key, in: scope, isNew: !isKnown)
         if namespace == MemberRegister.namespace {
             state.inherited = try inheritance(of: state.node.nodeID)
         }

@@ -81,6 +81,8 @@ package struct WriterState: Sendable {
     package var news: Set<NewsPlace> = []
     /// Read through, by shown names: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
+    /// Read through: how much the schemas hold that grew lately.
+    var schemaSizes: [ScopeNumber: SchemaSize] = [:]
     /// Read through too: the indexes that are kept of a type.
     var indexes: [SchemaKey: [NumberedIndex]] = [:]
     /// Types whose schema this batch changed, and whose indexes don't follow it yet; true: there
@@ -145,6 +147,7 @@ package struct WriterState: Sendable {
     /// Forgets what was only kept to save reads, when it has grown large.
     package mutating func trim() {
         if schema.count > 1_000 { schema = [:] }
+        if schemaSizes.count > 1_000 { schemaSizes = [:] }
         if indexes.count > 1_000 { indexes = [:] }
         if userRoles.count > 1_000 { userRoles = [:] }
         if livingZones.count > 1_000 { livingZones = [:] }

@@ -281,7 +281,12 @@ import Testing
             uniqueKeysWithValues: (0..<250).map { ("f\($0)", FieldValue?.some(1)) }
         )
         let saves = (0..<100).map { SaveItem("r\($0)", fields, type: "\(name)\($0)") }
-        let outcome = try store.save(saves)
+        var limits = Limits.standard
+        (limits.schemaBytes, limits.fieldsPerSchema) = (1 << 30, 1 << 20)
+        let outcome = try store.modify(
+            ModifyRecords(database: .private, policy: .changedKeys, saves: saves, limits: limits),
+            by: .alice
+        )
         #expect(outcome.codes.contains(.limitExceeded))
         #expect(outcome.codes.contains(nil))
         let commits = try store.reader.rows(.log, .all(.commit)).map(\.value.count)
@@ -298,7 +303,12 @@ import Testing
         let saves = (0..<40).map {
             SaveItem("r\($0)", type: "\(name)\($0)", increments: increments)
         }
-        let codes = try store.save(saves).codes
+        var limits = Limits.standard
+        (limits.schemaBytes, limits.fieldsPerSchema) = (1 << 30, 1 << 20)
+        let codes = try store.modify(
+            ModifyRecords(database: .private, policy: .changedKeys, saves: saves, limits: limits),
+            by: .alice
+        ).codes
         #expect(codes.contains(nil))
         #expect(codes.contains(.limitExceeded))
         let commits = try store.reader.rows(.log, .all(.commit)).map(\.value.count)

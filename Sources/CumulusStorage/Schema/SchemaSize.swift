@@ -1,0 +1,104 @@
+// How much a schema holds: its types, their fields, and the bytes of their names.
+//
+// Asked by what makes a schema grow, which has limits. The size of a stored schema is counted once,
+// and then kept up to date by the registers that are written.
+
+package import CumulusModel
+
+package struct SchemaSize: Hashable, Sendable {
+    /// But for Users, which is always there.
+    package var types = 0
+    package var fields = 0
+    /// Of the types' names, and of each field's name with its type's.
+    package var bytes = 0
+
+    package init() {}
+
+    package init(of schema: Schema) {
+        for type in schema.recordTypes {
+            addType(type.name)
+            for field in type.fields where SystemField(rawValue: field.name) == nil {
+                addField(field.name, of: type.name)
+            }
+        }
+    }
+
+    /// - Parameter name: As callers know it.
+    package mutating func addType(_ name: String) {
+        if name == Schema.users.name { return }
+        types += 1
+        bytes += name.utf8.count
+    }
+
+    package mutating func addField(_ name: String, of type: String) {
+        if type == Schema.users.name, Schema.users.field(name) != nil { return }
+        fields += 1
+        bytes += type.utf8.count + name.utf8.count
+    }
+
+    package static func + (one: SchemaSize, other: SchemaSize) -> SchemaSize {
+        var sum = one
+        sum.types += other.types
+        sum.fields += other.fields
+        sum.bytes += other.bytes
+        return sum
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// That of a scope's schema, without what was dropped.
+    package borrowing func storedSchemaSize(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> SchemaSize {
+        var size = SchemaSize()
+        let (typeDrops, fieldDrops) = (try typeDrops(scope), try fieldDrops(scope))
+        for (key, _) in try registers(scope, SchemaRegister.typeNamespace) {
+            guard let name = key.first, key.count == 1 else { throw .damagedSchema }
+            let type = typeDrops.shown(String(decoding: name, as: UTF8.self))
+            if let type { size.addType(type) }
+        }
+        for (key, _) in try registers(scope, SchemaRegister.fieldNamespace) {
+            guard key.count == 2 else { throw .damagedSchema }
+            let names = key.map { String(decoding: $0, as: UTF8.self) }
+            let drops = fieldDrops[names[0]] ?? DropCounts()
+            if let type = typeDrops.shown(names[0]), let field = drops.shown(names[1]) {
+                size.addField(field, of: type)
+            }
+        }
+        return size
+    }
+}
+
+extension WriteTransaction {
+    /// That of a scope's schema as it stands in this batch.
+    package mutating func schemaSize(of scope: ScopeNumber) throws(EngineError) -> SchemaSize {
+        if let known = state.schemaSizes[scope] { return known }
+        let size = try storedSchemaSize(of: scope)
+        state.schemaSizes[scope] = size
+        return size
+    }
+
+    /// A register was written.
+    ///
+    /// - Parameter isNew: There was none of that key.
+    mutating func noteSchemaSize(
+        _ namespace: String,
+        _ key: [Bytes],
+        in scope: ScopeNumber,
+        isNew: Bool
+    ) {
+        guard var size = state.schemaSizes[scope] else { return }
+        if SchemaRegister.isCount(namespace) {
+            state.schemaSizes[scope] = nil
+            return
+        }
+        guard isNew, SchemaRegister.isFixed(namespace) else { return }
+        let names = key.map { StoredName.shown(String(decoding: $0, as: UTF8.self)) }
+        if namespace == SchemaRegister.typeNamespace, names.count == 1 {
+            size.addType(names[0])
+        } else if namespace == SchemaRegister.fieldNamespace, names.count == 2 {
+            size.addField(names[1], of: names[0])
+        }
+        state.schemaSizes[scope] = size
+    }
+}
