@@ -45,7 +45,7 @@ extension NodeOperator {
             recordType: Bytes(recordType.utf8),
             field: Bytes(field.utf8)
         )
-        return try await call(
+        return try await list(
             method,
             message: request.encoded(),
             container: container,

@@ -17,9 +17,10 @@ extension NodeOperator {
 
     /// The schema of a container's environment, in the schema language.
     package func schema(of container: String, _ environment: Environment) async throws -> String {
-        try await call(.schemaRead, container: container, environment) {
-            String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
+        let text = try await list(.schemaRead, container: container, environment) {
+            try ReadSchemaResponse.ckdb(wire: $0)
         }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Replaces development's schema by a text in the schema language, or tells what would change.
@@ -38,7 +39,7 @@ extension NodeOperator {
             onlyValidates: onlyValidates,
             drops: drops
         )
-        return try await call(
+        return try await list(
             .schemaImport,
             message: request.encoded(),
             container: container,
@@ -51,7 +52,7 @@ extension NodeOperator {
     ///
     /// - Returns: The changes, a line each.
     package func deploySchema(of container: String, onlyShows: Bool) async throws -> [String] {
-        try await call(
+        try await list(
             .schemaDeploy,
             message: DeploySchemaRequest.encoded(onlyShows: onlyShows),
             container: container,
@@ -68,15 +69,17 @@ extension NodeOperator {
         _ environment: Environment,
         onlyShows: Bool
     ) async throws -> (changes: [String], zones: Int, roles: Int) {
-        let response = try await call(
+        let responses = try await list(
             .schemaReset,
             message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
             container: container,
             environment,
             repeats: onlyShows
-        ) { try ResetSchemaResponse(wire: $0) }
+        ) { [try ResetSchemaResponse(wire: $0)] }
+        let numbers = responses.first
         return (
-            response.changes, Int(clamping: response.zones), Int(clamping: response.roles)
+            responses.flatMap(\.changes), Int(clamping: numbers?.zones ?? 0),
+            Int(clamping: numbers?.roles ?? 0)
         )
     }
 

@@ -42,10 +42,14 @@ package struct NodeOperator: Sendable {
         message: Bytes = [],
         container: String? = nil,
         _ environment: Environment? = nil,
+        repeats: Bool = true,
         _ decode: (Bytes) throws -> [Item]
     ) async throws -> [Item] {
         let header = CallHeader(method, in: container, environment)
-        let messages = try await core.read(method, message, header: header)
+        let messages =
+            repeats
+            ? try await core.read(method, message, header: header)
+            : try await core.once(message, header: header)
         return try decoding { try messages.flatMap(decode) }
     }
 

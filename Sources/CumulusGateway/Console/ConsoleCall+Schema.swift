@@ -5,9 +5,10 @@ import CumulusWire
 
 extension ConsoleCall {
     private func text(of scope: ScopeID) async throws -> String {
-        try await askOnce(.schemaRead, in: scope) {
-            String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
+        let parts = try await ask(.schemaRead, in: scope) {
+            try ReadSchemaResponse.ckdb(wire: $0)
         }
+        return String(decoding: parts.joined(), as: UTF8.self)
     }
 
     private static func parsed(_ text: String) throws -> Schema {
@@ -65,12 +66,12 @@ extension ConsoleCall {
         let production = try ConsoleCall.parsed(try await text(of: scope))
         let difference = SchemaDifference(from: production, to: development)
         let message = DeploySchemaRequest.encoded(onlyShows: true)
-        let deployment = try await askOnce(.schemaDeploy, message, in: scope) {
+        let deployment = try await ask(.schemaDeploy, message, in: scope) {
             try SchemaChanges.changes(wire: $0)
         }
         return .json([
             .init("difference", .array(difference.changes.map { .string("\($0)") })),
-            .init("deployment", .array(deployment.map { .string($0) })),
+            .init("deployment", .array(deployment.joined().map { .string($0) })),
         ])
     }
 
@@ -98,10 +99,10 @@ extension ConsoleCall {
         _ message: Bytes,
         in scope: ScopeID
     ) async throws -> ConsoleReply {
-        let changes = try await askOnce(method, message, in: scope) {
+        let changes = try await ask(method, message, in: scope) {
             try SchemaChanges.changes(wire: $0)
         }
-        return .json([.init("changes", .array(changes.map { .string($0) }))])
+        return .json([.init("changes", .array(changes.joined().map { .string($0) }))])
     }
 
     // MARK: Indexes and roles

@@ -181,6 +181,11 @@ struct CallContext: Sendable {
 
     /// Answers when a task of the node is done.
     func task(_ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes) {
+        taskInParts { [try await work($0, $1)] }
+    }
+
+    /// The same, with an answer of several messages.
+    func taskInParts(_ work: @escaping @Sendable (Node, TaskTime) async throws -> [Bytes]) {
         calls.answer(call.stream, work)
     }
 

@@ -27,9 +27,12 @@ enum IndexCalls {
     ) throws {
         let scope = try context.scope()
         let request = try IndexesRequest(wire: context.message)
-        context.task { node, time in
+        let byteLimit = context.limits.answerBytes
+        context.taskInParts { node, time in
             let desk = IndexDesk(node: node, scope: scope, request: request)
-            return WireIndex.answer(try await work(desk, time))
+            let indexes = try await work(desk, time)
+            return indexes.parts(byteLimit: byteLimit, \.byteCount)
+                .map { WireIndex.answer(Array($0)) }
         }
     }
 }
@@ -150,4 +153,11 @@ private struct IndexDesk: Sendable {
         give the call more time
         """
     )
+}
+
+extension WireIndex {
+    /// Bytes that it takes in an answer, about.
+    fileprivate var byteCount: Int {
+        recordType.utf8.count + field.utf8.count + type.utf8.count + 64
+    }
 }

@@ -15,8 +15,17 @@ enum SchemaCalls {
                 of: context.number,
                 in: context.scope.environment
             )
-            return Page(message: ReadSchemaResponse.encoded(ckdb: Bytes(schema.ckdb.utf8)))
+            return page(of: Bytes(schema.ckdb.utf8)[...], byteLimit: context.limits.requestBytes)
         }
+    }
+
+    /// A text in as many messages as it takes: nodes that didn't hear of each other can have made
+    /// one together that fits into no frame.
+    private static func page(of text: ArraySlice<UInt8>, byteLimit: Int) -> Page {
+        let rest = text.dropFirst(byteLimit)
+        let message = ReadSchemaResponse.encoded(ckdb: Bytes(text.prefix(byteLimit)))
+        if rest.isEmpty { return Page(message: message) }
+        return Page(message: message) { page(of: rest, byteLimit: byteLimit) }
     }
 
     // MARK: Changes
@@ -25,13 +34,15 @@ enum SchemaCalls {
         let request = try ImportSchemaRequest(wire: context.message)
         context.concerns("schema file")
         let source = SchemaImport.Source.file(try schema(request.ckdb), drops: request.drops)
-        try change(SchemaImport(source), onlyShows: request.onlyValidates, context)
+        let schemaImport = SchemaImport(source, limits: context.limits)
+        try change(schemaImport, onlyShows: request.onlyValidates, context)
     }
 
     static func deploy(_ context: CallContext) throws {
         context.concerns("schema of development")
         let onlyShows = try DeploySchemaRequest.onlyShows(wire: context.message)
-        try change(SchemaImport(.development), onlyShows: onlyShows, context)
+        let schemaImport = SchemaImport(.development, limits: context.limits)
+        try change(schemaImport, onlyShows: onlyShows, context)
     }
 
     private static func change(
@@ -43,13 +54,13 @@ enum SchemaCalls {
             context.concerns(shown)
             return try context.readFromDisk { context in
                 let difference = try schemaImport.plan(for: context.scope, context.reader).get()
-                return Page(message: SchemaChanges.encoded(difference.changes.map(\.description)))
+                return Page(difference.messages(byteLimit: context.limits.answerBytes))
             }
         }
         context.change(.importSchema(schemaImport), in: try context.scope()) { answer in
             guard case .schema(let difference) = answer else { return [] }
             context.concerns(difference.summary)
-            return [SchemaChanges.encoded(difference.changes.map(\.description))]
+            return difference.messages(byteLimit: context.limits.answerBytes)
         }
     }
 
@@ -59,13 +70,13 @@ enum SchemaCalls {
             context.concerns(shown)
             return try context.readFromDisk { context in
                 let outcome = try SchemaReset().plan(for: context.scope, context.reader).get()
-                return Page(message: outcome.encoded())
+                return Page(outcome.messages(byteLimit: context.limits.answerBytes))
             }
         }
         context.change(.resetSchema, in: try context.scope()) { answer in
             guard case .reset(let outcome) = answer else { return [] }
             context.concerns(outcome.difference.summary)
-            return [outcome.encoded()]
+            return outcome.messages(byteLimit: context.limits.answerBytes)
         }
     }
 
@@ -143,14 +154,27 @@ enum SchemaCalls {
     }
 }
 
+extension SchemaDifference {
+    /// Its changes, a line each, in as many messages as it takes.
+    fileprivate func messages(byteLimit: Int) -> [Bytes] {
+        let lines = changes.map(\.description)
+        return lines.parts(byteLimit: byteLimit) { $0.utf8.count }
+            .map { SchemaChanges.encoded(Array($0)) }
+    }
+}
+
 extension SchemaReset.Outcome {
-    fileprivate func encoded() -> Bytes {
-        let changes = difference.changes.map(\.description)
-        return ResetSchemaResponse(
-            changes: changes,
-            zones: UInt64(zones),
-            roles: UInt64(roles)
-        ).encoded()
+    /// The numbers are in the first one.
+    fileprivate func messages(byteLimit: Int) -> [Bytes] {
+        let lines = difference.changes.map(\.description)
+        let parts = lines.parts(byteLimit: byteLimit) { $0.utf8.count }
+        return parts.enumerated().map { index, part in
+            ResetSchemaResponse(
+                changes: Array(part),
+                zones: index == 0 ? UInt64(zones) : 0,
+                roles: index == 0 ? UInt64(roles) : 0
+            ).encoded()
+        }
     }
 }
 

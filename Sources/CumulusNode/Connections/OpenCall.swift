@@ -212,3 +212,36 @@ extension Page {
         next = { Page(rest, perMessage: count, encode: encode) }
     }
 }
+
+extension Page {
+    /// An answer that is in memory.
+    ///
+    /// - Parameter messages: At least one.
+    init(_ messages: [Bytes]) {
+        self.init(messages[...])
+    }
+
+    private init(_ messages: ArraySlice<Bytes>) {
+        let rest = messages.dropFirst()
+        self.init(message: messages.first ?? [])
+        if !rest.isEmpty { next = { Page(rest) } }
+    }
+}
+
+extension Array {
+    /// In parts of about so many bytes; one part if there is nothing.
+    func parts(byteLimit: Int, _ size: (Element) -> Int) -> [ArraySlice<Element>] {
+        var parts: [ArraySlice<Element>] = []
+        var (start, bytes) = (startIndex, 0)
+        for index in indices {
+            // With the tag and the length around it.
+            let next = size(self[index]) + 8
+            if bytes > 0, bytes + next > byteLimit {
+                parts.append(self[start..<index])
+                (start, bytes) = (index, 0)
+            }
+            bytes += next
+        }
+        return parts + [self[start...]]
+    }
+}

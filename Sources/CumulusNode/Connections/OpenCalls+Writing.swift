@@ -133,12 +133,12 @@ extension OpenCalls {
     /// Answers when a task of the node is done.
     func answer(
         _ stream: UInt32,
-        _ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes
+        _ work: @escaping @Sendable (Node, TaskTime) async throws -> [Bytes]
     ) {
         guard let time = time(of: stream) else { return }
         perform(stream) { node in
-            let message = try await work(node, time)
-            return { $0.finish(stream, [message]) }
+            let messages = try await work(node, time)
+            return { $0.finish(stream, messages) }
         }
     }
 
