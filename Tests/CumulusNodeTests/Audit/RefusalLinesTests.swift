@@ -34,10 +34,10 @@ import Testing
         #expect(written.allSatisfy { $0.leftOut == 0 })
         // Another network has lines of its own.
         #expect(lines.add(refusal(), of: "b", now: Self.start).count == 1)
-        #expect(lines.takeEnded(now: Self.start + 59_999).isEmpty)
+        #expect(lines.takeEnded(now: Self.start + 59_999).count == 0)
         let told = lines.takeEnded(now: Self.start + 61_000)
         #expect(told.map(\.time) == [99] && told.map(\.leftOut) == [69])
-        #expect(lines.takeEnded(now: Self.start + 200_000).isEmpty)
+        #expect(lines.takeEnded(now: Self.start + 200_000).count == 0)
     }
 
     /// Four lines a minute, and all of them again after a rest.
