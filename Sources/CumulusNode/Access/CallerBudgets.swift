@@ -41,18 +41,13 @@ final class CallerBudgets: Sendable {
             let key = identity.account ?? Bytes(name.utf8)
             return users.withLock { $0.enter(key, now: now) }
         case .anonymous:
-            let key = CallerBudgets.network(of: address)
+            let key = CallerNetwork.of(address)
             return addresses.withLock { $0.enter(key, now: now) }
         }
     }
 
     /// A connection has ended.
     static func leave(_ budget: CallerBudget) { budget.addConnections(-1) }
-
-    /// The part of an address that one caller has to himself: of IPv6 the first 64 bits.
-    static func network(of address: Bytes) -> Bytes {
-        address.count == 16 ? Bytes(address.prefix(8)) : address
-    }
 
     /// Budgets that are kept, for tests.
     var count: Int { users.withLock { $0.count } + addresses.withLock { $0.count } }

@@ -55,7 +55,7 @@ extension OpenCalls {
     /// By whom lines are counted: a user, or an address.
     private func key(of line: AuditLine) -> String? {
         if identity.caller.role == .operator { return nil }
-        return line.id.isEmpty ? CallerBudgets.network(of: line.address).hex : line.id
+        return line.id.isEmpty ? CallerNetwork.of(line.address).hex : line.id
     }
 }
 
@@ -71,7 +71,7 @@ extension CallerConnection {
             code: error.code.rawValue,
             epoch: node.gate.epochs.accounts
         )
-        let key = CallerBudgets.network(of: link.remoteAddress).hex
+        let key = CallerNetwork.of(link.remoteAddress).hex
         log.note(line, of: key, now: node.environment.now())
     }
 }
