@@ -1,15 +1,45 @@
-// How often somebody may try a password: ten times at once, then ever more slowly, counted per name
-// and address and per address.
+// How often somebody may try to get in: some times at once, then ever more slowly.
 //
-// Held by `Node`, asked by `SignInCalls`. In memory only: n nodes allow n times as many, but a
-// flood writes nothing. Not per name alone: a stranger could shut somebody out. Synchronous, on the
-// times that it is given.
+// Held by `Node`, asked by `SignInCalls` and `LocalEntrance`. Each way in has buckets of its own,
+// so wrong passwords keep nobody with a token out. In memory only: n nodes allow n times as many,
+// but a flood writes nothing. No bucket is per name alone: a stranger could shut somebody out.
+// Synchronous, on the times that it is given.
 
 import CumulusModel
 import CumulusWire
 import Synchronization
 
 final class Attempts: Sendable {
+    /// A way to get in.
+    enum Way: Hashable, Sendable {
+        /// Of the user with a name or an id.
+        case password(of: Bytes)
+        case registration
+        case idToken
+        /// Only wrong ones are counted: nobody guesses a token, and the right one always opens.
+        case operatorToken
+    }
+
+    /// What is counted together from one address.
+    private enum Kind: Hashable {
+        /// All passwords, but for those of users who signed in from there before.
+        case passwords
+        case way(Way)
+
+        var rule: Rule {
+            switch self {
+            case .way(.password), .way(.registration): .strict
+            case .passwords, .way(.idToken), .way(.operatorToken): .shared
+            }
+        }
+    }
+
+    private struct Key: Hashable {
+        var kind: Kind
+        /// As `CallerNetwork` has it.
+        var network: Bytes
+    }
+
     private struct State {
         var buckets: [Key: Bucket] = [:]
 
@@ -18,12 +48,14 @@ final class Attempts: Sendable {
             let newest = buckets.sorted { $0.value.last > $1.value.last }.prefix(kept)
             buckets = Dictionary(uniqueKeysWithValues: newest.map { ($0.key, $0.value) })
         }
-    }
 
-    /// Who tries: an address, and a name or an id if it is about one user.
-    private struct Key: Hashable {
-        var user: Bytes
-        var address: Bytes
+        /// The buckets that an attempt is taken from.
+        func keys(_ way: Way, _ address: Bytes) -> [Key] {
+            let network = CallerNetwork.of(address)
+            let own = Key(kind: .way(way), network: network)
+            guard case .password = way, buckets[own]?.hasSucceeded != true else { return [own] }
+            return [Key(kind: .passwords, network: network), own]
+        }
     }
 
     private let state = Mutex(State())
@@ -36,16 +68,16 @@ final class Attempts: Sendable {
 
     /// Counts an attempt; throws if there were too many.
     ///
-    /// - Parameters:
-    ///   - user: Its name, or its id; empty if the attempt is about no user.
-    ///   - address: Of the caller, 4 or 16 bytes.
-    func begin(_ user: Bytes, from address: Bytes, now: Instant) throws(ServiceError) {
+    /// - Parameter address: Of the caller, 4 or 16 bytes.
+    func begin(_ way: Way, from address: Bytes, now: Instant) throws(ServiceError) {
         let wait = state.withLock { state -> Int64? in
             if state.buckets.count >= mostBuckets { state.forget(allBut: mostBuckets / 2) }
-            let keys = Attempts.keys(user, address)
+            let keys = state.keys(way, address)
             let wait = keys.compactMap { state.buckets[$0]?.wait(now: now) }.max()
             if let wait { return wait }
-            for key in keys { state.buckets[key, default: Bucket(now: now)].take(now: now) }
+            for key in keys {
+                state.buckets[key, default: Bucket(key.kind.rule, now: now)].take(now: now)
+            }
             return nil
         }
         guard let wait else { return }
@@ -58,49 +90,52 @@ final class Attempts: Sendable {
     }
 
     /// The attempt succeeded: it was no guess.
-    func succeed(_ user: Bytes, from address: Bytes) {
+    ///
+    /// From now on the user's passwords from there are counted apart from those of others.
+    func succeed(_ way: Way, from address: Bytes) {
         state.withLock { state in
-            for key in Attempts.keys(user, address) {
-                if key.user.isEmpty {
-                    state.buckets[key]?.giveBack()
-                } else {
-                    state.buckets[key] = nil
+            for key in state.keys(way, address) {
+                switch key.kind {
+                case .way(.password): state.buckets[key]?.succeed()
+                case .passwords, .way: state.buckets[key]?.giveBack()
                 }
             }
         }
     }
 
-    private static func keys(_ user: Bytes, _ address: Bytes) -> [Key] {
-        let network = network(of: address)
-        let whole = Key(user: [], address: network)
-        return user.isEmpty ? [whole] : [whole, Key(user: user, address: network)]
-    }
+    /// How many attempts a bucket holds, and when further ones come.
+    private struct Rule {
+        var most: Int64
+        /// Milliseconds until the first further one; doubled whenever none is left.
+        var shortest: Int64
+        var longest: Int64
 
-    /// What one caller can't change at will: an IPv4 address, or the first half of an IPv6 one.
-    private static func network(of address: Bytes) -> Bytes {
-        guard address.count == 16 else { return address }
-        let isMapped = address.prefix(12) == Bytes(repeating: 0, count: 10) + [0xFF, 0xFF]
-        return Bytes(isMapped ? address.suffix(4) : address.prefix(8))
+        /// Of one user, and of whoever registers.
+        static let strict = Rule(most: 10, shortest: 10_000, longest: 900_000)
+        /// Of all behind one address: a few of them must not stop the others for long.
+        static let shared = Rule(most: 30, shortest: 10_000, longest: 60_000)
     }
 
     /// So many attempts, and one more after a while that doubles whenever none is left.
     private struct Bucket {
-        private static let most: Int64 = 10
-        private static let shortest: Int64 = 10_000
-        private static let longest: Int64 = 900_000
-        private var left = most
+        private let rule: Rule
+        private var left: Int64
         /// Milliseconds until there is one more.
-        private var interval = shortest
+        private var interval: Int64
         private(set) var last: Instant
         private var wasEmpty = false
+        private(set) var hasSucceeded = false
 
-        init(now: Instant) {
+        init(_ rule: Rule, now: Instant) {
+            self.rule = rule
+            left = rule.most
+            interval = rule.shortest
             last = now
         }
 
         /// How many are left at a time.
         private func left(now: Instant) -> Int64 {
-            min(Bucket.most, left + (now - last) / interval)
+            min(rule.most, left + (now - last) / interval)
         }
 
         /// Milliseconds until there is one; nil: now.
@@ -110,18 +145,33 @@ final class Attempts: Sendable {
 
         mutating func take(now: Instant) {
             let gained = left(now: now)
-            if gained == Bucket.most { self = Bucket(now: now) }
+            if gained == rule.most {
+                refill()
+                last = now
+            }
             // What has passed of the next interval counts on.
             if gained != left { last = last + (gained - left) * interval }
             left = gained - 1
             guard left == 0 else { return }
             last = now
-            if wasEmpty { interval = min(2 * interval, Bucket.longest) }
+            if wasEmpty { interval = min(2 * interval, rule.longest) }
             wasEmpty = true
         }
 
         mutating func giveBack() {
-            left = min(Bucket.most, left + 1)
+            left = min(rule.most, left + 1)
+        }
+
+        /// All attempts are there again.
+        mutating func succeed() {
+            refill()
+            hasSucceeded = true
+        }
+
+        private mutating func refill() {
+            left = rule.most
+            interval = rule.shortest
+            wasEmpty = false
         }
     }
 }

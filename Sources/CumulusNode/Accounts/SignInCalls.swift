@@ -55,7 +55,7 @@ enum SignInCalls {
         // It is not proven yet who that is.
         if let token = try? token.get() { context.concerns("\(token.issuer) \(token.subject)") }
         context.task { node, time in
-            try node.attempts.begin([], from: desk.address, now: node.environment.now())
+            try node.attempts.begin(.idToken, from: desk.address, now: node.environment.now())
             let subject: ProvenSubject
             do throws(IDToken.Problem) {
                 subject = try await issuers.prove(
@@ -72,7 +72,7 @@ enum SignInCalls {
                 throw Subjects.refusal
             }
             let answer = try await desk.open(request.label, time) { .signInSubject(subject, $0) }
-            node.attempts.succeed([], from: desk.address)
+            node.attempts.succeed(.idToken, from: desk.address)
             return answer
         }
     }
@@ -90,7 +90,8 @@ enum SignInCalls {
         context.concerns(name)
         try Passwords.check(request.password)
         context.task { node, time in
-            try node.attempts.begin([], from: desk.address, now: node.environment.now())
+            let now = node.environment.now()
+            try node.attempts.begin(.registration, from: desk.address, now: now)
             let hashed = try await desk.hash(request.password)
             var dice = NodeDice(node.environment)
             let id = dice.bytes(16)
@@ -161,14 +162,14 @@ private struct SignInDesk: Sendable {
     /// Returns also whether the hash that it was compared with is weak.
     ///
     /// - Parameters:
-    ///   - key: By which attempts are counted.
+    ///   - key: The user's name or id, by which attempts are counted.
     ///   - find: Looks the user up; returns nil if no user has that name.
     func prove(
         _ password: Bytes,
         of key: Bytes,
         _ find: @escaping @Sendable (ReadTransaction) throws -> Users.User?
     ) async throws -> (proof: AccountChange.Proof, isWeak: Bool) {
-        try node.attempts.begin(key, from: address, now: node.environment.now())
+        try node.attempts.begin(.password(of: key), from: address, now: node.environment.now())
         let found = try await node.gate.reading(.prompt) { reader in
             try find(reader).flatMap { user in
                 try Passwords.find(of: user.id, in: reader).map { (user, $0) }
@@ -177,7 +178,7 @@ private struct SignInDesk: Sendable {
         let hashed = found?.1.hashed ?? .ofNobody
         let isRight = try await node.passwords.run { hashed.matches(password) }
         guard isRight, let (user, stored) = found else { throw Passwords.refusal }
-        node.attempts.succeed(key, from: address)
+        node.attempts.succeed(.password(of: key), from: address)
         let proof = AccountChange.Proof(user: user, password: stored.version)
         return (proof, stored.hashed.isWeak)
     }

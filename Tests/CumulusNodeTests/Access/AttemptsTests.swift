@@ -1,4 +1,4 @@
-// How often a password may be tried, and by whom.
+// How often a password or a token may be tried, and by whom.
 
 import CumulusModel
 import CumulusWire
@@ -7,19 +7,20 @@ import Testing
 @testable import CumulusNode
 
 @Suite struct AttemptsTests {
-    private static let ada = Bytes("ada".utf8)
+    private static let ada = Attempts.Way.password(of: Bytes("ada".utf8))
+    private static let bob = Attempts.Way.password(of: Bytes("bob".utf8))
     private static let home: Bytes = [192, 0, 2, 1]
     private static let start = Instant(milliseconds: 1_000_000)
 
     /// Milliseconds to wait before another attempt; nil: it was counted.
     private func wait(
         _ attempts: Attempts,
-        _ user: Bytes = ada,
+        _ way: Attempts.Way = ada,
         from address: Bytes = home,
         after milliseconds: Int64 = 0
     ) -> Int64? {
         do throws(ServiceError) {
-            try attempts.begin(user, from: address, now: Self.start + milliseconds)
+            try attempts.begin(way, from: address, now: Self.start + milliseconds)
             return nil
         } catch {
             #expect(error.code == .requestRateLimited)
@@ -28,8 +29,20 @@ import Testing
     }
 
     /// Uses up what may be tried at once.
-    private func spend(_ attempts: Attempts, _ user: Bytes = ada, from address: Bytes = home) {
-        for _ in 0..<10 { #expect(wait(attempts, user, from: address) == nil) }
+    private func spend(
+        _ attempts: Attempts,
+        _ way: Attempts.Way = ada,
+        from address: Bytes = home
+    ) {
+        for _ in 0..<10 { #expect(wait(attempts, way, from: address) == nil) }
+    }
+
+    /// Tries wrong passwords of names that nobody has, as many as an address has at once.
+    private func spray(_ attempts: Attempts, from address: Bytes = home) {
+        for number in 0..<30 {
+            let name = Bytes("nobody\(number)".utf8)
+            #expect(wait(attempts, .password(of: name), from: address) == nil)
+        }
     }
 
     @Test func tenAtOnceThenEverMoreSlowly() {
@@ -59,8 +72,41 @@ import Testing
         let attempts = Attempts()
         spend(attempts)
         #expect(wait(attempts, Self.ada, from: [192, 0, 2, 2]) == nil)
-        #expect(wait(attempts, Bytes("bob".utf8)) != nil, "the address is counted too")
-        #expect(wait(attempts, []) != nil)
+        #expect(wait(attempts, Self.bob) == nil, "nor others for it")
+    }
+
+    /// Somebody who guesses at all names stops others behind the address for a minute at most, and
+    /// those who have signed in from there not at all.
+    @Test func othersBehindAnAddressDoNotWaitLong() {
+        let attempts = Attempts()
+        #expect(wait(attempts) == nil)
+        attempts.succeed(Self.ada, from: Self.home)
+        spray(attempts)
+        #expect(wait(attempts, Self.bob) == 10_000, "the address is counted too")
+        #expect(wait(attempts, Self.bob, from: [192, 0, 2, 2]) == nil)
+        #expect(wait(attempts) == nil, "she was here before")
+        var time: Int64 = 0
+        for pause: Int64 in [10_000, 20_000, 40_000, 60_000, 60_000] {
+            #expect(wait(attempts, Self.bob, after: time) == pause)
+            time += pause
+            let name = Bytes("nobody at \(time)".utf8)
+            #expect(wait(attempts, .password(of: name), after: time) == nil)
+        }
+        // Her own password is guessed no faster than before.
+        for _ in 0..<9 { #expect(wait(attempts) == nil) }
+        #expect(wait(attempts) == 10_000)
+    }
+
+    @Test func aWayInDoesNotCloseTheOthers() {
+        let ways: [Attempts.Way] = [.registration, .idToken, .operatorToken, Self.ada]
+        for closed in ways {
+            let attempts = Attempts()
+            for _ in 0..<30 { _ = wait(attempts, closed) }
+            #expect(wait(attempts, closed) != nil, "\(closed)")
+            for way in ways where way != closed {
+                #expect(wait(attempts, way) == nil, "\(closed) and \(way)")
+            }
+        }
     }
 
     @Test func aNetworkOfIPv6IsOneAddressAndAMappedOneIsIPv4() {
@@ -84,10 +130,12 @@ import Testing
             #expect(wait(attempts) == nil)
             attempts.succeed(Self.ada, from: Self.home)
         }
-        for _ in 0..<9 { #expect(wait(attempts, Bytes("bob".utf8)) == nil) }
-        attempts.succeed(Self.ada, from: Self.home)
-        for _ in 0..<2 { #expect(wait(attempts, Bytes("eve".utf8)) == nil) }
-        #expect(wait(attempts, Bytes("eve".utf8)) != nil, "nine of the guesses still count")
+        for _ in 0..<30 {
+            #expect(wait(attempts, .idToken) == nil)
+            attempts.succeed(.idToken, from: Self.home)
+        }
+        spray(attempts)
+        #expect(wait(attempts, Self.bob) == 10_000, "the first of hers was given back")
     }
 
     /// A flood from many addresses does not fill the memory.

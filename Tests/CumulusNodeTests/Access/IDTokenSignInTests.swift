@@ -139,7 +139,7 @@ import Testing
             #expect(try refusal(bob, nobody, nonce: "two").message == Subjects.refusal.message)
             // What succeeds costs nothing.
             for _ in 0..<3 { _ = try signIn(bob, nobody) }
-            for _ in 0..<2 { _ = try refusal(wrong[1], nobody) }
+            for _ in 0..<22 { _ = try refusal(wrong[1], nobody) }
             let limited = try refusal(bob, nobody)
             #expect(limited.code == .requestRateLimited && limited.retryAfterMilliseconds != nil)
         }

@@ -4,11 +4,12 @@ import Crypto
 import Cumulus
 import CumulusAssets
 import CumulusModel
-import CumulusNode
 import CumulusOperations
 import CumulusTesting
 import CumulusWire
 import Testing
+
+@testable import CumulusNode
 
 @Suite struct LocalConnectionTests {
     private static let scope = ScopeID(container: TestServer.container, environment: .development)
@@ -114,7 +115,7 @@ import Testing
         }
     }
 
-    /// Typed tokens are counted by address; what was shown before is no guess.
+    /// Wrong tokens are counted by address, and neither they nor passwords stop the right one.
     @Test func wrongOperatorTokensAreCounted() async throws {
         try await withServer { server in
             func code(_ proof: LocalEntrance.Proof) async -> ServiceError.Code? {
@@ -128,9 +129,16 @@ import Testing
                     try await LocalConnection.open(entrance, on: server.node).connection.close()
                 }
             }
-            for _ in 0..<10 { #expect(await code(.operatorToken([1])) == .notAuthenticated) }
+            for _ in 0..<30 { #expect(await code(.operatorToken([1])) == .notAuthenticated) }
+            #expect(await code(.operatorToken([1])) == .requestRateLimited)
             let token = Bytes(TestServer.operatorToken.utf8)
-            #expect(await code(.operatorToken(token)) == .requestRateLimited)
+            #expect(await code(.operatorToken(token)) == nil)
+            let now = server.node.environment.now()
+            for number in UInt8(0)..<30 {
+                let guess = Attempts.Way.password(of: [number])
+                try server.node.attempts.begin(guess, from: [10, 0, 0, 1], now: now)
+            }
+            #expect(await code(.operatorToken(token)) == nil)
             #expect(await code(.operatorSession(digest: Bytes(SHA256.hash(data: token)))) == nil)
         }
     }
