@@ -33,6 +33,10 @@ package struct Console: FilePages {
         path == Console.path || path.hasPrefix(Console.path + "/")
     }
 
+    package var areForOperators: Bool { true }
+
+    package func isOfOperator(_ request: WebRequest) -> Bool { session(of: request) != nil }
+
     package func answer(_ request: WebRequest) async -> WebAnswer? {
         let path = String(request.target.prefix { $0 != "?" })
         guard isAt(path[...]) else { return nil }

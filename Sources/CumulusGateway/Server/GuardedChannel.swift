@@ -1,5 +1,5 @@
-// What stands before HTTP on each connection: TLS by the certificate of the moment, a time that
-// each request has, a time in which a caller takes what it was sent, and a guard of heads.
+// What stands before HTTP on each connection: its place among all, TLS by the certificate of the
+// moment, a time that each request has, a pace that its caller keeps, and a guard of heads.
 //
 // Built into the server by `HTTPServer`. A renewed certificate counts from the next connection on.
 
@@ -12,22 +12,28 @@ import NIOSSL
 struct GuardedChannel: ServerChildChannel {
     let base: HTTP1Channel
     let requestMilliseconds: Int64
+    let pace: PaceBounds
+    let connections: OpenConnections
+    let proxies: TrustedProxies
     let secure: HTTPServer.Secure?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
         channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(ConnectionPlace(connections, proxies))
             if let secure {
                 try pipeline.addHandler(NIOSSLServerHandler(context: try secure()))
             }
             try pipeline.addHandler(RequestDeadline(milliseconds: requestMilliseconds))
-            try pipeline.addHandler(StalledAnswer())
+            try pipeline.addHandler(CallerPace(pace))
         }.flatMap {
             base.setup(channel: channel, logger: logger)
         }.flatMapThrowing { value in
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(HeadGuard(), position: .after(decoder))
+            let guardian = HeadGuard()
+            try pipeline.addHandler(guardian, position: .after(decoder))
+            try pipeline.addHandler(RequestWatch(connections), position: .after(guardian))
             return value
         }
     }
@@ -88,33 +94,6 @@ final class RequestDeadline: ChannelDuplexHandler {
         timer?.cancel()
         timer = nil
         context.write(data, promise: promise)
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        timer?.cancel()
-        timer = nil
-    }
-}
-
-/// Closes a connection whose caller does not take what it was sent.
-final class StalledAnswer: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-
-    /// How long a connection may be full.
-    private static let patience = TimeAmount.seconds(30)
-    private var timer: Scheduled<Void>?
-
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        timer?.cancel()
-        timer = nil
-        if !context.channel.isWritable {
-            let channel = context.channel
-            timer = context.eventLoop.scheduleTask(in: StalledAnswer.patience) {
-                channel.close(promise: nil)
-            }
-        }
-        context.fireChannelWritabilityChanged()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

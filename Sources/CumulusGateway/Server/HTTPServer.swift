@@ -2,8 +2,9 @@
 // answer them.
 //
 // Made by `cumulusd` where it is asked for. It holds strangers to limits before anything is read:
-// connections, the size of heads and bodies, bytes of all bodies together, and the time that a
-// request may take from its first byte to its answer.
+// connections of one caller and of all, the size of heads and bodies, bytes of all bodies together,
+// how slowly bytes may come and go, and the time that a request may take from its first byte to its
+// answer.
 //
 // Folder: HTTP on real sockets. Read `HTTPServer`, then `GuardedChannel` and `OperatorPages`.
 
@@ -20,6 +21,10 @@ package struct HTTPServer: Sendable {
     /// What strangers are held to.
     package struct Bounds: Sendable {
         package var connections = 1_000
+        /// Of one address, or of one caller whom a proxy names.
+        package var connectionsOfOne = 256
+        /// Beyond these, for health checks and operators.
+        package var reservedConnections = 64
         package var headBytes = 32 << 10
         package var heads = 100
         package var bodyBytes = 2 << 20
@@ -34,9 +39,29 @@ package struct HTTPServer: Sendable {
         /// From a request's first byte to the reading of its body, and from there to the first byte
         /// of its answer; of an upload, for each part.
         package var requestMilliseconds: Int64 = 90_000
+        /// From the first byte of a head to its last.
+        package var headMilliseconds: Int64 = 10_000
+        /// Of silence in a body.
+        package var bodyMilliseconds: Int64 = 20_000
+        /// Without a byte taken of an answer.
+        package var answerMilliseconds: Int64 = 30_000
+        /// The least, of a body and of an answer, over a longer time.
+        package var bytesPerSecond = 1_024
 
         package init() {}
+
+        fileprivate var pace: PaceBounds {
+            PaceBounds(
+                headMilliseconds: headMilliseconds,
+                bodyMilliseconds: bodyMilliseconds,
+                answerMilliseconds: answerMilliseconds,
+                bytesPerSecond: max(1, bytesPerSecond)
+            )
+        }
     }
+
+    /// Connections that wait for `accept`.
+    private static let backlog = 1_024
 
     /// Gives the certificate of the moment; nil: plain HTTP.
     package typealias Secure = @Sendable () throws -> NIOSSLContext
@@ -50,15 +75,19 @@ package struct HTTPServer: Sendable {
     private let logger: Logger
     private let bodies: BodyRoom
     let transfers: BodyRoom
+    private let connections: OpenConnections
+    private let proxies: TrustedProxies
 
     /// - Parameters:
     ///   - webPages: Asked in this order, before the gateway.
     ///   - hosts: Those under which they are found.
+    ///   - proxies: Those whose word counts on where a request comes from.
     package init(
         _ gateway: WebGateway,
         _ pages: OperatorPages,
         _ webPages: [any WebPages] = [],
         hosts: WebHosts = WebHosts(),
+        proxies: TrustedProxies = TrustedProxies(),
         secure: Secure? = nil,
         bounds: Bounds = Bounds(),
         logger: Logger
@@ -72,6 +101,14 @@ package struct HTTPServer: Sendable {
         self.logger = logger
         bodies = BodyRoom(bounds.allBodyBytes)
         transfers = BodyRoom(bounds.transferBytes)
+        self.proxies = proxies
+        connections = OpenConnections(
+            ConnectionBounds(
+                most: bounds.connections,
+                ofOneCaller: bounds.connectionsOfOne,
+                reserve: bounds.reservedConnections
+            )
+        )
     }
 
     /// Serves until the task is cancelled.
@@ -97,6 +134,9 @@ package struct HTTPServer: Sendable {
                 configuration: configuration
             ),
             requestMilliseconds: bounds.requestMilliseconds,
+            pace: bounds.pace,
+            connections: connections,
+            proxies: proxies,
             secure: secure
         )
         // It calls each connection that a shutdown ends an error. What goes wrong is thrown, too.
@@ -105,11 +145,9 @@ package struct HTTPServer: Sendable {
         let server = Server(
             childChannelSetup: channel,
             configuration: ServerConfiguration(
+                // All are accepted; `OpenConnections` says which ones stay.
                 address: .hostname(host, port: port),
-                availableConnectionsDelegate: MaximumAvailableConnections(
-                    bounds.connections,
-                    logger: logger
-                )
+                backlog: HTTPServer.backlog
             ),
             onServerRunning: { onRunning($0.localAddress?.port ?? port) },
             eventLoopGroup: group,
@@ -120,25 +158,6 @@ package struct HTTPServer: Sendable {
         // now; else that could be after the loops have ended, since a task may hold the server for
         // a moment after its end. The error says that its channels are closed already.
         try? await server.shutdownGracefully()
-    }
-
-    /// Where a request comes from.
-    struct Caller {
-        let address: Bytes
-        let isLoopback: Bool
-        let channel: any Channel
-
-        init(_ channel: any Channel) {
-            address = channel.remoteAddress?.addressBytes ?? []
-            isLoopback = channel.remoteAddress?.isLoopback ?? false
-            self.channel = channel
-        }
-
-        /// The body is read, or the answer made, from now on: the request has its time once more,
-        /// and a caller that waits with its body is told to send it.
-        func expectBody() {
-            channel.triggerUserOutboundEvent(RequestCameOn(), promise: nil)
-        }
     }
 
     // MARK: Requests
@@ -182,25 +201,25 @@ package struct HTTPServer: Sendable {
         let target = request.head.path ?? "/"
         let method = request.method.rawValue
         let host = request.head.authority ?? ""
-        let operatorAnswer = await pages.answer(
+        var web = HTTPServer.read(request, method, target)
+        let origin = proxies.origin(of: caller.address, web.headers)
+        web.address = origin.address
+        web.isEncrypted = secure != nil
+        web.isSecret = web.isEncrypted || caller.isLoopback
+        // Somebody for whom a proxy speaks is not on this machine, whatever its address.
+        let isLocal = caller.isLoopback && !origin.isForwarded
+        let named = origin.isForwarded ? origin.address : nil
+        let claim = claim(of: web, isLocal: isLocal)
+        guard connections.begin(caller.id, from: named, claim) else {
+            return refusal(HTTPServer.crowded)
+        }
+        let operatorAnswer = await self.pages.answer(
             method,
             target,
-            isLoopback: caller.isLoopback,
+            isLoopback: isLocal,
             isOwnHost: hosts.admits(host)
         )
         if let operatorAnswer { return HTTPServer.response(operatorAnswer) }
-        var headers: [String: String] = [:]
-        // A field on several lines is one list: RFC 9110, section 5.3.
-        for field in request.headers {
-            let name = field.name.canonicalName
-            let separator = name == "cookie" ? "; " : ", "
-            headers[name] = headers[name].map { $0 + separator + field.value } ?? field.value
-        }
-        if !host.isEmpty { headers["host"] = host }
-        var web = WebRequest(method, target, headers: headers)
-        web.address = caller.address
-        web.isEncrypted = secure != nil
-        web.isSecret = web.isEncrypted || caller.isLoopback
         let path = target.prefix { $0 != "?" }
         let pages = webPages.first { $0.isAt(path) }
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
@@ -217,6 +236,16 @@ package struct HTTPServer: Sendable {
         }
         if let answer = await pages?.answer(web) { return HTTPServer.response(answer) }
         return HTTPServer.response(await gateway.answer(web))
+    }
+
+    /// What a request may ask for when all others fill the room.
+    private func claim(of web: WebRequest, isLocal: Bool) -> ConnectionClaim {
+        let path = web.target.prefix { $0 != "?" }
+        if OperatorPages.isAt(path) { return isLocal ? .ofOperator : .page }
+        guard let pages = webPages.first(where: { $0.isAt(path) }), pages.areForOperators else {
+            return .none
+        }
+        return isLocal || pages.isOfOperator(web) ? .ofOperator : .page
     }
 
     /// Reads a body as far as there is room for it.
@@ -247,6 +276,15 @@ package struct HTTPServer: Sendable {
 
     static let full: WebError = {
         var error = WebError(.tryAgainLater, "the node reads as many requests as it has room for")
+        error.retryAfter = 1
+        return error
+    }()
+
+    private static let crowded: WebError = {
+        var error = WebError(
+            .tryAgainLater,
+            "the node has as many connections as it has room for, or as one caller may have"
+        )
         error.retryAfter = 1
         return error
     }()

@@ -30,6 +30,11 @@ package struct OperatorPages: Sendable {
         self.showsMetricsToAll = showsMetricsToAll
     }
 
+    /// Whether a path is one of these pages.
+    static func isAt(_ path: Substring) -> Bool {
+        path == "/livez" || path == "/readyz" || path == "/metrics"
+    }
+
     /// nil means the page is none of these.
     ///
     /// - Parameter isOwnHost: The request names a host of the node, see `WebHosts`.
@@ -40,7 +45,7 @@ package struct OperatorPages: Sendable {
         isOwnHost: Bool
     ) async -> WebAnswer? {
         let path = target.prefix { $0 != "?" }
-        guard path == "/livez" || path == "/readyz" || path == "/metrics" else { return nil }
+        guard OperatorPages.isAt(path) else { return nil }
         guard method == "GET" || method == "HEAD" else {
             return OperatorPages.text(405, "\(path) takes GET, not \(method)\n", "GET, HEAD")
         }

@@ -8,8 +8,19 @@ package import CumulusModel
 package protocol WebPages: Sendable {
     /// Whether a path is one of its pages, or is kept for them.
     func isAt(_ path: Substring) -> Bool
+    /// They are answered also when connections of others fill the room.
+    var areForOperators: Bool { get }
+    /// Whether a request comes from an operator who is signed in.
+    ///
+    /// - Parameter request: Has no body yet.
+    func isOfOperator(_ request: WebRequest) -> Bool
     /// nil if the request is for none of its pages.
     func answer(_ request: WebRequest) async -> WebAnswer?
+}
+
+extension WebPages {
+    package var areForOperators: Bool { false }
+    package func isOfOperator(_ request: WebRequest) -> Bool { false }
 }
 
 /// Pages that take files, too.
