@@ -83,6 +83,14 @@ struct Configuration {
                 """
         ),
         Setting(
+            name: "trusted-proxies",
+            standard: "",
+            help: """
+                proxies before --http that say in Forwarded or X-Forwarded-For who calls: addresses \
+                and networks such as 10.0.0.0/8, separated by commas; empty: none
+                """
+        ),
+        Setting(
             name: "container",
             standard: "iCloud.dev.cumulus",
             help: "container that is made if it doesn't exist; empty: none"

@@ -85,6 +85,8 @@ struct Flags: ParsableArguments {
     var webURL: String?
     @Option(help: "Host under which browsers find /console and /sign-in; may be repeated.")
     var webHost: [String] = []
+    @Option(help: "Proxies that say who calls --http: addresses or networks, with commas.")
+    var trustedProxies: String?
     @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
     var container: String?
     @Option(help: "Addresses of other nodes of the cluster, separated by commas.")
@@ -161,6 +163,7 @@ struct Flags: ParsableArguments {
         flags["web-apps"] = webApps
         flags["web-url"] = webURL
         flags["web-host"] = webHost.isEmpty ? nil : webHost.joined(separator: ",")
+        flags["trusted-proxies"] = trustedProxies
         flags["container"] = container
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey

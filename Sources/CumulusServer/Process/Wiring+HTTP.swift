@@ -21,12 +21,14 @@ extension Wiring {
             }
             let address = try address(text, of: "http")
             _ = try hosts(try site(at: address), address.host)
+            _ = try proxies()
             return address
         }
         guard findApp == nil else {
             throw Configuration.Problem(message: "web-apps: say where they call, with --http")
         }
-        for name in ["web-url", "web-host"] where !configuration[name].isEmpty {
+        for name in ["web-url", "web-host", "trusted-proxies"]
+        where !configuration[name].isEmpty {
             throw Configuration.Problem(message: "\(name): it is of no use without --http")
         }
         return nil
@@ -68,6 +70,15 @@ extension Wiring {
             )
         }
         return WebHosts(named.map(String.init) + [listener] + (site.map { [$0.host] } ?? []))
+    }
+
+    /// The proxies whose word counts on where a request comes from.
+    private func proxies() throws -> TrustedProxies {
+        do throws(TrustedProxies.Problem) {
+            return try TrustedProxies(configuration["trusted-proxies"])
+        } catch {
+            throw Configuration.Problem(message: "trusted-proxies: \(error)")
+        }
     }
 
     /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
@@ -156,6 +167,7 @@ extension Wiring {
             ),
             [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
             hosts: try hosts(site, address.host),
+            proxies: try proxies(),
             secure: secure,
             logger: logger
         )

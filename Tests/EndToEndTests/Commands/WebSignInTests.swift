@@ -138,6 +138,7 @@ import Testing
             (["--web-url", "http://node.example.com"], "use https, or say --insecure"),
             (["--web-host", "node:7480"], "web-host: 'node:7480' is no host"),
             (["--web-host", "node,"], "web-host: '' is no host"),
+            (["--trusted-proxies", "10.0.0.1/8"], "trusted-proxies: '10.0.0.1/8' is no address"),
             (["--http", "nonsense"], "http: 'nonsense' is no address; write one such as"),
             (["--issuers", "\(folder.path)/issuers.json"], "URLs with https"),
         ] {
