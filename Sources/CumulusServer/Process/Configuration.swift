@@ -86,8 +86,8 @@ struct Configuration {
             name: "trusted-proxies",
             standard: "",
             help: """
-                proxies before --http that say in Forwarded or X-Forwarded-For who calls: addresses \
-                and networks such as 10.0.0.0/8, separated by commas; empty: none
+                proxies before http that say in Forwarded or X-Forwarded-For who calls: \
+                addresses and networks such as 10.0.0.0/8, separated by commas; empty: none
                 """
         ),
         Setting(
