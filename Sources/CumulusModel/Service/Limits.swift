@@ -65,6 +65,15 @@ package struct Limits: Hashable, Sendable {
     /// Comparisons in the subscriptions of one user in one database that look through a text or a
     /// list: each change of a record makes them anew.
     package var subscriptionSearchesPerDatabase = 100
+    /// Comparisons that the subscriptions of one user in one database may take of one record.
+    ///
+    /// Each change of a record of their types makes them, whoever makes the change.
+    package var subscriptionComparisonsPerDatabase = 2_000
+    /// The same of the subscriptions of all users to one record type of one database.
+    ///
+    /// Equal subscriptions count once. Saves are held to it by what the node knows: two nodes may
+    /// go beyond.
+    package var subscriptionComparisonsPerType = 200_000
     /// Bytes of one notification of a feed; parts are left out of a larger one.
     package var notificationBytes = 4_096
     /// Plain bytes of one asset.

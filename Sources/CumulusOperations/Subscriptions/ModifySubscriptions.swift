@@ -48,8 +48,15 @@ package struct ModifySubscriptions: Sendable {
         var set = try SubscriptionSet(of: caller.user, database, limits, in: scope, transaction)
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         for (index, save) in saves.enumerated() {
-            let judged = try judge.judge(save, transaction)
-            outcome.saves[index] = ModifyOutcome.item(judged.flatMap { set.save($0) })
+            let saved: Result<Void, ServiceError>
+            switch try judge.judge(save, transaction) {
+            case .failure(let error): saved = .failure(error)
+            case .success(let subscription):
+                saved = try set.save(subscription) { topic throws(EngineError) in
+                    try transaction.comparisonCount(with: topic, in: scope)
+                }
+            }
+            outcome.saves[index] = ModifyOutcome.item(saved)
         }
         for (index, id) in deletes.enumerated() {
             outcome.deletes[index] = ModifyOutcome.item(id.flatMap { set.delete($0) })

@@ -18,11 +18,14 @@ struct SubscriptionSet {
         let essence: Bytes?
         /// The number of comparisons that look through a text or a list of each changed record.
         let searchCount: Int
+        /// nil if it has fired.
+        let topic: Topic?
 
         init(_ stored: StoredSubscription) {
             value = stored.value
             essence = stored.fired == nil ? stored.subscription.essence : nil
             searchCount = stored.fired == nil ? stored.subscription.searchCount : 0
+            topic = stored.fired == nil ? Topic(stored) : nil
         }
     }
 
@@ -35,6 +38,8 @@ struct SubscriptionSet {
     private var entries: [Subscription.ID: Entry]
     /// The id of a subscription with an essence.
     private var ids: [Bytes: Subscription.ID] = [:]
+    /// What the entries watch; it counts their comparisons.
+    private var topics = TopicIndex()
 
     init(
         of user: String,
@@ -50,6 +55,7 @@ struct SubscriptionSet {
         for known in try transaction.subscriptions(in: scope, of: user, database) {
             let (id, entry) = (known.subscription.id, Entry(known))
             entries[id] = entry
+            if let topic = entry.topic { topics.enter(topic) }
             // An error names the first of several equivalent subscriptions.
             if let essence = entry.essence, ids[essence] == nil { ids[essence] = id }
         }
@@ -58,7 +64,13 @@ struct SubscriptionSet {
     }
 
     /// Saves a subscription, in place of the one with its id.
-    mutating func save(_ subscription: Subscription) -> Result<Void, ServiceError> {
+    ///
+    /// - Parameter cost: How many comparisons a record takes that is compared with a topic, among
+    ///   those of all users.
+    mutating func save(
+        _ subscription: Subscription,
+        _ cost: (Topic) throws(EngineError) -> Int
+    ) throws(EngineError) -> Result<Void, ServiceError> {
         let stored = StoredSubscription(user: user, database: database, subscription)
         let (id, entry, essence) = (subscription.id, Entry(stored), subscription.essence)
         if let other = ids[essence], other != id {
@@ -69,12 +81,18 @@ struct SubscriptionSet {
         do {
             try check(entry, of: id)
             try checkSum(with: entry, of: id)
+            try checkComparisons(with: entry, of: id)
         } catch {
             return .failure(error)
+        }
+        // The last check, as it may have to read all subscriptions of the scope.
+        if let topic = entry.topic, let refusal = refusal(of: id, try cost(topic)) {
+            return .failure(refusal)
         }
         remove(id)
         entries[id] = entry
         ids[essence] = id
+        if let topic = entry.topic { topics.enter(topic) }
         return .success(())
     }
 
@@ -85,6 +103,7 @@ struct SubscriptionSet {
     }
 
     private mutating func remove(_ id: Subscription.ID) {
+        if let topic = entries[id]?.topic { topics.leave(topic) }
         guard let essence = entries.removeValue(forKey: id)?.essence, ids[essence] == id else {
             return
         }
@@ -162,6 +181,45 @@ struct SubscriptionSet {
                 """
             )
         }
+    }
+
+    /// Checks the comparisons of all subscriptions together.
+    ///
+    /// Earlier releases had no such limit: what does not add to the comparisons is saved beyond it.
+    private func checkComparisons(
+        with entry: Entry,
+        of id: Subscription.ID
+    ) throws(ServiceError) {
+        var next = topics
+        if let old = entries[id]?.topic { next.leave(old) }
+        if let new = entry.topic { next.enter(new) }
+        let (count, used) = (next.comparisonCount, topics.comparisonCount)
+        let most = limits.subscriptionComparisonsPerDatabase
+        guard count > most, count > used else { return }
+        throw ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            with '\(id)' a user's subscriptions in this database make up to \(count) comparisons \
+            for each record; at most \(most) are allowed, and \(used) are used: shorten its \
+            predicate, ask for a value with == or IN, or delete one
+            """
+        )
+    }
+
+    /// Why a topic is too much beside those of all users; nil if it is not.
+    private func refusal(of id: Subscription.ID, _ count: Int) -> ServiceError? {
+        let most = limits.subscriptionComparisonsPerType
+        if count <= most { return nil }
+        return ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            with '\(id)' the subscriptions of all users to this type make \(count) comparisons \
+            for a record; at most \(most) are allowed: ask with == or IN for a value that few \
+            records have, or let the operator end some ('cumulus user subscriptions')
+            """
+        )
     }
 }
 

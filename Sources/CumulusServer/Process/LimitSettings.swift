@@ -25,6 +25,8 @@ extension Configuration {
             "subscriptionBytes": \.subscriptionBytes,
             "subscriptionBytesPerDatabase": \.subscriptionBytesPerDatabase,
             "subscriptionSearchesPerDatabase": \.subscriptionSearchesPerDatabase,
+            "subscriptionComparisonsPerDatabase": \.subscriptionComparisonsPerDatabase,
+            "subscriptionComparisonsPerType": \.subscriptionComparisonsPerType,
             "notificationBytes": \.notificationBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,

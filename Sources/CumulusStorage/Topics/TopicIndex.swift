@@ -24,12 +24,15 @@ package struct TopicIndex: Sendable {
 
     private struct Watch: Sendable {
         let topic: Topic
+        /// The values for which `TopicLoad` counts it.
+        let values: [TopicLoad.Value]
         /// How many subscriptions share the topic.
         var subscriptions: Int
     }
 
     private var watches: [Place: [Topic.ID: Watch]] = [:]
     private var groups: [Place: TopicGroup] = [:]
+    private var loads: [Place: TopicLoad] = [:]
     /// The number of topics.
     package private(set) var count = 0
 
@@ -44,19 +47,22 @@ package struct TopicIndex: Sendable {
     func holds(_ topic: Topic) -> Bool { watches[Place(of: topic)]?[topic.id] != nil }
 
     /// Adds the topic of a subscription.
-    mutating func enter(_ topic: Topic) {
+    package mutating func enter(_ topic: Topic) {
         let place = Place(of: topic)
         if watches[place]?[topic.id] != nil {
             watches[place]?[topic.id]?.subscriptions += 1
             return
         }
-        watches[place, default: [:]][topic.id] = Watch(topic: topic, subscriptions: 1)
+        // Zones as a whole are compared with nothing.
+        let values = place.type.map { _ in loads[place, default: TopicLoad()].enter(topic) } ?? []
+        let watch = Watch(topic: topic, values: values, subscriptions: 1)
+        watches[place, default: [:]][topic.id] = watch
         groups[place]?.insert(topic)
         count += 1
     }
 
     /// Removes the topic of a subscription; it stays if other subscriptions share it.
-    mutating func leave(_ topic: Topic) {
+    package mutating func leave(_ topic: Topic) {
         let place = Place(of: topic)
         guard let watch = watches[place]?[topic.id] else { return }
         if watch.subscriptions > 1 {
@@ -64,9 +70,21 @@ package struct TopicIndex: Sendable {
             return
         }
         watches[place]?[topic.id] = nil
-        if watches[place]?.isEmpty == true { watches[place] = nil }
+        loads[place]?.leave(topic, watch.values)
+        if watches[place]?.isEmpty == true { (watches[place], loads[place]) = (nil, nil) }
         groups[place]?.remove(topic.id)
         count -= 1
+    }
+
+    /// The most comparisons that a save takes, summed over databases and record types.
+    package var comparisonCount: Int { loads.values.reduce(0) { $0 + $1.most } }
+
+    /// How many comparisons a record takes at least that is compared with a topic; 0 if the topic
+    /// is here already.
+    func count(with topic: Topic) -> Int {
+        let place = Place(of: topic)
+        if place.type == nil || holds(topic) { return 0 }
+        return (loads[place] ?? TopicLoad()).count(with: topic)
     }
 
     /// Drops the groups of a type, because its schema changed.
