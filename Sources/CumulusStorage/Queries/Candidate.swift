@@ -8,30 +8,49 @@
 package import CumulusModel
 
 package struct Candidate {
+    /// A record of which a field is looked at without a copy of the rest.
+    private final class Stored: Sendable {
+        let view: RecordView
+        let body: RecordBody
+
+        init(_ view: RecordView, _ body: RecordBody) {
+            self.view = view
+            self.body = body
+        }
+    }
+
+    /// What very many queries ask for again: each field is decoded once.
+    private struct Kept {
+        var values: [BoundQuery.Column: ComparableValue?] = [:]
+        /// The elements of lists; nil where the record has no list.
+        var lists: [BoundQuery.Column: Set<ComparableValue>?] = [:]
+        var words: [BoundQuery.Column: Set<String>] = [:]
+    }
+
     private enum Content {
         /// Apart, so that rows, which are many, are small.
-        indirect case record(RecordView, RecordBody)
+        case record(Stored)
         /// Of an index that says all that is asked: about its column, and records' names.
         case row(IndexEntry)
     }
 
     private let content: Content
-    /// The words of its fields, once they were asked for; nil: they are not kept.
-    private var words: [BoundQuery.Column: Set<String>]?
+    /// What was asked for so far; nil means that nothing is kept.
+    private var kept: Kept?
     /// How far it is from a place, once that was asked.
     private var measured: (from: Location, metres: Double)?
 
     /// A record as it is stored, whole.
     package init(_ view: RecordView) throws(MalformedBytes) {
-        content = .record(view, try RecordBody(stored: view.fields))
+        content = .record(Stored(view, try RecordBody(stored: view.fields)))
     }
 
     /// A record that is about to be stored.
     ///
-    /// - Parameter keepsWords: Very many queries look at it: its texts are cut into words once.
-    package init(_ row: RecordRow, named name: String, keepsWords: Bool = false) {
-        content = .record(RecordView(row, name: name), row.body)
-        if keepsWords { words = [:] }
+    /// - Parameter keepsValues: Very many queries look at it: each field is decoded once.
+    package init(_ row: RecordRow, named name: String, keepsValues: Bool = false) {
+        content = .record(Stored(RecordView(row, name: name), row.body))
+        if keepsValues { kept = Kept() }
     }
 
     /// The record of an index row that says all that is asked.
@@ -41,22 +60,22 @@ package struct Candidate {
 
     package var name: String {
         switch content {
-        case .record(let view, _): view.name
+        case .record(let record): record.view.name
         case .row(let entry): entry.name
         }
     }
 
     /// nil means that of the index.
     var type: String? {
-        if case .record(let view, _) = content { view.type } else { nil }
+        if case .record(let record) = content { record.view.type } else { nil }
     }
 
     /// What stands in a column that is no list; nil where the record has nothing, or a value of
     /// another type.
     package func value(of column: BoundQuery.Column) throws(MalformedBytes) -> FieldValue? {
-        guard case .record(let view, let body) = content else { return nil }
-        if case .system(let field) = column { return view.value(of: field) }
-        return try entry(of: column).flatMap(body.value)
+        guard case .record(let record) = content else { return nil }
+        if case .system(let field) = column { return record.view.value(of: field) }
+        return try entry(of: column).flatMap(record.body.value)
     }
 
     /// Whether a column of both holds the same, as bytes.
@@ -65,15 +84,15 @@ package struct Candidate {
             return (try? value(of: column)) == (try? other.value(of: column))
         }
         guard let one = entry(of: column), let two = other.entry(of: column),
-            case .record(_, let body) = content, case .record(_, let otherBody) = other.content
+            case .record(let record) = content, case .record(let otherRecord) = other.content
         else { return entry(of: column) == nil && other.entry(of: column) == nil }
-        return body.bytes[one.whole] == otherBody.bytes[two.whole]
+        return record.body.bytes[one.whole] == otherRecord.body.bytes[two.whole]
     }
 
     /// Where a field stands that has a value of its column's type.
     private func entry(of column: BoundQuery.Column) -> RecordBody.Entry? {
-        guard case .record(_, let body) = content, case .field(let name, let type) = column,
-            let entry = body.entry(named: name), let found = entry.type, found.fits(type),
+        guard case .record(let record) = content, case .field(let name, let type) = column,
+            let entry = record.body.entry(named: name), let found = entry.type, found.fits(type),
             !found.isEmptyList
         else { return nil }
         return entry
@@ -101,10 +120,10 @@ package struct Candidate {
         switch content {
         case .row(let entry):
             return column == .system(.recordID) ? .bytes(Bytes(entry.nameBytes)) : entry.value
-        case .record(_, let body):
+        case .record(let record):
             // The bytes of a text are what is compared: no text is made of them.
             if case .field(_, .one(.string)) = column {
-                return entry(of: column).map { .bytes(Bytes(body.bytes[$0.value])) }
+                return entry(of: column).map { .bytes(Bytes(record.body.bytes[$0.value])) }
             }
             return try value(of: column).flatMap(ComparableValue.init)
         }
@@ -146,6 +165,7 @@ extension Candidate {
         if query.nodes.count == 1, case .comparison(let comparison) = query.nodes[0] {
             return try outcome(comparison, query, &effort) == true
         }
+        if !query.nodes.contains(.or) { return try satisfiesAll(query, &effort) }
         var stack: [Bool?] = []
         for node in query.nodes {
             switch node {
@@ -161,6 +181,27 @@ extension Candidate {
             }
         }
         return stack.last == true
+    }
+
+    /// Evaluates terms that are joined by AND, until one of them is not true.
+    private mutating func satisfiesAll(
+        _ query: BoundQuery,
+        _ effort: inout QueryEffort
+    ) throws -> Bool {
+        let nodes = query.nodes
+        for index in nodes.indices {
+            let outcome: Bool?
+            switch nodes[index] {
+            case .constant(let value): outcome = value
+            case .comparison(let comparison):
+                outcome = try self.outcome(comparison, query, &effort)
+            case .not, .and, .or: continue
+            }
+            // Only comparisons are negated, and NOT follows them at once.
+            let wanted = index + 1 == nodes.count || nodes[index + 1] != .not
+            if outcome != wanted { return false }
+        }
+        return true
     }
 
     /// One value decides, whatever the other is; without it the unknown stays unknown.
@@ -186,6 +227,9 @@ extension Candidate {
             case (.row(let entry), _): return column.isMissing(in: entry)
             }
         case .values(let column, let wanted) where column.isList:
+            if let list = try keptList(of: column) {
+                return list.map { wanted.contains(where: $0.contains) }
+            }
             return try holds(column, &effort, wanted.contains)
         case .value(let column, let prefix) where column.isList:
             return try holds(column, &effort) { $0.begins(with: prefix) }
@@ -200,13 +244,31 @@ extension Candidate {
         }
     }
 
-    private func comparable(
+    private mutating func comparable(
         _ column: BoundQuery.Column,
         _ effort: inout QueryEffort
     ) throws -> ComparableValue? {
-        guard let value = try comparable(column) else { return nil }
-        if case .bytes(let bytes) = value { try effort.spend(bytes.count / 64) }
+        if let known = kept?.values[column] { return known }
+        let value = try comparable(column)
+        if case .bytes(let bytes)? = value { try effort.spend(bytes.count / 64) }
+        kept?.values.updateValue(value, forKey: column)
         return value
+    }
+
+    /// The elements of a list; nil means that nothing is kept, `.some(nil)` that there is no list.
+    private mutating func keptList(
+        of column: BoundQuery.Column
+    ) throws -> Set<ComparableValue>?? {
+        guard kept != nil else { return nil }
+        if let known = kept?.lists[column] { return .some(known) }
+        var found: Set<ComparableValue> = []
+        try visitElements(of: column) { element in
+            if let value = ComparableValue(element) { found.insert(value) }
+            return true
+        }
+        let list = entry(of: column).map { _ in found }
+        kept?.lists.updateValue(list, forKey: column)
+        return .some(list)
     }
 
     private static func holds(
@@ -244,8 +306,8 @@ extension Candidate {
         of column: BoundQuery.Column,
         _ visit: (FieldValue) throws -> Bool
     ) throws {
-        guard let entry = entry(of: column), case .record(_, let body) = content else { return }
-        try body.visitElements(entry, visit)
+        guard let entry = entry(of: column), case .record(let record) = content else { return }
+        try record.body.visitElements(entry, visit)
     }
 
     /// A search for nothing but words that say nothing finds nothing.
@@ -258,7 +320,8 @@ extension Candidate {
         var missing = wanted
         for column in columns where !missing.isEmpty {
             if let known = try keptWords(of: column) {
-                missing.subtract(known)
+                // The record may have very many words.
+                missing = missing.filter { !known.contains($0) }
                 if relation == .containsAnyToken, missing.count < wanted.count { return true }
                 continue
             }
@@ -275,14 +338,14 @@ extension Candidate {
     private mutating func keptWords(
         of column: BoundQuery.Column
     ) throws -> Set<String>? {
-        guard let words else { return nil }
-        if let known = words[column] { return known }
+        guard kept != nil else { return nil }
+        if let known = kept?.words[column] { return known }
         var found: Set<String> = []
         try visitTexts(of: column) { text in
             found.formUnion(SearchWords.words(of: text))
             return true
         }
-        self.words?[column] = found
+        kept?.words[column] = found
         return found
     }
 
@@ -291,10 +354,10 @@ extension Candidate {
         of column: BoundQuery.Column,
         _ visit: (String) throws -> Bool
     ) throws {
-        guard let entry = entry(of: column), case .record(_, let body) = content else { return }
+        guard let entry = entry(of: column), case .record(let record) = content else { return }
         if case .list = entry.type {
-            try body.visitElements(entry) { try visit($0.string ?? "") }
-        } else if let text = try body.value(entry)?.string {
+            try record.body.visitElements(entry) { try visit($0.string ?? "") }
+        } else if let text = try record.body.value(entry)?.string {
             _ = try visit(text)
         }
     }

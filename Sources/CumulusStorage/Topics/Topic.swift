@@ -87,15 +87,4 @@ package struct Topic: Hashable, Sendable {
             )
         }
     }
-
-    /// Whether the predicate contains `NOW()`, so that the time of a change decides.
-    var asksForNow: Bool {
-        predicate?.nodes.contains { node in
-            if case .comparison(let comparison) = node {
-                comparison.operands.contains(.now)
-            } else {
-                false
-            }
-        } ?? false
-    }
 }

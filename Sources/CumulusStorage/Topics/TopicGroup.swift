@@ -3,8 +3,8 @@
 // Held by `TopicIndex`. A topic whose predicate needs a value of a field is listed under that
 // value, so a record is compared only with topics that need a value it has. If a predicate needs
 // values of several fields, the topic is listed under the field whose values have the fewest topics
-// so far. `Candidate` evaluates the rest of the predicate, as for queries. hot: once per changed
-// record of a type that has subscriptions.
+// so far. `Candidate` evaluates the rest of the predicate, as for queries, and decodes each field of
+// the record once for all topics. hot: once per changed record of a type that has subscriptions.
 
 package import CumulusModel
 
@@ -15,6 +15,14 @@ package struct TopicGroup: Sendable {
         let query: BoundQuery?
         /// The values under which it is listed; empty if every record is compared with it.
         let places: [Place]
+        /// The comparisons with `NOW()`, by their places in the predicate.
+        let timed: [Int]
+
+        /// The query at a time, in milliseconds since 1970 UTC.
+        func query(at now: Int64) -> BoundQuery? {
+            guard !timed.isEmpty, let predicate = topic.predicate else { return query }
+            return query?.at(now, timed, of: predicate)
+        }
     }
 
     private struct Place: Hashable, Sendable {
@@ -47,9 +55,10 @@ package struct TopicGroup: Sendable {
 
     package mutating func insert(_ topic: Topic) {
         guard entries[topic.id] == nil else { return }
-        let query = bound(topic, now: 0)
+        let query = bound(topic)
         let places = query.map(places) ?? []
-        entries[topic.id] = Entry(topic: topic, query: query, places: places)
+        let timed = topic.predicate?.timed ?? []
+        entries[topic.id] = Entry(topic: topic, query: query, places: places, timed: timed)
         if query == nil { return }
         if places.isEmpty { others.append(topic.id) }
         for place in places {
@@ -78,12 +87,12 @@ package struct TopicGroup: Sendable {
         in zone: String,
         now: Int64
     ) throws(MalformedBytes) -> Set<Topic.ID> {
-        var candidate = Candidate(row, named: name, keepsWords: true)
+        var candidate = Candidate(row, named: name, keepsValues: true)
         var matches: Set<Topic.ID> = []
         for id in try suspects(candidate) {
             guard let entry = entries[id], entry.topic.zones.contain(zone) else { continue }
-            let query = entry.topic.asksForNow ? bound(entry.topic, now: now) : entry.query
-            if let query, try candidate.satisfies(query) { matches.insert(id) }
+            guard let query = entry.query(at: now) else { continue }
+            if try candidate.satisfies(query) { matches.insert(id) }
         }
         return matches
     }
@@ -104,7 +113,8 @@ package struct TopicGroup: Sendable {
         return found
     }
 
-    private func bound(_ topic: Topic, now: Int64) -> BoundQuery? {
+    /// The query of a topic, with `NOW()` as 1970.
+    private func bound(_ topic: Topic) -> BoundQuery? {
         guard let predicate = topic.predicate else {
             return BoundQuery(everyRecordOf: binding.schema)
         }
@@ -117,7 +127,7 @@ package struct TopicGroup: Sendable {
                 environment: binding.environment,
                 // A canonical predicate contains no alias of the user.
                 user: "",
-                now: now,
+                now: 0,
                 limits: .standard
             )
         )
@@ -148,6 +158,51 @@ extension BoundQuery {
                 case .values(let column, let values) = comparison.subject
             else { return nil }
             return (column, values)
+        }
+    }
+}
+
+extension Query.Predicate {
+    /// The places of the comparisons with `NOW()`.
+    fileprivate var timed: [Int] {
+        nodes.indices.filter { index in
+            guard case .comparison(let comparison) = nodes[index] else { return false }
+            return comparison.operands.contains(.now)
+        }
+    }
+}
+
+extension BoundQuery {
+    /// The query at another time.
+    ///
+    /// - Parameter timed: The comparisons with `NOW()`: each stands where the predicate has it.
+    fileprivate func at(
+        _ now: Int64,
+        _ timed: [Int],
+        of predicate: Query.Predicate
+    ) -> BoundQuery {
+        var query = self
+        for index in timed {
+            guard case .comparison(let asked) = predicate.nodes[index],
+                case .comparison(var comparison) = nodes[index]
+            else { continue }
+            let values = asked.operands.compactMap { $0.comparable(at: now) }
+            switch comparison.subject {
+            case .values(let column, _): comparison.subject = .values(column, Set(values))
+            case .value(let column, _): comparison.subject = .value(column, values[0])
+            case .place, .words, .presence: continue
+            }
+            query.nodes[index] = .comparison(comparison)
+        }
+        return query
+    }
+}
+
+extension Query.Operand {
+    fileprivate func comparable(at now: Int64) -> ComparableValue? {
+        switch self {
+        case .now: .int64(now)
+        case .value(let value): ComparableValue(value)
         }
     }
 }

@@ -48,4 +48,44 @@ import Testing
         }
         #expect(found.values.reduce(0) { $0 + $1.count } > 200)
     }
+
+    /// `NOW()` is the time of the change, also beside other values and comparisons.
+    @Test func nowIsTheTimeOfTheChange() throws {
+        let store = try TestStore()
+        let due = FieldValue.timestamp(Timestamp(millisecondsSince1970: 5_000))
+        try store.save([SaveItem("n", ["due": due, "stars": 1])])
+        let schema = try store.reader.typeSchema(try store.scopeNumber(), "Note")
+        var group = TopicGroup(
+            TopicGroup.Binding(schema: schema, environment: store.scope.environment)
+        )
+        func insert(_ parts: [Query.Node]) -> Topic.ID {
+            let topic = Topic(
+                database: .public,
+                zones: .all,
+                recordType: "Note",
+                predicate: Query.Predicate(nodes: parts).canonical(in: schema, for: "_alice")
+            )
+            group.insert(topic)
+            return topic.id
+        }
+        func compared(_ key: String, _ relation: Query.Relation, _ operand: Query.Operand)
+            -> Query.Node
+        {
+            .comparison(Query.Comparison(key, relation, [operand]))
+        }
+        let past = compared("due", .lessThan, .now)
+        let passed = insert([past])
+        let few = insert([compared("stars", .lessThan, .value(2)), past, .and])
+        let many = insert([compared("stars", .greaterThan, .value(2)), past, .or])
+        let open = insert([past, .not])
+        let other = insert([compared("due", .notEquals, .now)])
+        for (place, row) in try StoredRecords.all(in: store.reader) where place.name == "n" {
+            func matches(_ now: Int64) throws -> Set<Topic.ID> {
+                try group.matches(row, named: place.name, in: "z", now: now)
+            }
+            #expect(try matches(4_000) == [open, other])
+            #expect(try matches(6_000) == [passed, few, many, other])
+            #expect(try matches(5_000) == [open])
+        }
+    }
 }
