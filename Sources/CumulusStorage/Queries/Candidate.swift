@@ -235,7 +235,7 @@ extension Candidate {
             return try holds(column, &effort) { $0.begins(with: prefix) }
         case .values(let column, let wanted):
             let value = try comparable(column, &effort)
-            return value.map { wanted.contains($0) == (relation != .notEquals) }
+            return value.map { wanted.has($0) == (relation != .notEquals) }
         case .value(let column, let operand):
             return try comparable(column, &effort).map { Candidate.holds($0, relation, operand) }
         case .place(let column, let place, let metres):
@@ -360,6 +360,27 @@ extension Candidate {
         } else if let text = try record.body.value(entry)?.string {
             _ = try visit(text)
         }
+    }
+}
+
+extension Set<ComparableValue> {
+    /// Whether it contains a value; a long one is hashed only if an element is as long.
+    ///
+    /// Very many comparisons may look at one long text.
+    fileprivate func has(_ value: ComparableValue) -> Bool {
+        if let count = value.byteCount, count > 64,
+            !contains(where: { $0.byteCount == count })
+        {
+            return false
+        }
+        return contains(value)
+    }
+}
+
+extension ComparableValue {
+    /// nil for numbers.
+    fileprivate var byteCount: Int? {
+        if case .bytes(let bytes) = self { bytes.count } else { nil }
     }
 }
 
