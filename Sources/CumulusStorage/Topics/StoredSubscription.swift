@@ -6,8 +6,9 @@
 // value in any other form is damaged.
 //
 // Folder: subscriptions as nodes keep them, and the rows from which feeds are read. Read
-// `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup` and `TopicIndex`, then
-// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`. `ReadMarks` needs none of them.
+// `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup`, `TopicIndex` and
+// `TopicLoad`, then `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`. `ReadMarks` needs
+// none of them.
 
 package import CumulusModel
 

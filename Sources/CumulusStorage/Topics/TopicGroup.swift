@@ -3,7 +3,7 @@
 // Held by `TopicIndex`. A topic whose predicate needs a value of a field is listed under that
 // value, so a record is compared only with topics that need a value it has. If a predicate needs
 // values of several fields, the topic is listed under the field whose values have the fewest topics
-// so far. `Candidate` evaluates the rest of the predicate, as for queries, and decodes each field of
+// so far. `Candidate` evaluates the rest of the predicate, as for queries. It decodes each field of
 // the record once for all topics. hot: once per changed record of a type that has subscriptions.
 
 package import CumulusModel
