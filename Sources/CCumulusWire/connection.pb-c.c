@@ -1449,7 +1449,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[71] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[73] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1517,6 +1517,8 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[71] =
   { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
   { "FEEDS_FOLLOW", "CUMULUS__V1__METHOD__FEEDS_FOLLOW", 130 },
   { "FEEDS_MARK_READ", "CUMULUS__V1__METHOD__FEEDS_MARK_READ", 131 },
+  { "SUBSCRIPTIONS_LIST", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_LIST", 132 },
+  { "SUBSCRIPTIONS_END", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_END", 133 },
   { "SHARING_METADATA", "CUMULUS__V1__METHOD__SHARING_METADATA", 144 },
   { "SHARING_ACCEPT", "CUMULUS__V1__METHOD__SHARING_ACCEPT", 145 },
   { "SHARING_LOOK_UP", "CUMULUS__V1__METHOD__SHARING_LOOK_UP", 146 },
@@ -1524,9 +1526,9 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[71] =
   { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 66},{0, 71}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{0, 73}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[71] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[73] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -1589,12 +1591,14 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[71
   { "SCHEMA_IMPORT", 51 },
   { "SCHEMA_READ", 50 },
   { "SCHEMA_RESET", 56 },
-  { "SHARING_ACCEPT", 67 },
-  { "SHARING_LIST", 69 },
-  { "SHARING_LOOK_UP", 68 },
-  { "SHARING_METADATA", 66 },
-  { "SHARING_STOP", 70 },
+  { "SHARING_ACCEPT", 69 },
+  { "SHARING_LIST", 71 },
+  { "SHARING_LOOK_UP", 70 },
+  { "SHARING_METADATA", 68 },
+  { "SHARING_STOP", 72 },
+  { "SUBSCRIPTIONS_END", 67 },
   { "SUBSCRIPTIONS_FETCH", 63 },
+  { "SUBSCRIPTIONS_LIST", 66 },
   { "SUBSCRIPTIONS_MODIFY", 62 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
@@ -1607,9 +1611,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  71,
+  73,
   cumulus__v1__method__enum_values_by_number,
-  71,
+  73,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

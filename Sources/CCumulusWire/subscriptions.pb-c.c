@@ -502,6 +502,231 @@ void   cumulus__v1__subscription_result__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__subscription_result__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_user_subscriptions_request__init
+                     (Cumulus__V1__ListUserSubscriptionsRequest         *message)
+{
+  static const Cumulus__V1__ListUserSubscriptionsRequest init_value = CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_user_subscriptions_request__get_packed_size
+                     (const Cumulus__V1__ListUserSubscriptionsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_user_subscriptions_request__pack
+                     (const Cumulus__V1__ListUserSubscriptionsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_user_subscriptions_request__pack_to_buffer
+                     (const Cumulus__V1__ListUserSubscriptionsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListUserSubscriptionsRequest *
+       cumulus__v1__list_user_subscriptions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListUserSubscriptionsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_user_subscriptions_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_user_subscriptions_request__free_unpacked
+                     (Cumulus__V1__ListUserSubscriptionsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_user_subscriptions_response__init
+                     (Cumulus__V1__ListUserSubscriptionsResponse         *message)
+{
+  static const Cumulus__V1__ListUserSubscriptionsResponse init_value = CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_user_subscriptions_response__get_packed_size
+                     (const Cumulus__V1__ListUserSubscriptionsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_user_subscriptions_response__pack
+                     (const Cumulus__V1__ListUserSubscriptionsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_user_subscriptions_response__pack_to_buffer
+                     (const Cumulus__V1__ListUserSubscriptionsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListUserSubscriptionsResponse *
+       cumulus__v1__list_user_subscriptions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListUserSubscriptionsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_user_subscriptions_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_user_subscriptions_response__free_unpacked
+                     (Cumulus__V1__ListUserSubscriptionsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_user_subscriptions_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__user_subscription__init
+                     (Cumulus__V1__UserSubscription         *message)
+{
+  static const Cumulus__V1__UserSubscription init_value = CUMULUS__V1__USER_SUBSCRIPTION__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__user_subscription__get_packed_size
+                     (const Cumulus__V1__UserSubscription *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__user_subscription__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__user_subscription__pack
+                     (const Cumulus__V1__UserSubscription *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__user_subscription__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__user_subscription__pack_to_buffer
+                     (const Cumulus__V1__UserSubscription *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__user_subscription__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__UserSubscription *
+       cumulus__v1__user_subscription__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__UserSubscription *)
+     protobuf_c_message_unpack (&cumulus__v1__user_subscription__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__user_subscription__free_unpacked
+                     (Cumulus__V1__UserSubscription *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__user_subscription__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__end_subscriptions_request__init
+                     (Cumulus__V1__EndSubscriptionsRequest         *message)
+{
+  static const Cumulus__V1__EndSubscriptionsRequest init_value = CUMULUS__V1__END_SUBSCRIPTIONS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__end_subscriptions_request__get_packed_size
+                     (const Cumulus__V1__EndSubscriptionsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__end_subscriptions_request__pack
+                     (const Cumulus__V1__EndSubscriptionsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__end_subscriptions_request__pack_to_buffer
+                     (const Cumulus__V1__EndSubscriptionsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__EndSubscriptionsRequest *
+       cumulus__v1__end_subscriptions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__EndSubscriptionsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__end_subscriptions_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__end_subscriptions_request__free_unpacked
+                     (Cumulus__V1__EndSubscriptionsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__end_subscriptions_response__init
+                     (Cumulus__V1__EndSubscriptionsResponse         *message)
+{
+  static const Cumulus__V1__EndSubscriptionsResponse init_value = CUMULUS__V1__END_SUBSCRIPTIONS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__end_subscriptions_response__get_packed_size
+                     (const Cumulus__V1__EndSubscriptionsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__end_subscriptions_response__pack
+                     (const Cumulus__V1__EndSubscriptionsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__end_subscriptions_response__pack_to_buffer
+                     (const Cumulus__V1__EndSubscriptionsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__EndSubscriptionsResponse *
+       cumulus__v1__end_subscriptions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__EndSubscriptionsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__end_subscriptions_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__end_subscriptions_response__free_unpacked
+                     (Cumulus__V1__EndSubscriptionsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__end_subscriptions_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__subscription__field_descriptors[5] =
 {
   {
@@ -1348,4 +1573,317 @@ const ProtobufCMessageDescriptor cumulus__v1__subscription_result__descriptor =
   1,  cumulus__v1__subscription_result__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__subscription_result__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_user_subscriptions_request__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ListUserSubscriptionsRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_user_subscriptions_request__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__list_user_subscriptions_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListUserSubscriptionsRequest",
+  "ListUserSubscriptionsRequest",
+  "Cumulus__V1__ListUserSubscriptionsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListUserSubscriptionsRequest),
+  1,
+  cumulus__v1__list_user_subscriptions_request__field_descriptors,
+  cumulus__v1__list_user_subscriptions_request__field_indices_by_name,
+  1,  cumulus__v1__list_user_subscriptions_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_user_subscriptions_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_user_subscriptions_response__field_descriptors[1] =
+{
+  {
+    "subscriptions",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListUserSubscriptionsResponse, n_subscriptions),
+    offsetof(Cumulus__V1__ListUserSubscriptionsResponse, subscriptions),
+    &cumulus__v1__user_subscription__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_user_subscriptions_response__field_indices_by_name[] = {
+  0,   /* field[0] = subscriptions */
+};
+static const ProtobufCIntRange cumulus__v1__list_user_subscriptions_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListUserSubscriptionsResponse",
+  "ListUserSubscriptionsResponse",
+  "Cumulus__V1__ListUserSubscriptionsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListUserSubscriptionsResponse),
+  1,
+  cumulus__v1__list_user_subscriptions_response__field_descriptors,
+  cumulus__v1__list_user_subscriptions_response__field_indices_by_name,
+  1,  cumulus__v1__list_user_subscriptions_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_user_subscriptions_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__user_subscription__field_descriptors[7] =
+{
+  {
+    "database",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, database),
+    &cumulus__v1__database__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kind",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, kind),
+    &cumulus__v1__subscription_kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "record_type",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, record_type),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "comparisons",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, comparisons),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "cost",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, cost),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "has_fired",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UserSubscription, has_fired),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__user_subscription__field_indices_by_name[] = {
+  4,   /* field[4] = comparisons */
+  5,   /* field[5] = cost */
+  0,   /* field[0] = database */
+  6,   /* field[6] = has_fired */
+  1,   /* field[1] = id */
+  2,   /* field[2] = kind */
+  3,   /* field[3] = record_type */
+};
+static const ProtobufCIntRange cumulus__v1__user_subscription__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__user_subscription__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.UserSubscription",
+  "UserSubscription",
+  "Cumulus__V1__UserSubscription",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__UserSubscription),
+  7,
+  cumulus__v1__user_subscription__field_descriptors,
+  cumulus__v1__user_subscription__field_indices_by_name,
+  1,  cumulus__v1__user_subscription__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__user_subscription__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__end_subscriptions_request__field_descriptors[2] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__EndSubscriptionsRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "ids",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__EndSubscriptionsRequest, n_ids),
+    offsetof(Cumulus__V1__EndSubscriptionsRequest, ids),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__end_subscriptions_request__field_indices_by_name[] = {
+  1,   /* field[1] = ids */
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__end_subscriptions_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.EndSubscriptionsRequest",
+  "EndSubscriptionsRequest",
+  "Cumulus__V1__EndSubscriptionsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__EndSubscriptionsRequest),
+  2,
+  cumulus__v1__end_subscriptions_request__field_descriptors,
+  cumulus__v1__end_subscriptions_request__field_indices_by_name,
+  1,  cumulus__v1__end_subscriptions_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__end_subscriptions_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__end_subscriptions_response__field_descriptors[1] =
+{
+  {
+    "ended",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__EndSubscriptionsResponse, ended),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__end_subscriptions_response__field_indices_by_name[] = {
+  0,   /* field[0] = ended */
+};
+static const ProtobufCIntRange cumulus__v1__end_subscriptions_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.EndSubscriptionsResponse",
+  "EndSubscriptionsResponse",
+  "Cumulus__V1__EndSubscriptionsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__EndSubscriptionsResponse),
+  1,
+  cumulus__v1__end_subscriptions_response__field_descriptors,
+  cumulus__v1__end_subscriptions_response__field_indices_by_name,
+  1,  cumulus__v1__end_subscriptions_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__end_subscriptions_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue cumulus__v1__subscription_kind__enum_values_by_number[4] =
+{
+  { "SUBSCRIPTION_KIND_UNKNOWN", "CUMULUS__V1__SUBSCRIPTION_KIND__SUBSCRIPTION_KIND_UNKNOWN", 0 },
+  { "QUERY_SUBSCRIPTION", "CUMULUS__V1__SUBSCRIPTION_KIND__QUERY_SUBSCRIPTION", 1 },
+  { "ZONE_SUBSCRIPTION", "CUMULUS__V1__SUBSCRIPTION_KIND__ZONE_SUBSCRIPTION", 2 },
+  { "DATABASE_SUBSCRIPTION", "CUMULUS__V1__SUBSCRIPTION_KIND__DATABASE_SUBSCRIPTION", 3 },
+};
+static const ProtobufCIntRange cumulus__v1__subscription_kind__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__subscription_kind__enum_values_by_name[4] =
+{
+  { "DATABASE_SUBSCRIPTION", 3 },
+  { "QUERY_SUBSCRIPTION", 1 },
+  { "SUBSCRIPTION_KIND_UNKNOWN", 0 },
+  { "ZONE_SUBSCRIPTION", 2 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__subscription_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SubscriptionKind",
+  "SubscriptionKind",
+  "Cumulus__V1__SubscriptionKind",
+  "cumulus.v1",
+  4,
+  cumulus__v1__subscription_kind__enum_values_by_number,
+  4,
+  cumulus__v1__subscription_kind__enum_values_by_name,
+  1,
+  cumulus__v1__subscription_kind__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

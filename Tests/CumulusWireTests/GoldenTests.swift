@@ -63,6 +63,18 @@ import Testing
         "StopShareResponse": {
             StopShareResponse.encoded(existed: try StopShareResponse.existed(wire: $0))
         },
+        "ListUserSubscriptionsRequest": {
+            try ListUserSubscriptionsRequest(wire: $0).encoded()
+        },
+        "ListUserSubscriptionsResponse": {
+            ListUserSubscriptionsResponse.answer(
+                try ListUserSubscriptionsResponse.subscriptions(wire: $0)[...]
+            )
+        },
+        "EndSubscriptionsRequest": { try EndSubscriptionsRequest(wire: $0).encoded() },
+        "EndSubscriptionsResponse": {
+            EndSubscriptionsResponse.encoded(count: try EndSubscriptionsResponse.count(wire: $0))
+        },
         "LookUpParticipantsRequest": { try LookUpParticipantsRequest(wire: $0).encoded() },
         "LookUpParticipantsResponse": {
             LookUpParticipantsResponse.encoded(

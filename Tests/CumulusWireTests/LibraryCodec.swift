@@ -92,6 +92,14 @@ enum LibraryCodec {
         "FetchSubscriptionsResponse": repack(
             cumulus__v1__fetch_subscriptions_response__unpack
         ),
+        "ListUserSubscriptionsRequest": repack(
+            cumulus__v1__list_user_subscriptions_request__unpack
+        ),
+        "ListUserSubscriptionsResponse": repack(
+            cumulus__v1__list_user_subscriptions_response__unpack
+        ),
+        "EndSubscriptionsRequest": repack(cumulus__v1__end_subscriptions_request__unpack),
+        "EndSubscriptionsResponse": repack(cumulus__v1__end_subscriptions_response__unpack),
         "ModifySubscriptionsRequest": repack(
             cumulus__v1__modify_subscriptions_request__unpack
         ),

@@ -43,6 +43,12 @@ enum MessageDecoders {
         },
         "FetchSubscriptionsRequest": { _ = try FetchSubscriptionsRequest(wire: $0) },
         "FetchSubscriptionsResponse": { _ = try FetchSubscriptionsResponse.results(wire: $0) },
+        "ListUserSubscriptionsRequest": { _ = try ListUserSubscriptionsRequest(wire: $0) },
+        "ListUserSubscriptionsResponse": {
+            _ = try ListUserSubscriptionsResponse.subscriptions(wire: $0)
+        },
+        "EndSubscriptionsRequest": { _ = try EndSubscriptionsRequest(wire: $0) },
+        "EndSubscriptionsResponse": { _ = try EndSubscriptionsResponse.count(wire: $0) },
         "ModifySubscriptionsRequest": { _ = try ModifySubscriptionsRequest(wire: $0) },
         "ModifySubscriptionsResponse": { _ = try ModifySubscriptionsResponse(wire: $0) },
         "FetchDatabaseChangesRequest": { _ = try FetchDatabaseChangesRequest(wire: $0) },

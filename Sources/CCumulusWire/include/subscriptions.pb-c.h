@@ -29,10 +29,22 @@ typedef struct Cumulus__V1__SubscriptionChange Cumulus__V1__SubscriptionChange;
 typedef struct Cumulus__V1__FetchSubscriptionsRequest Cumulus__V1__FetchSubscriptionsRequest;
 typedef struct Cumulus__V1__FetchSubscriptionsResponse Cumulus__V1__FetchSubscriptionsResponse;
 typedef struct Cumulus__V1__SubscriptionResult Cumulus__V1__SubscriptionResult;
+typedef struct Cumulus__V1__ListUserSubscriptionsRequest Cumulus__V1__ListUserSubscriptionsRequest;
+typedef struct Cumulus__V1__ListUserSubscriptionsResponse Cumulus__V1__ListUserSubscriptionsResponse;
+typedef struct Cumulus__V1__UserSubscription Cumulus__V1__UserSubscription;
+typedef struct Cumulus__V1__EndSubscriptionsRequest Cumulus__V1__EndSubscriptionsRequest;
+typedef struct Cumulus__V1__EndSubscriptionsResponse Cumulus__V1__EndSubscriptionsResponse;
 
 
 /* --- enums --- */
 
+typedef enum _Cumulus__V1__SubscriptionKind {
+  CUMULUS__V1__SUBSCRIPTION_KIND__SUBSCRIPTION_KIND_UNKNOWN = 0,
+  CUMULUS__V1__SUBSCRIPTION_KIND__QUERY_SUBSCRIPTION = 1,
+  CUMULUS__V1__SUBSCRIPTION_KIND__ZONE_SUBSCRIPTION = 2,
+  CUMULUS__V1__SUBSCRIPTION_KIND__DATABASE_SUBSCRIPTION = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SUBSCRIPTION_KIND)
+} Cumulus__V1__SubscriptionKind;
 
 /* --- messages --- */
 
@@ -265,6 +277,99 @@ struct  Cumulus__V1__SubscriptionResult
     , CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT__NOT_SET, {0} }
 
 
+/*
+ * Operators: the subscriptions of a user in all databases, in the container and environment of the
+ * header.
+ */
+struct  Cumulus__V1__ListUserSubscriptionsRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_user_subscriptions_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__ListUserSubscriptionsResponse
+{
+  ProtobufCMessage base;
+  /*
+   * by databases, then ids
+   */
+  size_t n_subscriptions;
+  Cumulus__V1__UserSubscription **subscriptions;
+};
+#define CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_user_subscriptions_response__descriptor) \
+    , 0,NULL }
+
+
+/*
+ * What a subscription costs, and not what it asks for.
+ */
+struct  Cumulus__V1__UserSubscription
+{
+  ProtobufCMessage base;
+  Cumulus__V1__Database database;
+  ProtobufCBinaryData id;
+  Cumulus__V1__SubscriptionKind kind;
+  /*
+   * empty: records of all types
+   */
+  ProtobufCBinaryData record_type;
+  /*
+   * in its predicate
+   */
+  uint32_t comparisons;
+  /*
+   * comparisons of them that each change of a record of the type makes
+   */
+  uint32_t cost;
+  /*
+   * once: it costs nothing any more
+   */
+  protobuf_c_boolean has_fired;
+};
+#define CUMULUS__V1__USER_SUBSCRIPTION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__user_subscription__descriptor) \
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, CUMULUS__V1__SUBSCRIPTION_KIND__SUBSCRIPTION_KIND_UNKNOWN, {0,NULL}, 0, 0, 0 }
+
+
+struct  Cumulus__V1__EndSubscriptionsRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+  /*
+   * in all databases; none: all of the user's subscriptions
+   */
+  size_t n_ids;
+  ProtobufCBinaryData *ids;
+};
+#define CUMULUS__V1__END_SUBSCRIPTIONS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__end_subscriptions_request__descriptor) \
+    , {0,NULL}, 0,NULL }
+
+
+struct  Cumulus__V1__EndSubscriptionsResponse
+{
+  ProtobufCMessage base;
+  /*
+   * how many there were
+   */
+  uint32_t ended;
+};
+#define CUMULUS__V1__END_SUBSCRIPTIONS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__end_subscriptions_response__descriptor) \
+    , 0 }
+
+
 /* Cumulus__V1__Subscription methods */
 void   cumulus__v1__subscription__init
                      (Cumulus__V1__Subscription         *message);
@@ -474,6 +579,101 @@ Cumulus__V1__SubscriptionResult *
 void   cumulus__v1__subscription_result__free_unpacked
                      (Cumulus__V1__SubscriptionResult *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListUserSubscriptionsRequest methods */
+void   cumulus__v1__list_user_subscriptions_request__init
+                     (Cumulus__V1__ListUserSubscriptionsRequest         *message);
+size_t cumulus__v1__list_user_subscriptions_request__get_packed_size
+                     (const Cumulus__V1__ListUserSubscriptionsRequest   *message);
+size_t cumulus__v1__list_user_subscriptions_request__pack
+                     (const Cumulus__V1__ListUserSubscriptionsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_user_subscriptions_request__pack_to_buffer
+                     (const Cumulus__V1__ListUserSubscriptionsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListUserSubscriptionsRequest *
+       cumulus__v1__list_user_subscriptions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_user_subscriptions_request__free_unpacked
+                     (Cumulus__V1__ListUserSubscriptionsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListUserSubscriptionsResponse methods */
+void   cumulus__v1__list_user_subscriptions_response__init
+                     (Cumulus__V1__ListUserSubscriptionsResponse         *message);
+size_t cumulus__v1__list_user_subscriptions_response__get_packed_size
+                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message);
+size_t cumulus__v1__list_user_subscriptions_response__pack
+                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_user_subscriptions_response__pack_to_buffer
+                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListUserSubscriptionsResponse *
+       cumulus__v1__list_user_subscriptions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_user_subscriptions_response__free_unpacked
+                     (Cumulus__V1__ListUserSubscriptionsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__UserSubscription methods */
+void   cumulus__v1__user_subscription__init
+                     (Cumulus__V1__UserSubscription         *message);
+size_t cumulus__v1__user_subscription__get_packed_size
+                     (const Cumulus__V1__UserSubscription   *message);
+size_t cumulus__v1__user_subscription__pack
+                     (const Cumulus__V1__UserSubscription   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__user_subscription__pack_to_buffer
+                     (const Cumulus__V1__UserSubscription   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__UserSubscription *
+       cumulus__v1__user_subscription__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__user_subscription__free_unpacked
+                     (Cumulus__V1__UserSubscription *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__EndSubscriptionsRequest methods */
+void   cumulus__v1__end_subscriptions_request__init
+                     (Cumulus__V1__EndSubscriptionsRequest         *message);
+size_t cumulus__v1__end_subscriptions_request__get_packed_size
+                     (const Cumulus__V1__EndSubscriptionsRequest   *message);
+size_t cumulus__v1__end_subscriptions_request__pack
+                     (const Cumulus__V1__EndSubscriptionsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__end_subscriptions_request__pack_to_buffer
+                     (const Cumulus__V1__EndSubscriptionsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__EndSubscriptionsRequest *
+       cumulus__v1__end_subscriptions_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__end_subscriptions_request__free_unpacked
+                     (Cumulus__V1__EndSubscriptionsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__EndSubscriptionsResponse methods */
+void   cumulus__v1__end_subscriptions_response__init
+                     (Cumulus__V1__EndSubscriptionsResponse         *message);
+size_t cumulus__v1__end_subscriptions_response__get_packed_size
+                     (const Cumulus__V1__EndSubscriptionsResponse   *message);
+size_t cumulus__v1__end_subscriptions_response__pack
+                     (const Cumulus__V1__EndSubscriptionsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__end_subscriptions_response__pack_to_buffer
+                     (const Cumulus__V1__EndSubscriptionsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__EndSubscriptionsResponse *
+       cumulus__v1__end_subscriptions_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__end_subscriptions_response__free_unpacked
+                     (Cumulus__V1__EndSubscriptionsResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__Subscription_Closure)
@@ -509,12 +709,28 @@ typedef void (*Cumulus__V1__FetchSubscriptionsResponse_Closure)
 typedef void (*Cumulus__V1__SubscriptionResult_Closure)
                  (const Cumulus__V1__SubscriptionResult *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListUserSubscriptionsRequest_Closure)
+                 (const Cumulus__V1__ListUserSubscriptionsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListUserSubscriptionsResponse_Closure)
+                 (const Cumulus__V1__ListUserSubscriptionsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__UserSubscription_Closure)
+                 (const Cumulus__V1__UserSubscription *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__EndSubscriptionsRequest_Closure)
+                 (const Cumulus__V1__EndSubscriptionsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__EndSubscriptionsResponse_Closure)
+                 (const Cumulus__V1__EndSubscriptionsResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    cumulus__v1__subscription_kind__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__query_subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_subscription__descriptor;
@@ -526,6 +742,11 @@ extern const ProtobufCMessageDescriptor cumulus__v1__subscription_change__descri
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_subscriptions_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_subscriptions_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__subscription_result__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__user_subscription__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -19,7 +19,7 @@ struct UserCommand: AsyncParsableCommand {
         ),
         subcommands: [
             Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
-            HandleCommand.self, ProfileCommand.self,
+            HandleCommand.self, ProfileCommand.self, Subscriptions.self,
         ]
     )
 }

@@ -193,6 +193,8 @@ enum MethodTable {
         .init(.subscriptionsFetch, .parts, [.token, .credit], begin: SubscriptionCalls.fetch),
         .init(.feedsFollow, .endlessParts, [.token, .credit], begin: FeedCalls.follow),
         .init(.feedsMarkRead, .message, [.requestID, .token], begin: FeedCalls.markRead),
+        .init(.subscriptionsList, .parts, .operator, begin: SubscriptionCalls.list),
+        .init(.subscriptionsEnd, .message, .act, begin: SubscriptionCalls.end),
 
         .init(.sharingMetadata, .message, begin: ShareCalls.metadata),
         .init(.sharingAccept, .message, [.token, .audit], begin: ShareCalls.accept),

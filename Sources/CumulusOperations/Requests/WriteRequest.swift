@@ -35,6 +35,7 @@ package struct WriteRequest: Sendable {
         case resetSchema
         case changeRole(AssignedRoles.Change)
         case stopShare(StopShare)
+        case endSubscriptions(EndSubscriptions)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -55,6 +56,8 @@ package struct WriteRequest: Sendable {
         case accepted(ShareMetadata)
         /// Whether it was there.
         case stopped(existed: Bool)
+        /// How many there were.
+        case ended(Int)
 
         /// Bytes of the server's records that it shows.
         package var shownBytes: Int {
@@ -115,7 +118,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.isEmpty
         case .modifySubscriptions(let request): request.saves.isEmpty
         case .account(let change): change.onlyTakesAway
-        case .stopShare: true
+        case .stopShare, .endSubscriptions: true
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead,
             .acceptShare:
@@ -152,6 +155,9 @@ package struct WriteRequest: Sendable {
         if case .changeRole(let change) = operation { return try changeRole(change, &transaction) }
         if case .stopShare(let request) = operation {
             return try stopShare(request, number, &transaction)
+        }
+        if case .endSubscriptions(let request) = operation {
+            return try endSubscriptions(request, number, &transaction)
         }
         if case .acceptShare(let request) = operation {
             let (outcome, keep) = try request.run(scope, number, by: caller, in: &transaction)
@@ -237,6 +243,19 @@ package struct WriteRequest: Sendable {
         return (.success(.stopped(existed: existed)), existed)
     }
 
+    private func endSubscriptions(
+        _ request: EndSubscriptions,
+        _ number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let outcome = try request.run(in: scope.container, number, &transaction)
+        guard case .success(let count) = outcome else {
+            return (outcome.map(Answer.ended), false)
+        }
+        return (.success(.ended(count)), count > 0)
+    }
+
     private var operatorsOnly: ServiceError? {
         if caller.role == .operator { return nil }
         return ServiceError(.permissionFailure, "only an operator may do this")
@@ -260,7 +279,7 @@ package struct WriteRequest: Sendable {
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
-            .acceptShare, .stopShare:
+            .acceptShare, .stopShare, .endSubscriptions:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -331,7 +350,7 @@ package struct WriteRequest: Sendable {
             // Marks have no items: a trace of them says that they stand.
             case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
                 .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-                .enterChunks, .markRead, .acceptShare, .stopShare:
+                .enterChunks, .markRead, .acceptShare, .stopShare, .endSubscriptions:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -362,7 +381,7 @@ package struct WriteRequest: Sendable {
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-            .enterChunks, .markRead, .acceptShare, .stopShare:
+            .enterChunks, .markRead, .acceptShare, .stopShare, .endSubscriptions:
             true
         }
     }
@@ -399,7 +418,7 @@ package struct WriteRequest: Sendable {
             return (.success(.truncated(scopes: scopes)), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
-            .acceptShare, .stopShare:
+            .acceptShare, .stopShare, .endSubscriptions:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -4,7 +4,7 @@
 // are one commit, with a register for each subscription.
 //
 // Folder: what requests about subscriptions mean. Read `ModifySubscriptions`, then
-// `SubscriptionJudge` and `SubscriptionSet`.
+// `SubscriptionJudge` and `SubscriptionSet`. `OwnedSubscriptions` is for operators.
 
 package import CumulusModel
 package import CumulusStorage

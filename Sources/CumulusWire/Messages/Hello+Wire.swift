@@ -285,6 +285,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case subscriptionsFetch = 129
     case feedsFollow = 130
     case feedsMarkRead = 131
+    case subscriptionsList = 132
+    case subscriptionsEnd = 133
     case sharingMetadata = 144
     case sharingAccept = 145
     case sharingLookUp = 146

@@ -208,7 +208,7 @@ struct AccessMatrix {
             .operatorVerify, .operatorListMergePolicies, .operatorSetMergePolicy,
             .operatorZoneStatus, .operatorRescue, .schemaRead, .schemaImport, .schemaDeploy,
             .indexesList, .indexesRebuild, .indexesVerify, .schemaReset, .rolesList, .rolesSet,
-            .sharingList, .sharingStop,
+            .sharingList, .sharingStop, .subscriptionsList, .subscriptionsEnd,
         ].map { Row($0, .own, "10 10 10 10 · 10") }
         // An operator would send the node away.
         + [Row(.operatorLeave, .own, "10 10 10 10 - 10")]

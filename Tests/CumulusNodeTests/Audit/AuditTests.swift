@@ -274,6 +274,13 @@ import Testing
             _ = try admin.perform(header, stop.encoded())
             header.method = Method.sharingList.rawValue
             _ = try admin.perform(header, ListSharesRequest(user: user).encoded())
+            header.method = Method.subscriptionsEnd.rawValue
+            for ids in [[], ["large", "small"]] {
+                let end = EndSubscriptionsRequest(user: user, ids: ids.map { Bytes($0.utf8) })
+                _ = try admin.perform(header, end.encoded())
+            }
+            header.method = Method.subscriptionsList.rawValue
+            _ = try admin.perform(header, ListUserSubscriptionsRequest(user: user).encoded())
             _ = try admin.perform(.operatorListUsers)
             _ = try admin.perform(.operatorStatus)
             let found = try lines.take()
@@ -282,6 +289,10 @@ import Testing
                     "operator ROLES_SET ada: Moderator given 0",
                     "operator ROLES_SET ada: Moderator taken 0",
                     "operator SHARING_STOP ada: Trips/share (already ended or unknown) 0",
+                    "operator SUBSCRIPTIONS_END ada: all subscriptions "
+                        + "(already ended or unknown) 0",
+                    "operator SUBSCRIPTIONS_END ada: subscriptions large, small "
+                        + "(already ended or unknown) 0",
                 ]
             )
             #expect(found.allSatisfy { $0.container == TestServer.container })

@@ -231,7 +231,8 @@ import Testing
                 .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
                 .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
                 .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
-                .keysAdd, .keysRevoke, .sharingList, .sharingStop,
+                .keysAdd, .keysRevoke, .sharingList, .sharingStop, .subscriptionsList,
+                .subscriptionsEnd,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

@@ -176,4 +176,32 @@ import Testing
             #expect(found.map(\.id) == all.map(\.id).sorted())
         }
     }
+
+    /// Costs, and no predicates.
+    @Test func anOperatorListsAndEndsThem() async throws {
+        try await withServer { server, container in
+            let (open, own) = (container.publicCloudDatabase, container.privateCloudDatabase)
+            try await saveCity(in: open)
+            try await open.save(query("large", "population > 1000000 AND population != 7"))
+            try await open.save(query("oslo", "name == 'Oslo'"))
+            try await own.save(Subscription(id: "zones", kind: .database(recordType: nil)))
+            let admin = server.nodeOperator()
+            let name = TestServer.container
+            let found = try await admin.subscriptions(of: "ada", in: name, .development)
+            #expect(found.map(\.id) == ["large", "oslo", "zones"])
+            #expect(found.map(\.database) == [.public, .public, .private])
+            #expect(found.map(\.kind) == ["query", "query", "database"])
+            #expect(found.map(\.recordType) == ["City", "City", nil])
+            #expect(found.map(\.comparisons) == [2, 1, 0] && found.map(\.cost) == [2, 1, 0])
+            func end(_ ids: [String]?) async throws -> Int {
+                try await admin.endSubscriptions(ids, of: "ada", in: name, .development)
+            }
+            #expect(try await end(["large", "missing"]) == 1)
+            #expect(try await end([]) == 0)
+            #expect(try await open.allSubscriptions().map(\.id) == ["oslo"])
+            #expect(try await end(nil) == 2)
+            await admin.close()
+            #expect(try await own.allSubscriptions().isEmpty)
+        }
+    }
 }
