@@ -4,9 +4,8 @@
 // state brought the change; compared by connections before each call and each part of an answer.
 // hot: one load per call.
 //
-// Folder: who callers are while they are connected, how they come in, and how much they may ask.
-// Read `AccessEpochs`, then `OpenCalls+Judging` and `CallerConnection+ServiceKey`; of how much they
-// may ask, `TokenBucket`, `CallerBudget` and `CallerBudgets`.
+// Folder: who callers are while they are connected, and how they come in. Read `AccessEpochs`, then
+// `OpenCalls+Judging` and `CallerConnection+ServiceKey`.
 
 import Synchronization
 

@@ -64,7 +64,7 @@ final class AuditLog: Sendable {
     }
 
     private func noteRefusal(_ line: AuditLine, now: Instant) {
-        let network = CallerBudgets.network(of: line.address).hex
+        let network = CallerNetwork.of(line.address).hex
         let lines = refusals.withLock {
             $0.add(line, of: network.isEmpty ? line.id : network, now: now)
         }

@@ -1,7 +1,7 @@
 // The newest lines of an audit log, read back from the disk.
 //
-// Asked by `AuditFiles` for the console, which shows an operator what a user was refused. It reads while the log is
-// written: a line that is not whole yet is left out.
+// Asked by `AuditFiles` for the console, which shows an operator what a user was refused. It reads
+// while the log is written: a line that is not whole yet is left out.
 
 package import CumulusModel
 import CumulusSystem

@@ -2,6 +2,9 @@
 //
 // Asked by `CallerConnection` once per connection, when it knows who calls. Memory is bounded: a
 // budget that is as good as a new one is dropped, and callers beyond `capacity` share one.
+//
+// Folder: how much callers may ask of this node. Read `TokenBucket`, then `CallerBudget`,
+// `SchemaUse` and `CallerBudgets`.
 
 import CumulusModel
 import CumulusOperations
