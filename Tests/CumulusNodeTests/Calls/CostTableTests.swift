@@ -1,0 +1,58 @@
+// Holds the table of costs in the article Guarantees to the methods that there are: a new method
+// says there what it may cost.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+import Foundation
+import Testing
+
+@testable import CumulusNode
+
+@Suite struct CostTableTests {
+    private static let article = "Sources/CumulusNode/CumulusNode.docc/Guarantees.md"
+
+    /// The rows of the table, as cells.
+    private func rows() throws -> [[String]] {
+        let text = try String(contentsOf: Checkout.file(Self.article), encoding: .utf8)
+        let section = text.split(separator: "\n## What a call may cost\n", maxSplits: 1).last ?? ""
+        return section.split(separator: "\n").drop { !$0.hasPrefix("| calls |") }
+            .prefix { $0.hasPrefix("|") }.dropFirst(2)
+            .map { row in
+                row.split(separator: "|", omittingEmptySubsequences: false)
+                    .dropFirst().dropLast().map { $0.trimmingCharacters(in: .whitespaces) }
+            }
+    }
+
+    @Test func everyMethodHasItsCosts() throws {
+        let rows = try rows()
+        #expect(rows.allSatisfy { $0.count == 5 && !$0[4].isEmpty })
+        let named = rows.flatMap { row in
+            row[0].matches(of: /`([A-Z_]+)`/).map { String($0.output.1) }
+        }
+        let ours = MethodTable.entries.map { entry in
+            "\(entry.method)".map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+        }
+        #expect(named.sorted() == ours.sorted())
+    }
+
+    /// What the table says of limits is what the node keeps.
+    @Test(
+        arguments: [
+            ("400 items", Limits.standard.itemsPerRequest, 400),
+            ("1,000 comparisons and connectives", Limits.standard.predicateNodes, 1_000),
+            ("400 million", Limits.standard.querySteps, 400_000_000),
+            ("2,000 references", Limits.standard.ownersPerRequest, 2_000),
+            ("250 records of a cascade", Limits.standard.cascadeRecords, 250),
+            ("101 participants", Limits.standard.participantsPerShare + 1, 101),
+            ("3,000 remembered", Limits.standard.peoplePerShare, 3_000),
+            ("100,000 ends", Limits.standard.endsPerRecord, 100_000),
+            ("1,000 types", Limits.standard.typesPerSchema, 1_000),
+            ("10,000 fields", Limits.standard.fieldsPerSchema, 10_000),
+        ] as [(String, Int, Int)]
+    )
+    func limitsAreAsTheTableSays(words: String, limit: Int, stated: Int) throws {
+        #expect(limit == stated)
+        #expect(try rows().contains { row in row.contains { $0.contains(words) } }, "\(words)")
+    }
+}
