@@ -61,6 +61,25 @@ import Testing
         }
     }
 
+    /// A device that was told of one copy of a creation is not told of the other.
+    @Test func aRepeatedCreationIsToldOnce() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        let save = ModifyRecords(
+            database: .private,
+            policy: .ifUnchanged,
+            saves: [SaveItem("x", ["stars": 2])]
+        )
+        let request = one.request(.modifyRecords(save), by: tablet)
+        for node in [one, other] { _ = try node.run(request).get() }
+        let told = try page(since: start, at: one)
+        #expect(told.news.count == 1)
+        try one.take(from: other)
+        try other.take(from: one)
+        for node in [one, other] { #expect(try page(since: told.token, at: node).news.isEmpty) }
+    }
+
     /// The earlier copy of a creation makes its life older than another one, which is shown then:
     /// a device that was told of the first is told of the second.
     @Test func aCopyThatShowsAnotherLifeIsTold() throws {
