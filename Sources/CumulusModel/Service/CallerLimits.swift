@@ -62,6 +62,8 @@ package struct CallerGrowth: Hashable, Sendable {
 
     package static let none = CallerGrowth()
 
-    /// The defaults of `cumulusd`: more than an app has, and a fraction of what a schema may hold.
-    package static let standard = CallerGrowth(types: 100, fields: 2_000)
+    /// The defaults of `cumulusd`: half of what a schema may hold.
+    ///
+    /// One user may run the tests of several apps, each in a container of its own.
+    package static let standard = CallerGrowth(types: 500, fields: 5_000)
 }

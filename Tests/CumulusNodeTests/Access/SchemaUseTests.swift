@@ -22,7 +22,7 @@ import Testing
     // MARK: The rule
 
     @Test func aBurstIsAllowedAndThenAFewPerMinute() {
-        var use = SchemaUse(.standard, now: Self.start)
+        var use = SchemaUse(CallerGrowth(types: 100, fields: 2_000), now: Self.start)
         #expect(use.refusal(of: growth(types: 100, fields: 2_000), now: Self.start) == nil)
         use.spend(growth(types: 100, fields: 2_000))
         let types = SchemaUse.Refusal(most: 100, isTypes: true, wait: 60_000)

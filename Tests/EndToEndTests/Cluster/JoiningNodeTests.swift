@@ -129,7 +129,8 @@ import Testing
         await patient.close()
         #expect(error?.code == .serviceUnavailable)
         #expect((error?.retryAfterMilliseconds ?? 0) > 0)
-        #expect(error?.message.contains(dead) == true, "\(error as Any)")
+        // Which peers there are is for operators.
+        #expect(error?.message.contains(dead) == false, "\(error as Any)")
         let both = container(
             [try second.endpoint, try first.endpoint],
             token,
