@@ -96,7 +96,9 @@ enum ForwardedField {
             && port.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "._-".utf8.contains($0) }
     }
 
-    /// An address without a port: 4 bytes, also of IPv4 inside IPv6, or 16; nil if it is none.
+    /// Reads an address without a port; nil if the text is none.
+    ///
+    /// Returns 4 bytes for IPv4, also where it stands inside IPv6, and else 16.
     static func bytes(of text: Substring) -> Bytes? {
         let isPlausible = text.utf8.allSatisfy {
             $0.isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0 | 0x20)

@@ -67,7 +67,7 @@ package struct Limits: Hashable, Sendable {
     package var subscriptionSearchesPerDatabase = 100
     /// Comparisons that the subscriptions of one user in one database may take of one record.
     ///
-    /// Each change of a record of their types makes them, whoever makes the change.
+    /// Every user's change of a record of those types makes these comparisons.
     package var subscriptionComparisonsPerDatabase = 2_000
     /// The same of the subscriptions of all users to one record type of one database.
     ///

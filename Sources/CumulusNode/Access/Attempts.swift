@@ -110,9 +110,9 @@ final class Attempts: Sendable {
         var shortest: Int64
         var longest: Int64
 
-        /// Of one user, and of whoever registers.
+        /// The rule for the passwords of one user, and for registrations.
         static let strict = Rule(most: 10, shortest: 10_000, longest: 900_000)
-        /// Of all behind one address: a few of them must not stop the others for long.
+        /// The rule for all callers behind one address: a few must not stop the others for long.
         static let shared = Rule(most: 30, shortest: 10_000, longest: 60_000)
     }
 

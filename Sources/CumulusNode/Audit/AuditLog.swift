@@ -17,7 +17,7 @@ import Synchronization
 final class AuditLog: Sendable {
     /// Acts of one caller that are kept per second, and at once after a rest.
     ///
-    /// Those of operators are all kept. Refusals are counted by `RefusalLines`.
+    /// All acts of operators are kept. `RefusalLines` counts refusals.
     static let linesPerSecond = 10
     /// Callers that are told apart; the others are sampled together.
     private static let capacity = 1_000

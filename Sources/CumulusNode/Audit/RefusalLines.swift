@@ -1,8 +1,8 @@
 // Which refusals are written down: so many of one network in a minute, and of the others one line
 // with their number.
 //
-// A value without a clock, held by `AuditLog`. Whoever is refused all day long from one address
-// gets four lines a minute. Memory is bounded: networks beyond `capacity` are counted together.
+// A value without a clock, held by `AuditLog`. An address that is refused all day long gets four
+// lines a minute. Memory is bounded: networks beyond `capacity` are counted together.
 
 import CumulusModel
 import CumulusWire

@@ -184,7 +184,7 @@ struct CallContext: Sendable {
         taskInParts { [try await work($0, $1)] }
     }
 
-    /// The same, with an answer of several messages.
+    /// Answers with several messages when a task of the node is done.
     func taskInParts(_ work: @escaping @Sendable (Node, TaskTime) async throws -> [Bytes]) {
         calls.answer(call.stream, work)
     }

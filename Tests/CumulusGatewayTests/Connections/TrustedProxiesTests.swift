@@ -52,7 +52,7 @@ import Testing
             ("192.0.2.7,10.9.9.9 , 10.0.0.2", [192, 0, 2, 7]),
             ("10.0.0.3, 10.0.0.2", [10, 0, 0, 3]),
             ("192.0.2.7:5555", [192, 0, 2, 7]), ("::ffff:192.0.2.7", [192, 0, 2, 7]),
-            // What is no address stands for whoever the proxy before it had.
+            // An entry that is no address ends the list: its proxy counts as the caller.
             ("192.0.2.7, unknown", [10, 0, 0, 1]), ("192.0.2.7, x, 10.0.0.2", [10, 0, 0, 2]),
             ("", [10, 0, 0, 1]), ("192.0.2.7,", [10, 0, 0, 1]),
         ] as [(String, Bytes)] {

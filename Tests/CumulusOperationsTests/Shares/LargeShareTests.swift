@@ -31,7 +31,7 @@ import Testing
         return try store.modify(modify, by: owner).codes[0]
     }
 
-    /// Those whom it knows can be invited again, and all can be removed.
+    /// A full share still takes invitations of people whom it knows, and removals.
     @Test func aShareRemembersABoundedNumberOfPeople() throws {
         var limits = Limits.standard
         limits.peoplePerShare = 2
