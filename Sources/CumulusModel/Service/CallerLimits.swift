@@ -45,7 +45,8 @@ package struct CallerLimits: Hashable, Sendable {
     )
 }
 
-/// How many types and fields the saves of one caller may add to schemas, on one node.
+/// How many types and fields the saves of one caller may add to an environment's schema, on one
+/// node.
 ///
 /// So many at once after a rest, and a hundredth of them per minute. Operators' imports don't
 /// count. 0 means there is no limit.
@@ -62,8 +63,6 @@ package struct CallerGrowth: Hashable, Sendable {
 
     package static let none = CallerGrowth()
 
-    /// The defaults of `cumulusd`: half of what a schema may hold.
-    ///
-    /// One user may run the tests of several apps, each in a container of its own.
-    package static let standard = CallerGrowth(types: 500, fields: 5_000)
+    /// The defaults of `cumulusd`: more than an app has, and a fraction of what a schema may hold.
+    package static let standard = CallerGrowth(types: 100, fields: 2_000)
 }

@@ -27,11 +27,11 @@ struct CallerUse: Sendable {
     private(set) var callsInProgress = 0
     var connections = 0
     /// What saves add to schemas.
-    var schema: SchemaUse
+    var schemas: SchemaUses
 
     init(_ limits: CallerLimits, _ growth: CallerGrowth = .none, now: Instant) {
         self.limits = limits
-        schema = SchemaUse(growth, now: now)
+        schemas = SchemaUses(growth)
         calls = TokenBucket(rate: limits.callsPerSecond, burst: limits.callsBurst, now: now)
         bytes = TokenBucket(rate: limits.bytesPerSecond, burst: limits.bytesBurst, now: now)
     }
@@ -61,7 +61,7 @@ struct CallerUse: Sendable {
     /// Whether a new caller has the same: nothing is lost when it is forgotten.
     mutating func isUnused(now: Instant) -> Bool {
         connections == 0 && callsInProgress == 0 && calls.isFull(now: now)
-            && bytes.isFull(now: now) && schema.isFull(now: now)
+            && bytes.isFull(now: now) && schemas.areFull(now: now)
     }
 }
 
@@ -85,12 +85,14 @@ final class CallerBudget: Sendable {
 
     func debt(now: Instant) -> Int64 { use.withLock { $0.debt(now: now) } }
 
-    /// Why saves may not add so much to schemas now; nil if they may.
-    func refusal(of growth: SchemaSize, now: Instant) -> SchemaUse.Refusal? {
-        use.withLock { $0.schema.refusal(of: growth, now: now) }
+    /// Why saves may not add so much to an environment's schema now; nil if they may.
+    func refusal(of growth: SchemaSize, in scope: ScopeID, now: Instant) -> SchemaUse.Refusal? {
+        use.withLock { $0.schemas.refusal(of: growth, in: scope, now: now) }
     }
 
-    func spend(_ growth: SchemaSize) { use.withLock { $0.schema.spend(growth) } }
+    func spend(_ growth: SchemaSize, in scope: ScopeID, now: Instant) {
+        use.withLock { $0.schemas.spend(growth, in: scope, now: now) }
+    }
 
     func isUnused(now: Instant) -> Bool { use.withLock { $0.isUnused(now: now) } }
 

@@ -30,9 +30,9 @@ extension OpenCalls {
         withheldCredit = [:]
     }
 
-    /// What the caller's saves may add to schemas; nil means as much as they hold.
-    var schemaAllowance: CallerAllowance? {
-        budget.map { CallerAllowance(budget: $0, now: node.environment.now) }
+    /// What the caller's saves may add to an environment's schema; nil means as much as it holds.
+    func schemaAllowance(in scope: ScopeID) -> CallerAllowance? {
+        budget.map { CallerAllowance(budget: $0, scope: scope, now: node.environment.now) }
     }
 
     // MARK: Uploads

@@ -1,7 +1,9 @@
-// How many types and fields the saves of one caller may still add to schemas on this node.
+// How many types and fields the saves of one caller may still add to each environment's schema on
+// this node.
 //
-// A value without a clock, part of `CallerUse`. `CallerAllowance` shows it to the writer, which
-// asks when a save brings a type or a field that the schema doesn't know.
+// A value without a clock, part of `CallerUse`. Each schema has buckets of its own, since a full
+// one takes room from the users of its own environment only. `CallerAllowance` shows it to the
+// writer, which asks when a save brings a type or a field that the schema doesn't know.
 
 import CumulusModel
 import CumulusOperations
@@ -69,19 +71,55 @@ struct SchemaUse: Sendable {
     }
 }
 
-/// The budget of a caller, as the writer asks it.
+/// What the saves of one caller added to the schemas of all environments.
+///
+/// Operators make containers, and so say how many there are; what is full again is forgotten.
+struct SchemaUses: Sendable {
+    private let limits: CallerGrowth
+    private var uses: [ScopeID: SchemaUse] = [:]
+
+    init(_ limits: CallerGrowth) { self.limits = limits }
+
+    mutating func refusal(
+        of growth: SchemaSize,
+        in scope: ScopeID,
+        now: Instant
+    ) -> SchemaUse.Refusal? {
+        uses[scope, default: SchemaUse(limits, now: now)].refusal(of: growth, now: now)
+    }
+
+    mutating func spend(_ growth: SchemaSize, in scope: ScopeID, now: Instant) {
+        forgetFull(now: now)
+        uses[scope, default: SchemaUse(limits, now: now)].spend(growth)
+    }
+
+    mutating func areFull(now: Instant) -> Bool {
+        forgetFull(now: now)
+        return uses.isEmpty
+    }
+
+    private mutating func forgetFull(now: Instant) {
+        for (scope, use) in uses {
+            var use = use
+            if use.isFull(now: now) { uses[scope] = nil }
+        }
+    }
+}
+
+/// The budget of a caller for one environment's schema, as the writer asks it.
 struct CallerAllowance: SchemaAllowance {
     let budget: CallerBudget
+    let scope: ScopeID
     let now: @Sendable () -> Instant
 
     func refusal(of growth: SchemaSize) -> ServiceError? {
-        guard let refusal = budget.refusal(of: growth, now: now()) else { return nil }
+        guard let refusal = budget.refusal(of: growth, in: scope, now: now()) else { return nil }
         let seconds = (refusal.wait + 999) / 1_000
         var error = ServiceError(
             .requestRateLimited,
             """
             you may add at most \(refusal.most) \(refusal.isTypes ? "record types" : "fields") to \
-            schemas by saves at once, and a hundredth of that per minute; try again in \
+            this schema by saves at once, and a hundredth of that per minute; try again in \
             \(seconds) seconds, or ask an operator to import the schema
             """
         )
@@ -90,6 +128,6 @@ struct CallerAllowance: SchemaAllowance {
     }
 
     func spend(_ growth: SchemaSize) {
-        if growth != SchemaSize() { budget.spend(growth) }
+        if growth != SchemaSize() { budget.spend(growth, in: scope, now: now()) }
     }
 }

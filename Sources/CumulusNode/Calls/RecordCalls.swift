@@ -57,7 +57,8 @@ enum RecordCalls {
             try $0.modifyRecords(context.message)
         } then: { request in
             context.concerns(share: request.namedShare, in: request.database)
-            let bounded = request.growingSchema(within: context.calls.schemaAllowance)
+            let allowance = context.calls.schemaAllowance(in: try context.scope())
+            let bounded = request.growingSchema(within: allowance)
             try context.write(.modifyRecords(bounded)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 context.noteRefusal(among: outcome, of: request)

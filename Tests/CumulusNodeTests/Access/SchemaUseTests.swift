@@ -22,7 +22,7 @@ import Testing
     // MARK: The rule
 
     @Test func aBurstIsAllowedAndThenAFewPerMinute() {
-        var use = SchemaUse(CallerGrowth(types: 100, fields: 2_000), now: Self.start)
+        var use = SchemaUse(.standard, now: Self.start)
         #expect(use.refusal(of: growth(types: 100, fields: 2_000), now: Self.start) == nil)
         use.spend(growth(types: 100, fields: 2_000))
         let types = SchemaUse.Refusal(most: 100, isTypes: true, wait: 60_000)
@@ -48,6 +48,20 @@ import Testing
         use.spend(growth(types: 1 << 20, fields: 1 << 20))
         #expect(use.refusal(of: growth(types: 1 << 20, fields: 1), now: Self.start) == nil)
         #expect(use.isFull(now: Self.start) == true)
+    }
+
+    /// One user may run the tests of several apps, each in a container of its own.
+    @Test func eachSchemaHasABudgetOfItsOwn() {
+        var uses = SchemaUses(CallerGrowth(types: 2, fields: 10))
+        let scopes = (0..<3).map { ScopeID(container: "c\($0)", environment: .development) }
+        for scope in scopes.prefix(2) {
+            #expect(uses.refusal(of: growth(types: 2), in: scope, now: Self.start) == nil)
+            uses.spend(growth(types: 2), in: scope, now: Self.start)
+            #expect(uses.refusal(of: growth(types: 1), in: scope, now: Self.start) != nil)
+        }
+        #expect(uses.refusal(of: growth(types: 2), in: scopes[2], now: Self.start) == nil)
+        #expect(uses.areFull(now: Self.start) == false)
+        #expect(uses.areFull(now: Self.start + 300 * 60_000) == true)
     }
 
     // MARK: On a node
