@@ -14,21 +14,21 @@ import Testing
 
     @Test func severalEndAtOnce() throws {
         let command = try parse("--end", "large", "small", "--environment", "production")
-        #expect(command.name == "alice" && command.end == ["large", "small"] && !command.all)
+        #expect(command.name == "alice" && command.end == ["large", "small"] && !command.endAll)
         #expect(try command.scope.environmentValue() == .production)
     }
 
     @Test func withoutThemItLists() throws {
         let command = try parse("--json")
-        #expect(command.end.isEmpty && !command.all && command.output.json)
+        #expect(command.end.isEmpty && !command.endAll && command.output.json)
     }
 
     @Test func someOrAll() throws {
-        #expect(try parse("--all").all)
+        #expect(try parse("--end-all").endAll)
         #expect {
-            try parse("--all", "--end", "large")
+            try parse("--end-all", "--end", "large")
         } throws: { error in
-            Main.message(for: error).contains("Name the ids with --end, or give --all.")
+            Main.message(for: error).contains("Name the ids with --end, or give --end-all.")
         }
     }
 }

@@ -13,7 +13,7 @@ extension UserCommand {
                 "cumulus user subscriptions alice --operator-token-file operator.token",
                 "cumulus user subscriptions alice --environment production --json",
                 "cumulus user subscriptions alice --end large small",
-                "cumulus user subscriptions alice --all",
+                "cumulus user subscriptions alice --end-all",
                 note: """
                     Each change of a record is compared with the subscriptions to its type, also \
                     with those of a disabled user. COST is the number of comparisons; it is 1 if \
@@ -28,19 +28,19 @@ extension UserCommand {
             parsing: .upToNextOption,
             help: "End the subscriptions with these ids."
         ) var end: [String] = []
-        @Flag(help: "End all subscriptions of the user.") var all = false
+        @Flag(help: "End all subscriptions of the user.") var endAll = false
         @OptionGroup var scope: ScopeOptions
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
-            guard !all || end.isEmpty else {
-                throw ValidationError("Name the ids with --end, or give --all.")
+            guard !endAll || end.isEmpty else {
+                throw ValidationError("Name the ids with --end, or give --end-all.")
             }
         }
 
         func run() async throws {
-            if all || !end.isEmpty { return try await endThem() }
+            if endAll || !end.isEmpty { return try await endThem() }
             let (container, environment) = (scope.containerName, try scope.environmentValue())
             let found = try await connection.withOperator {
                 try await $0.subscriptions(of: name, in: container, environment)
@@ -60,8 +60,9 @@ extension UserCommand {
 
         private func endThem() async throws {
             let (container, environment) = (scope.containerName, try scope.environmentValue())
+            let ids = endAll ? nil : end
             let count = try await connection.withOperator {
-                try await $0.endSubscriptions(all ? nil : end, of: name, in: container, environment)
+                try await $0.endSubscriptions(ids, of: name, in: container, environment)
             }
             try output.show(
                 ["user": .string(name), "ended": .integer(Int64(count))],
