@@ -152,7 +152,9 @@ package struct RoamingFeed {
         _ runs: Runs,
         hasGuest: Bool
     ) throws {
-        guard let last = early?.token ?? token, runs.covers(last.needed) else { return }
+        // A session goes on at no node that lacks what the session has seen.
+        guard let last = early?.token ?? token, runs.covers(last.needed), runs.covers(asked)
+        else { return }
         if hasGuest { try save("guest", at: store) }
         let runs = try store.reader.runs(of: store.scopeNumber())
         for id in unasked.sorted() where queries[id] != nil {
