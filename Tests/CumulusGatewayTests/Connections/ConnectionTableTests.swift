@@ -61,7 +61,7 @@ import Testing
         table.note(7, .answering)
         #expect(table.enter(8, from: address(1), isProxy: false) == Entry(isIn: true))
         #expect(!table.begin(8, from: nil, .none).isIn, "it is in the reserve")
-        // Somebody who has none gets the place of the oldest.
+        // A caller without a connection gets the place of the oldest.
         #expect(table.enter(9, from: address(9), isProxy: false) == Entry(isIn: true, victim: 2))
         #expect(table.begin(9, from: nil, .none).isIn)
     }

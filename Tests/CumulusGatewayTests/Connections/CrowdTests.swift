@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// Answers a poll never, and says that it waits.
+    /// A page that never answers.
     private struct Endless: WebPages {
         func isAt(_ path: Substring) -> Bool { path == "/endless" }
 
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Says where it thinks that a request comes from.
+    /// A page that tells the address of its caller.
     private struct Where: WebPages {
         func isAt(_ path: Substring) -> Bool { path == "/where" }
 

@@ -75,8 +75,9 @@ import Testing
         #expect(wait(attempts, Self.bob) == nil, "nor others for it")
     }
 
-    /// Somebody who guesses at all names stops others behind the address for a minute at most, and
-    /// those who have signed in from there not at all.
+    /// A caller that guesses at all names stops others behind its address for a minute at most.
+    ///
+    /// It does not stop users who have signed in from there.
     @Test func othersBehindAnAddressDoNotWaitLong() {
         let attempts = Attempts()
         #expect(wait(attempts) == nil)
