@@ -319,10 +319,12 @@ struct FeedTelling {
 
     /// Whether the device may have seen a change.
     ///
-    /// A device asks its queries at any node: also at one that had one of two concurrent changes.
-    /// A record may have matched there that never did here.
+    /// A device asks its queries at any node, and goes on at any node in the middle of its pages:
+    /// also at one that had one of two concurrent changes. A record may have matched there that
+    /// never did here.
     private func hasSeen(_ dot: Dot) -> Bool {
-        known.covers(dot) || isAsking && !fetch.broken.contains(.feedAsked)
+        if known.covers(dot) || isCut && !fetch.broken.contains(.feedCut) { return true }
+        return isAsking && !fetch.broken.contains(.feedAsked)
     }
 
     /// Whether a record with concurrent changes is of a database.

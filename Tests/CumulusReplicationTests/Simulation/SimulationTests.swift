@@ -78,6 +78,12 @@ import Testing
         #expect(try simulation.run(seed: 47).violations.isEmpty)
     }
 
+    /// A device left within pages; at the next node a record that it was told of had never matched.
+    @Test(arguments: [911, 1_983] as [UInt64])
+    func whatOnlyTheNodeBeforeShowedLeaves(seed: UInt64) throws {
+        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+    }
+
     /// Devices knew of a zone's deletion, and not of saves that it took along.
     @Test(arguments: [519, 1_435, 1_667] as [UInt64])
     func whatADeletedZoneTookAlongIsNotHeld(seed: UInt64) throws {
