@@ -34,7 +34,13 @@ package final class RawClient {
     /// Connects to "127.0.0.1:PORT" and says nothing.
     ///
     /// A small `receiveBuffer` makes a client that soon holds up its server.
-    package init(_ endpoint: String, receiveBuffer: Int32? = nil) throws {
+    ///
+    /// - Parameter source: An address of this machine to call from; nil: the system takes one.
+    package init(
+        _ endpoint: String,
+        from source: String? = nil,
+        receiveBuffer: Int32? = nil
+    ) throws {
         let parts = endpoint.split(separator: ":")
         guard parts.count == 2, let port = UInt16(parts[1]) else {
             throw Failure.badEndpoint(endpoint)
@@ -64,16 +70,28 @@ package final class RawClient {
                 socklen_t(MemoryLayout<Int32>.size)
             )
         }
+        if let source {
+            let status = RawClient.withAddress(source, 0) { bind(descriptor, $0, $1) }
+            guard status == 0 else { throw RawClient.lastError("bind") }
+        }
+        let status = RawClient.withAddress(String(parts[0]), port) { connect(descriptor, $0, $1) }
+        guard status == 0 else { throw RawClient.lastError("connect") }
+    }
+
+    private static func withAddress(
+        _ host: String,
+        _ port: UInt16,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        inet_pton(AF_INET, String(parts[0]), &address.sin_addr)
-        let status = withUnsafePointer(to: &address) { pointer in
+        inet_pton(AF_INET, host, &address.sin_addr)
+        return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard status == 0 else { throw RawClient.lastError("connect") }
     }
 
     deinit { close() }
@@ -246,9 +264,10 @@ package final class RawClient {
     package convenience init(
         greeting endpoint: String,
         token: String = "",
+        from source: String? = nil,
         receiveBuffer: Int32? = nil
     ) throws {
-        try self.init(endpoint, receiveBuffer: receiveBuffer)
+        try self.init(endpoint, from: source, receiveBuffer: receiveBuffer)
         try send(RawClient.greeting(token: token))
         _ = try readHello()
     }

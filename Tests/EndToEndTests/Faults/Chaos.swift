@@ -16,6 +16,8 @@ enum Chaos {
     static let megabytes = number("CUMULUS_CHAOS_MEGABYTES") ?? 24
     /// Of a state that is taken over a link that is cut.
     static let stateMegabytes = number("CUMULUS_CHAOS_MEGABYTES")
+    /// Seconds of each attack; nil means the short form, which has only all of them at once.
+    static let attackSeconds = number("CUMULUS_CHAOS_SECONDS")
     static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
 
     /// Whether `cluster/chaos` asked for the run.
