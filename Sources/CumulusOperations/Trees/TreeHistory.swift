@@ -17,6 +17,9 @@ struct TreeHistory {
     /// Lives that were shown at the vector.
     private var lives: [String: LifePast.Life?] = [:]
 
+    /// Lives that are kept: each turn of a long search copies them.
+    private static let mostLives = 4_096
+
     /// - Parameters:
     ///   - roots: Of the trees that the caller saw.
     ///   - vector: Whole.
@@ -52,6 +55,7 @@ struct TreeHistory {
     ) throws(EngineError) -> LifePast.Life? {
         if let known = lives[name] { return known }
         let life = try read(name, reader)
+        if lives.count >= TreeHistory.mostLives { lives.removeAll() }
         lives[name] = .some(life)
         return life
     }
