@@ -29,8 +29,9 @@ extension ReadTransaction {
         let unseen = runs.vector.dots.filter { !seen.covers($0) }
         if unseen.isEmpty { return news }
         let caller = Caller(role: .user(user))
+        let shared = DatabaseID(kind: .shared, owner: user)
         let visible = Dictionary(
-            try findZones(sharedWith: caller, in: scope).map { ($0.zone, $0) }
+            try findAllShown(of: shared, scope, by: caller).map { ($0.zone, $0) }
         ) { first, _ in first }
         for entry in entries {
             let database = DatabaseID(kind: .private, owner: entry.owner)

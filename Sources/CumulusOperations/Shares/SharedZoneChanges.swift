@@ -22,7 +22,8 @@ extension FetchDatabaseChanges {
         if case .zones(let marks) = token.viewer?.seen, !broken.contains(.toldZones) {
             held = Set(marks)
         }
-        let found = try reader.findZones(sharedWith: caller, in: scope)
+        let shared = DatabaseID(kind: .shared, owner: caller.user)
+        let found = try reader.findAllShown(of: shared, scope, by: caller)
         let zones = found.map(\.zone)
         var page = Page(token: token)
         page.deletions = try lost(&held, zones, in: scope, by: caller, reader)

@@ -7,7 +7,9 @@ import CumulusModel
 import CumulusStorage
 
 extension ReadTransaction {
-    /// - Parameter base: What the caller was told; whole.
+    /// - Parameters:
+    ///   - found: With its lens.
+    ///   - base: What the caller was told; whole.
     func tells(
         _ caller: Caller,
         of found: FoundZone,
@@ -18,8 +20,6 @@ extension ReadTransaction {
         guard let view = found.rights.view, view.wholeZone == nil, let number = found.number else {
             return true
         }
-        var found = found
-        found.lens = try RecordLens(of: scope, in: self)
         if try isLetOut(caller, of: found.zone, since: base, in: scope) { return true }
         // How records hung before is not known: a fetch will say so.
         if try !base.covers(hangFloor(of: number)) { return true }
@@ -57,9 +57,8 @@ extension ReadTransaction {
         since base: VersionVector,
         in scope: ScopeNumber
     ) throws(EngineError) -> Bool {
-        try visibleZones(of: caller.user, in: scope).contains { entry in
-            entry.owner == zone.database.owner && entry.zone == zone.name
-                && entry.row.ended.contains { !base.covers($0) }
-        }
+        let owner = zone.database.owner
+        let entry = try visibleZone(zone.name, of: owner, to: caller.user, in: scope)
+        return entry?.ended.contains { !base.covers($0) } ?? false
     }
 }
