@@ -26,15 +26,27 @@ enum ChangeCalls {
         fetch.broken = context.node.configuration.broken
         guard mayGoOn(from: token, context) else { return }
         try context.readFromDisk { [fetch] context in
-            let page = try fetch.run(
+            let reading = try fetch.begin(
                 context.scope,
                 context.number,
                 by: context.caller,
                 in: context.reader
             )
-            let token = context.node.mint.make(page.token)
-            return Page(message: Answers.changes(page, token: token))
+            return try page(reading, context)
         }
+    }
+
+    /// Goes on with a page of a database's changes, turn by turn.
+    private static func page(
+        _ begun: FetchDatabaseChanges.Reading,
+        _ context: ReadContext
+    ) throws -> Page {
+        var reading = begun
+        guard let page = try reading.turn() else {
+            return .unfinished { [reading] in try self.page(reading, context) }
+        }
+        let token = context.node.mint.make(page.token)
+        return Page(message: Answers.changes(page, token: token))
     }
 
     static func zone(_ context: CallContext) throws {

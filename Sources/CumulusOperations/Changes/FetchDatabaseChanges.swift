@@ -1,9 +1,10 @@
 // Fetches which zones of a database have changed since a token: zones that were made or deleted, or
 // whose records changed.
 //
-// Run by the node on a reader thread, from one snapshot per page. Zones are told in the order of
-// their names. A fetch of several pages ends with the vector of its first page, so the next fetch
-// tells what changed meanwhile.
+// Run by the node on a reader thread, from one snapshot per page; a page of the shared database
+// takes as many turns there as it needs. Zones are told in the order of their names. A fetch of
+// several pages ends with the vector of its first page, so the next fetch tells what changed
+// meanwhile.
 
 package import CumulusModel
 package import CumulusStorage
@@ -46,41 +47,93 @@ package struct FetchDatabaseChanges: Sendable {
         by caller: Caller,
         in reader: ReadTransaction
     ) throws(ReadFailure) -> Page {
+        var reading = try begin(scope, number, by: caller, in: reader)
+        while true {
+            if let page = try reading.turn() { return page }
+        }
+    }
+
+    /// Checks that there may be a next page, and begins it.
+    package func begin(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(ReadFailure) -> Reading {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard includesDefaultZones || database.kind != .public else {
                 throw ServiceError.keepsNoChanges(Names.defaultZone, database)
             }
             let runs = try reader.runs(of: number)
-            let token =
-                token
-                ?? ChangeToken(
-                    scope: scope,
-                    subject: .zones(of: database),
-                    base: VersionVector(),
-                    seen: runs.shortVector,
-                    truncation: HybridTime(0)
-                )
-            try token.check(scope)
-            guard token.subject == .zones(of: database) else {
-                throw ServiceError.tokenOfAnother("database")
-            }
-            try token.checkReach(runs, broken)
-            var page =
-                database.kind == .shared
-                ? try sharedPage(after: token, runs, in: number, by: caller, reader)
-                : try page(
+            let token = try checked(scope, database, runs)
+            if database.kind == .shared {
+                let shared = try SharedZoneChanges(
+                    self,
                     after: token,
                     runs,
-                    try reader.database(number, database),
+                    database,
                     in: number,
+                    by: caller,
                     reader
                 )
+                return Reading(way: .shared(shared))
+            }
+            let databaseNumber = try reader.database(number, database)
+            var page = try page(after: token, runs, databaseNumber, in: number, reader)
             page.token.truncation = try reader.truncation(of: number)
-            return page
+            return Reading(way: .done(page))
         } catch {
             throw ReadFailure(error)
         }
+    }
+
+    /// A page in the making, over one snapshot.
+    package struct Reading: Sendable {
+        fileprivate enum Way: Sendable {
+            case done(Page)
+            case shared(SharedZoneChanges)
+        }
+
+        fileprivate var way: Way
+
+        /// Goes on for one turn on a reader thread; returns the page if it is done.
+        package mutating func turn() throws(ReadFailure) -> Page? {
+            do {
+                switch way {
+                case .done(let page): return page
+                case .shared(var shared):
+                    let page = try shared.turn()
+                    way = .shared(shared)
+                    return page
+                }
+            } catch {
+                throw ReadFailure(error)
+            }
+        }
+    }
+
+    /// The token, or the one from which a first fetch goes on; refuses one of something else.
+    private func checked(
+        _ scope: ScopeID,
+        _ database: DatabaseID,
+        _ runs: Runs
+    ) throws(ServiceError) -> ChangeToken {
+        let token =
+            token
+            ?? ChangeToken(
+                scope: scope,
+                subject: .zones(of: database),
+                base: VersionVector(),
+                seen: runs.shortVector,
+                truncation: HybridTime(0)
+            )
+        try token.check(scope)
+        guard token.subject == .zones(of: database) else {
+            throw .tokenOfAnother("database")
+        }
+        try token.checkReach(runs, broken)
+        return token
     }
 
     private func page(

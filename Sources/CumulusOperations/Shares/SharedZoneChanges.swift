@@ -2,51 +2,114 @@
 // hold, those that it holds and sees no more, and those in which something happened.
 //
 // The token says which zones its holder was told of. So nothing has to be remembered of when a
-// right began or ended, which is not the same on every node. Called by `FetchDatabaseChanges`.
+// right began or ended, which is not the same on every node. Begun by `FetchDatabaseChanges`, and
+// run in turns over one snapshot: what a participant may not see takes turns, but ends no page.
 
 import CumulusModel
 import CumulusStorage
 
-extension FetchDatabaseChanges {
-    /// A page of the shared database, in the order of owners and names.
-    func sharedPage(
+/// A page of the shared database in the making, in the order of owners and names.
+struct SharedZoneChanges: Sendable {
+    private let fetch: FetchDatabaseChanges
+    private let scope: ScopeNumber
+    private let caller: Caller
+    private let runs: Runs
+    private let reader: ReadTransaction
+    /// All that the token covers; whole.
+    private let base: VersionVector
+    /// Whether the schema is as it was when the token was made.
+    private let isKnown: Bool
+    /// Where the fetch ends: at the vector of its first page; short.
+    private let end: VersionVector
+    /// Zones that the page may tell, the next one first.
+    private var rest: ArraySlice<FoundZone>
+    /// The search that goes on in the first of them; nil: it has not begun.
+    private var news: TreeNews?
+    /// Marks of the zones that the caller holds, with those that the page tells.
+    private var held: Set<UInt64> = []
+    /// The place of the zone that was told last.
+    private var last = ""
+    private var page: FetchDatabaseChanges.Page
+
+    /// - Parameter token: Checked.
+    init(
+        _ fetch: FetchDatabaseChanges,
         after token: ChangeToken,
         _ runs: Runs,
+        _ database: DatabaseID,
         in scope: ScopeNumber,
         by caller: Caller,
         _ reader: ReadTransaction
-    ) throws -> Page {
-        var (last, end) = ("", runs.shortVector)
+    ) throws {
+        (self.fetch, self.scope, self.caller) = (fetch, scope, caller)
+        (self.runs, self.reader) = (runs, reader)
+        base = runs.whole(token.base)
+        isKnown = try RecordLens(of: scope, in: reader).isKnown(to: base)
+        var end = runs.shortVector
         if case .zones(let name, let first) = token.progress { (last, end) = (name, first) }
-        var held: Set<UInt64> = []
-        if case .zones(let marks) = token.viewer?.seen, !broken.contains(.toldZones) {
+        self.end = end
+        if case .zones(let marks) = token.viewer?.seen, !fetch.broken.contains(.toldZones) {
             held = Set(marks)
         }
-        let shared = DatabaseID(kind: .shared, owner: caller.user)
-        let found = try reader.findAllShown(of: shared, scope, by: caller)
-        let zones = found.map(\.zone)
-        var page = Page(token: token)
-        page.deletions = try lost(&held, zones, in: scope, by: caller, reader)
-        let base = runs.whole(token.base)
-        let isKnown = try RecordLens(of: scope, in: reader).isKnown(to: base)
+        let found = try reader.findAllShown(of: database, scope, by: caller)
+        let place = last.isEmpty ? nil : SharedPlace(last)
+        rest = found.filter { zone in place.map { $0 < SharedPlace(zone.zone) } ?? true }[...]
+        page = FetchDatabaseChanges.Page(token: token)
         page.token.progress = nil
-        for found in found where last.isEmpty || SharedPlace(last) < SharedPlace(found.zone) {
-            let zone = found.zone
-            let mark = ViewMark.zone(zone)
-            if isKnown, held.contains(mark),
-                try !reader.touches(zone, of: scope, since: base, runs)
-                    || !reader.tells(caller, of: found, since: base, runs, in: scope)
-            {
-                continue
+        page.token.truncation = try reader.truncation(of: scope)
+        page.deletions = try lost(found.map(\.zone))
+    }
+
+    /// Goes on for one turn on a reader thread; returns the page if it is done.
+    mutating func turn() throws(EngineError) -> FetchDatabaseChanges.Page? {
+        var looks = 0
+        while let found = rest.first {
+            guard looks < TreeChanges.mostLooks, let isTold = try isTold(found, &looks) else {
+                return nil
             }
-            if page.changed.count >= limit {
-                page.token.progress = .zones(last: last, end: end)
-                break
+            if isTold {
+                guard page.changed.count < fetch.limit else {
+                    page.token.progress = .zones(last: last, end: end)
+                    break
+                }
+                tell(found.zone)
             }
-            held.insert(mark)
-            last = SharedPlace(zone).text
-            page.changed.append(ZoneAddress(name: zone.name, owner: zone.database.owner))
+            rest.removeFirst()
+            news = nil
         }
+        return finish()
+    }
+
+    /// Whether a zone changed for the caller; nil if the turn is over before that is known.
+    ///
+    /// - Parameter looks: Of the turn; a zone is one more.
+    private mutating func isTold(
+        _ found: FoundZone,
+        _ looks: inout Int
+    ) throws(EngineError) -> Bool? {
+        looks += 1
+        guard isKnown, held.contains(ViewMark.zone(found.zone)) else { return true }
+        var search: TreeNews
+        if let begun = news {
+            search = begun
+        } else {
+            guard try reader.touches(found.zone, of: scope, since: base, runs) else { return false }
+            search = try TreeNews(for: caller, of: found, since: base, runs, in: scope, reader)
+        }
+        try search.turn(after: looks)
+        news = search
+        looks = max(looks, search.looks)
+        return search.isFound
+    }
+
+    private mutating func tell(_ zone: Commit.Zone) {
+        held.insert(ViewMark.zone(zone))
+        last = SharedPlace(zone).text
+        page.changed.append(ZoneAddress(name: zone.name, owner: zone.database.owner))
+    }
+
+    private func finish() -> FetchDatabaseChanges.Page {
+        var page = page
         if page.token.progress == nil { page.token.base = end }
         page.token.seen = runs.shortVector
         page.token.viewer = ChangeToken.Viewer(
@@ -57,19 +120,17 @@ extension FetchDatabaseChanges {
     }
 
     /// Zones that the caller was told of and can't see now; their marks are dropped.
-    private func lost(
-        _ held: inout Set<UInt64>,
-        _ zones: [Commit.Zone],
-        in scope: ScopeNumber,
-        by caller: Caller,
-        _ reader: ReadTransaction
-    ) throws -> [Page.Deletion] {
+    ///
+    /// - Parameter zones: All that it sees now.
+    private mutating func lost(
+        _ zones: [Commit.Zone]
+    ) throws -> [FetchDatabaseChanges.Page.Deletion] {
         let present = Set(zones.map(ViewMark.zone))
         var unexplained = held.subtracting(present)
         if unexplained.isEmpty { return [] }
         held.formIntersection(present)
         let seen = Set(zones.map(SharedPlace.init))
-        var deletions: [Page.Deletion] = []
+        var deletions: [FetchDatabaseChanges.Page.Deletion] = []
         for entry in try reader.visibleZones(of: caller.user, in: scope) {
             let database = DatabaseID(kind: .private, owner: entry.owner)
             let last = try reader.generation(of: entry.zone, database, in: scope)
@@ -86,7 +147,7 @@ extension FetchDatabaseChanges {
             let place = SharedPlace(owner: entry.owner, name: entry.zone)
             guard wasHeld, !seen.contains(place) else { continue }
             let address = ZoneAddress(name: entry.zone, owner: entry.owner)
-            deletions.append(Page.Deletion(zone: address, reason: 0))
+            deletions.append(.init(zone: address, reason: 0))
         }
         guard unexplained.isEmpty else {
             throw ServiceError.tokenExpired("a zone that it knew is forgotten")

@@ -39,12 +39,13 @@ struct TreeChanges: Sendable {
     private(set) var deletions: [FetchZoneChanges.Page.Deletion] = []
     private var names: Set<String> = []
     private var byteCount = 0
-    private var looks = 0
+    /// Records that this turn looked at.
+    private(set) var looks = 0
 
     /// How many rows of the change index are read at a time.
     private static let chunk = 128
     /// Records that are looked at in one turn, about.
-    private static let turn = 4_096
+    static let mostLooks = 4_096
     /// Bytes of a change besides its fields.
     private static let rowBytes = 128
 
@@ -87,13 +88,18 @@ struct TreeChanges: Sendable {
     var reached: TreeProgress { isOver ? stop ?? progress : progress }
 
     /// Looks at as many records as one turn may; returns whether the page is done.
-    mutating func turn(through vector: VersionVector) throws(EngineError) -> Bool {
-        looks = 0
+    ///
+    /// - Parameter spent: Looks that the same turn took for other zones.
+    mutating func turn(
+        through vector: VersionVector,
+        after spent: Int = 0
+    ) throws(EngineError) -> Bool {
+        looks = spent
         return try gather(through: vector) || isOver
     }
 
     /// The turn is over, and the next one goes on here.
-    private var mustPause: Bool { looks >= TreeChanges.turn }
+    private var mustPause: Bool { looks >= TreeChanges.mostLooks }
 
     /// Notes where the page ends, if it is full by now; called behind each look.
     private mutating func noteEnd() {

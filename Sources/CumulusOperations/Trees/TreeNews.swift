@@ -1,31 +1,46 @@
 // Whether a participant who sees trees of a zone may be told of anything that happened there: a
 // zone in which only records outside of its trees changed is no news.
 //
-// Asked by `FetchDatabaseChanges` and by feeds, for each zone in which something happened.
+// Made by `SharedZoneChanges` and by feeds, for each zone in which something happened. The search
+// may look through all that changed in the zone, so it is cut into turns. Its answer does not
+// depend on where they end.
 
 import CumulusModel
 import CumulusStorage
 
-extension ReadTransaction {
+struct TreeNews: Sendable {
+    /// Whether there is news; nil while that is not known.
+    private(set) var isFound: Bool?
+    /// nil if no record has to be looked at.
+    private var changes: TreeChanges?
+    private let vector: VersionVector
+
+    /// Records that this turn looked at, with those that others looked at before.
+    var looks: Int { changes?.looks ?? 0 }
+
     /// - Parameters:
     ///   - found: With its lens.
     ///   - base: What the caller was told; whole.
-    func tells(
-        _ caller: Caller,
+    init(
+        for caller: Caller,
         of found: FoundZone,
         since base: VersionVector,
         _ runs: Runs,
-        in scope: ScopeNumber
-    ) throws(EngineError) -> Bool {
-        guard let view = found.rights.view, view.wholeZone == nil, let number = found.number else {
-            return true
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) {
+        vector = runs.vector
+        guard let view = found.rights.view, view.wholeZone == nil, let number = found.number,
+            try !reader.isLetOut(caller, of: found.zone, since: base, in: scope),
+            // How records hung before may not be known: a fetch will say so.
+            try base.covers(reader.hangFloor(of: number))
+        else {
+            isFound = true
+            return
         }
-        if try isLetOut(caller, of: found.zone, since: base, in: scope) { return true }
-        // How records hung before is not known: a fetch will say so.
-        if try !base.covers(hangFloor(of: number)) { return true }
-        let access = try AccessReader(to: found, of: scope, by: caller, SchemaDirectory(), self)
+        let access = try AccessReader(to: found, of: scope, by: caller, SchemaDirectory(), reader)
         let owner = found.zone.database.owner
-        var changes = TreeChanges(
+        changes = TreeChanges(
             FetchZoneChanges(
                 database: .shared,
                 zone: ZoneAddress(name: found.zone.name, owner: owner),
@@ -39,19 +54,46 @@ extension ReadTransaction {
             access,
             since: base,
             view.roots,
-            TreeProgress(end: runs.vector, roots: view.roots, told: base),
-            runs.vector,
-            self
+            TreeProgress(end: vector, roots: view.roots, told: base),
+            vector,
+            reader
         )
-        var isDone = false
-        while !isDone, changes.records.isEmpty, changes.deletions.isEmpty {
-            isDone = try changes.turn(through: runs.vector)
+    }
+
+    /// Looks at as many records as one turn may; then `isFound` is known, or the turn is over.
+    ///
+    /// - Parameter spent: Looks that the same turn took for other zones.
+    mutating func turn(after spent: Int = 0) throws(EngineError) {
+        guard isFound == nil, var changes else { return }
+        let isDone = try changes.turn(through: vector, after: spent)
+        let isNews = !changes.records.isEmpty || !changes.deletions.isEmpty
+        if isDone || isNews { isFound = isNews }
+        self.changes = changes
+    }
+}
+
+extension ReadTransaction {
+    /// Whether a zone has news for a participant, found in one turn.
+    ///
+    /// - Parameters:
+    ///   - found: With its lens.
+    ///   - base: What the caller was told; whole.
+    func tells(
+        _ caller: Caller,
+        of found: FoundZone,
+        since base: VersionVector,
+        _ runs: Runs,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> Bool {
+        var news = try TreeNews(for: caller, of: found, since: base, runs, in: scope, self)
+        while true {
+            if let isFound = news.isFound { return isFound }
+            try news.turn()
         }
-        return !changes.records.isEmpty || !changes.deletions.isEmpty
     }
 
     /// Whether a share in the zone let the user out since.
-    private func isLetOut(
+    fileprivate func isLetOut(
         _ caller: Caller,
         of zone: Commit.Zone,
         since base: VersionVector,
