@@ -76,6 +76,18 @@ private struct FollowedChanges: Sendable {
     /// Why a database is closed to the caller by now.
     let mayUse: @Sendable (DatabaseScope) -> ServiceError?
 
+    /// A page that is asked for, and the state in which it is read.
+    private struct Asked {
+        let follower: FollowChanges
+        let view: StoreView
+        let version: UInt64
+        /// How often the bell had rung before the state was taken.
+        let rings: UInt64
+        let roles: UserRoles
+        /// nil if no other stream may share the page.
+        var question: FollowChanges.Question?
+    }
+
     /// The next page of a follower, with the function that reads the page after it.
     func page(of follower: FollowChanges) throws -> Page {
         if let refusal = mayUse(follower.fetch.database) { throw refusal }
@@ -85,33 +97,59 @@ private struct FollowedChanges: Sendable {
         let roles =
             follower.dependsOnRoles
             ? try view.schemas.roles(of: caller, in: number, view.reader) : UserRoles()
-        let question = follower.question(by: caller, with: roles)
-        let page = try node.followedPages.answer(question, at: version) {
-            try read(follower, view)
+        let asked = Asked(
+            follower: follower,
+            view: view,
+            version: version,
+            rings: rings,
+            roles: roles,
+            question: follower.question(by: caller, with: roles)
+        )
+        if let known = node.followedPages.known(asked.question, at: version) {
+            return try tell(known, asked)
         }
-        var follower = follower
-        let isTold = follower.take(isEmpty: page.isEmpty, token: page.token, with: roles)
-        let rest = follower
-        var answer = Page(message: isTold ? page.message : []) { try self.page(of: rest) }
-        answer.isSilent = !isTold
-        if page.token.progress == nil {
-            let place = try place(of: page.token.subject, view.reader)
-            answer.news = AwaitedNews(scope: number, rings: rings, places: place.map { [$0] })
-        }
-        return answer
-    }
-
-    private func read(
-        _ follower: FollowChanges,
-        _ view: StoreView
-    ) throws -> FollowedPage {
-        let page = try follower.run(
+        let reading = try follower.begin(
             scope,
             number,
             by: caller,
             in: view.reader,
             schemas: view.schemas
         )
+        return try goOn(with: reading, asked)
+    }
+
+    /// Goes on with a page, turn by turn.
+    private func goOn(with begun: FollowChanges.Reading, _ asked: Asked) throws -> Page {
+        var reading = begun
+        guard let found = try reading.turn() else {
+            return .unfinished { [reading] in try goOn(with: reading, asked) }
+        }
+        let page = encoded(found, asked.follower)
+        node.followedPages.keep(page, to: asked.question, at: asked.version)
+        return try tell(page, asked)
+    }
+
+    private func tell(_ page: FollowedPage, _ asked: Asked) throws -> Page {
+        var follower = asked.follower
+        let isTold = follower.take(isEmpty: page.isEmpty, token: page.token, with: asked.roles)
+        let rest = follower
+        var answer = Page(message: isTold ? page.message : []) { try self.page(of: rest) }
+        answer.isSilent = !isTold
+        if page.token.progress == nil {
+            let place = try place(of: page.token.subject, asked.view.reader)
+            answer.news = AwaitedNews(
+                scope: number,
+                rings: asked.rings,
+                places: place.map { [$0] }
+            )
+        }
+        return answer
+    }
+
+    private func encoded(
+        _ page: FollowChanges.Page,
+        _ follower: FollowChanges
+    ) -> FollowedPage {
         let token = node.mint.make(page.token)
         let message =
             switch (page, follower.fetch) {

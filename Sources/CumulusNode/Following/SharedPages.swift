@@ -47,14 +47,24 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
         at version: UInt64,
         read: () throws -> Answer
     ) throws -> Answer {
-        guard let question else { return try read() }
-        let known = state.withLock { state -> Answer? in
+        if let known = known(question, at: version) { return known }
+        let answer = try read()
+        keep(answer, to: question, at: version)
+        return answer
+    }
+
+    /// The answer that another stream got in that version of the state; nil if there is none.
+    func known(_ question: Question?, at version: UInt64) -> Answer? {
+        guard let question else { return nil }
+        return state.withLock { state in
             state.reset(to: version)
             return state.version == version ? state.answers[question] : nil
         }
-        if let known { return known }
-        let answer = try read()
-        guard isShared(answer) else { return answer }
+    }
+
+    /// Keeps an answer for other streams, unless a newer state was asked about meanwhile.
+    func keep(_ answer: Answer, to question: Question?, at version: UInt64) {
+        guard let question, isShared(answer) else { return }
         let size = size(question, answer) + entryBytes
         state.withLock { state in
             guard state.version == version, state.answers[question] == nil,
@@ -63,6 +73,5 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
             state.answers[question] = answer
             state.byteCount += size
         }
-        return answer
     }
 }

@@ -2,8 +2,9 @@
 // checkpoint, and then a page of each later change.
 //
 // The node holds one such value for each follower: where the next page begins, and whether the
-// follower is up to date. The node calls `run` on a reader thread, once when the follower begins
-// and again when its scope has news; `take` then says whether the page is sent.
+// follower is up to date. The node calls `begin` on a reader thread, once when the follower begins
+// and again when its scope has news; the page takes turns there, and `take` then says whether it is
+// sent. Tests read a page at once, with `run`.
 
 package import CumulusModel
 package import CumulusStorage
@@ -106,18 +107,53 @@ package struct FollowChanges: Sendable {
         in reader: ReadTransaction,
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(ReadFailure) -> Page {
+        var reading = try begin(scope, number, by: caller, in: reader, schemas: schemas)
+        while true {
+            if let page = try reading.turn() { return page }
+        }
+    }
+
+    /// Begins the next page; throws if the zone is gone.
+    package func begin(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
+    ) throws(ReadFailure) -> Reading {
         switch fetch {
         case .database(let fetch):
-            return .database(try fetch.run(scope, number, by: caller, in: reader))
+            return .database(try fetch.begin(scope, number, by: caller, in: reader))
         case .zone(let fetch):
             do throws(ReadFailure) {
-                let page = try fetch.run(scope, number, by: caller, in: reader, schemas: schemas)
-                return .zone(page)
+                return .zone(
+                    try fetch.begin(scope, number, by: caller, in: reader, schemas: schemas)
+                )
             } catch {
                 guard case .service(let refusal) = error, refusal.code == .zoneNotFound else {
                     throw error
                 }
                 throw try FollowChanges.end(of: fetch, number, by: caller, in: reader) ?? error
+            }
+        }
+    }
+
+    /// A page in the making, over one snapshot.
+    package enum Reading: Sendable {
+        case zone(FetchZoneChanges.Reading)
+        case database(FetchDatabaseChanges.Reading)
+
+        /// Goes on for one turn on a reader thread; returns the page if it is done.
+        package mutating func turn() throws(ReadFailure) -> Page? {
+            switch self {
+            case .zone(var reading):
+                let page = try reading.turn()
+                self = .zone(reading)
+                return page.map { .zone($0) }
+            case .database(var reading):
+                let page = try reading.turn()
+                self = .database(reading)
+                return page.map { .database($0) }
             }
         }
     }

@@ -81,4 +81,25 @@ import Testing
         #expect(rows.count == 2)
         #expect(try #require(rows.max()) < rows.reduce(0, +) * 3 / 4)
     }
+
+    @Test func aFollowersPageTakesTurnsToo() throws {
+        try bed.shareAccepted("r", with: [bed.member(carol)], by: carol)
+        let token = try page(since: nil).page.token
+        try hide(10_000, in: ShareTestBed.zone)
+        let fetch = FetchDatabaseChanges(database: .shared, since: token, limit: 400)
+        var reading = try FollowChanges(.database(fetch)).begin(
+            store.scope,
+            store.scopeNumber(),
+            by: carol,
+            in: store.reader
+        )
+        var turns = 1
+        while true {
+            if let page = try reading.turn() {
+                #expect(page.isEmpty && turns == 3)
+                return
+            }
+            turns += 1
+        }
+    }
 }
