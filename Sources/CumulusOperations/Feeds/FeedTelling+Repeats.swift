@@ -1,43 +1,90 @@
 // Whether a device knows of a change that this node did not tell it: it may have been told of the
 // same request's creation at another node.
 //
-// Called by `FeedTelling` for each row of a window.
+// Called by `FeedTelling` for each row of a window. Each record is looked up once for a window, and
+// the events of a topic are gone through once.
 
 import CumulusModel
 import CumulusStorage
 
+/// What was looked up of the creations of a window.
+struct FeedCreations {
+    fileprivate struct Record: Hashable {
+        let zone: ZoneNumber
+        let name: String
+    }
+
+    fileprivate struct Change: Hashable {
+        let record: Record
+        let dot: Dot
+    }
+
+    /// Births of lives of which the device knows another birth.
+    fileprivate var heard: [Record: Set<Dot>] = [:]
+    /// The keys of the lives that the events created.
+    fileprivate var keys: [Topic.ID: [Change: LifeKey?]] = [:]
+}
+
 extension FeedTelling {
     /// Whether the device knows of a change, or of the same request's creation of the same life.
-    func hasHeard(of event: FeedWindow.Event) throws(EngineError) -> Bool {
+    mutating func hasHeard(of event: FeedWindow.Event) throws(EngineError) -> Bool {
         let dot = event.row.stamp.dot
         if event.row.key == nil { return known.covers(dot) }
         return try hasHeard(of: dot, event.name, in: event.zone)
     }
 
-    func hasHeard(
+    mutating func hasHeard(
         of dot: Dot,
         _ name: String,
         in zone: ZoneNumber
     ) throws(EngineError) -> Bool {
         if known.covers(dot) { return true }
-        return try window.twins(of: dot, name, in: zone, of: scope, reader)
-            .contains(where: known.covers)
+        if window.isWithoutRepeats { return false }
+        let record = FeedCreations.Record(zone: zone, name: name)
+        if let heard = creations.heard[record] { return heard.contains(dot) }
+        let heard = try heardBirths(of: name, in: zone)
+        creations.heard[record] = heard
+        return heard.contains(dot)
+    }
+
+    /// All births of the lives of a record of which the device knows one birth.
+    private func heardBirths(
+        of name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Set<Dot> {
+        var heard: Set<Dot> = []
+        for births in try window.repeats(of: name, in: zone, of: scope, reader)
+        where births.contains(where: known.covers) {
+            heard.formUnion(births)
+        }
+        return heard
     }
 
     /// The key of the life that a commit created for a request; nil if it did not.
     ///
     /// News of a creation have one identity, whether it is told with concurrent changes or alone.
-    func key(
+    mutating func key(
         of dot: Dot,
         _ name: String,
         in zone: ZoneNumber,
         _ topic: Topic
     ) throws(EngineError) -> LifeKey? {
-        let event = (window.events[topic.id] ?? []).first {
-            $0.zone == zone && $0.name == name && $0.row.stamp.dot == dot
-        }
-        if let event { return event.row.key }
+        let record = FeedCreations.Record(zone: zone, name: name)
+        let change = FeedCreations.Change(record: record, dot: dot)
+        if let key = keys(of: topic.id)[change] { return key }
         guard let row = try reader.record(zone, name), row.births.contains(dot) else { return nil }
         return row.requestKey
+    }
+
+    /// The keys of the events of a topic; of two events of one change the first one counts.
+    private mutating func keys(of topic: Topic.ID) -> [FeedCreations.Change: LifeKey?] {
+        if let known = creations.keys[topic] { return known }
+        let keys = (window.events[topic] ?? []).map { event in
+            let record = FeedCreations.Record(zone: event.zone, name: event.name)
+            return (FeedCreations.Change(record: record, dot: event.row.stamp.dot), event.row.key)
+        }
+        let found = Dictionary(keys) { first, _ in first }
+        creations.keys[topic] = found
+        return found
     }
 }

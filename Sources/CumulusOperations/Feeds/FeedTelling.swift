@@ -77,6 +77,8 @@ struct FeedTelling {
     private(set) var lost: [SubscriptionName] = []
     /// Marks of the devices that made the changes.
     private(set) var authors: Set<UInt64> = []
+    /// What `FeedTelling+Repeats` has looked up.
+    var creations = FeedCreations()
 
     /// Adds the news of a subscription.
     ///
@@ -298,7 +300,7 @@ struct FeedTelling {
     private typealias Changes = (stamp: Stamp, dots: [Dot], position: UInt64, key: LifeKey?)
 
     /// The records of which the device has seen only one of two concurrent changes, or may have.
-    private func mixes(_ topic: Topic) throws(EngineError) -> [Place: Changes] {
+    private mutating func mixes(_ topic: Topic) throws(EngineError) -> [Place: Changes] {
         if fetch.broken.contains(.feedMixed) { return [:] }
         var found: [Place: Changes] = [:]
         guard let type = topic.recordType else { return [:] }

@@ -124,27 +124,28 @@ struct FeedWindow {
         return false
     }
 
-    /// The other births of the life that a commit created, as far as its request was repeated since
-    /// the window's first day.
-    func twins<Reader: RowReader & ~Copyable>(
-        of birth: Dot,
-        _ name: String,
+    /// Whether no creation was repeated since the window's first day.
+    var isWithoutRepeats: Bool { repeatDays.isEmpty }
+
+    /// The births of a record's life for each time that the request which created it was repeated
+    /// since the window's first day.
+    func repeats<Reader: RowReader & ~Copyable>(
+        of name: String,
         in zone: ZoneNumber,
         of scope: ScopeNumber,
         _ reader: borrowing Reader
-    ) throws(EngineError) -> [Dot] {
-        var twins: [Dot] = []
+    ) throws(EngineError) -> [[Dot]] {
+        var repeats: [[Dot]] = []
         for day in repeatDays {
             let rows = try reader.rows(.log, .repeated(scope, day, zone, name))
             for (key, value) in rows {
                 let row = try reader.decoding(key) { () throws(MalformedBytes) in
                     try RepeatedRow(row: value)
                 }
-                let births = try row.births + [RowKey.repeatedBirth(key)]
-                if births.contains(birth) { twins += births }
+                repeats.append(try row.births + [RowKey.repeatedBirth(key)])
             }
         }
-        return twins
+        return repeats
     }
 
     private mutating func readMixes<Reader: RowReader & ~Copyable>(
