@@ -21,6 +21,9 @@ extension Node {
         }
     }
 
+    /// A connection to a peer that was greeted is not over.
+    package var hasLinkedPeers: Bool { !linkedPeers.isEmpty }
+
     /// Others send their own commits, or don't any more: what each peer is asked for changes.
     ///
     /// - Parameter scope: nil means in any scope.

@@ -92,11 +92,13 @@ package final class TestServer: Sendable {
         following.withLock { $0 = Task { await links.run(endpoints) } }
     }
 
-    /// Pulls no more.
+    /// Pulls no more: returns when the connections to other nodes are over.
     package func unfollow() async {
         let following = following.withLock { $0 }
         following?.cancel()
         await following?.value
+        // A connection that is being closed may still take what is saved at its other end.
+        while node.hasLinkedPeers { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
     /// Forgets what it may.
