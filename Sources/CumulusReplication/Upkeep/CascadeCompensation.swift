@@ -112,12 +112,13 @@ package enum CascadeCompensation {
             return true
         }
         let zone = debts.zone
-        guard try transaction.number(of: zone, in: scope) == debts.number else {
+        // Another one than the debts' if the zone came in full, with a state, since.
+        guard let number = try transaction.number(of: zone, in: scope) else {
             // The zone is gone, and all that was in it.
             for (key, _, _) in debts.rows { transaction.put(key, nil) }
             return try !transaction.owes([cascade], in: scope)
         }
-        var step = CascadeStep(in: zone, debts.number, of: scope, limit: limit)
+        var step = CascadeStep(in: zone, number, of: scope, limit: limit)
         for (key, name, debt) in debts.rows {
             if step.isFull { break }
             guard try step.follow(name, debt.births, before: debt.ended, &transaction),
@@ -128,7 +129,7 @@ package enum CascadeCompensation {
         let author = Author(user: debts.rows[0].debt.user, device: debts.rows[0].debt.device)
         for name in try step.perform(for: cascade, by: author, &transaction) {
             let debt = CascadeDebt(zone: zone)
-            try transaction.owe(debt, around: name, of: debts.number, for: cascade, in: scope)
+            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
         }
         return try !transaction.owes([cascade], in: scope)
     }
@@ -136,6 +137,7 @@ package enum CascadeCompensation {
     /// What a cascade owes in one zone.
     private struct Debts {
         let zone: Commit.Zone
+        /// Where the zone stood when they were written down.
         let number: ZoneNumber
         /// At least one.
         var rows: [(key: RowKey, name: String, debt: CascadeDebt)]

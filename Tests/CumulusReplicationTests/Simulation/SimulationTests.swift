@@ -28,6 +28,13 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
+    /// Seed 1810: a state brought a zone in full, under another number, and what a long cascade
+    /// owed in it counted as gone with the old one.
+    @Test func aStateLeavesWhatIsOwed() throws {
+        let verdict = try Simulation().run(seed: 1_810)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+    }
+
     /// A batch of which one half is lost is noticed, and histories with pairs have some.
     @Test func halfABatchIsNoticed() throws {
         for seed in 4...20 as ClosedRange<UInt64> {

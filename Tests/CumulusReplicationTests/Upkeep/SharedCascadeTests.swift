@@ -92,4 +92,31 @@ import Testing
         #expect(try !names(other).contains("late"))
         #expect(try names(other).count == 15)
     }
+
+    /// A zone that comes in full stands under another number: what is owed in it goes on there.
+    @Test(arguments: StateWay.allCases) func aStateThatComesMeanwhileStopsNothing(way: StateWay)
+        throws
+    {
+        try begin()
+        try other.save([SaveItem("new", ["n": 1])])
+        try one.takeState(of: other, way)
+        #expect(try names(one).count == 16)
+        try one.payCascades()
+        #expect(try names(one) == ["new"])
+        #expect(try one.reader.rows(.log, .all(.cascadeDebt)).isEmpty)
+    }
+
+    /// No sweep finds a child whose reference names no life: only what is owed deletes it.
+    @Test(arguments: StateWay.allCases) func childrenThatCameBeforeTheirOwnerGoToo(way: StateWay)
+        throws
+    {
+        try one.save((0..<9).map { SaveItem("c\($0)", ["of": .owner("late")]) })
+        try one.save([SaveItem("late", ["n": 1])])
+        let deletion = ModifyRecords(database: .private, deletes: [DeleteItem("late")])
+        try one.run(one.request(.modifyRecords(deletion), by: .alice))
+        try other.save([SaveItem("new", ["n": 1])])
+        try one.takeState(of: other, way)
+        try one.payCascades()
+        #expect(try !names(one).contains { $0.hasPrefix("c") })
+    }
 }
