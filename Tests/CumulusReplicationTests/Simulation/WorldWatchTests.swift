@@ -110,4 +110,20 @@ import Testing
         try watch.look(at: 0, store.reader)
         #expect(try watch.outcome(of: store.reader) == nil)
     }
+
+    /// A commit put something into a counter that it deleted too: it went with that counter, and
+    /// the one that began anew lacks it.
+    @Test mutating func whatWentWithACounterIsNotMissed() throws {
+        try store.save([SaveItem("g")])
+        try store.save([SaveItem("c", ["owner": .owner("g")], increments: ["n": 1])])
+        let last = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [SaveItem("c", ["title": "last"], increments: ["n": 2])],
+            deletes: [DeleteItem("g")]
+        )
+        try store.modify(last, by: .alice)
+        try store.save([SaveItem("c", increments: ["n": 4])])
+        #expect(try found().isEmpty)
+    }
 }

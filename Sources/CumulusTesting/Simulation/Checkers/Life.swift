@@ -124,8 +124,10 @@ struct LifeHistory {
     }
 
     /// Whether a commit's put into a life counts; only counters begin again after an end.
+    ///
+    /// What a commit puts into a life that it ends itself goes with it: deletions come last.
     func counts(_ dot: Dot, in life: Life) -> Bool {
-        let ends = ends[life] ?? []
-        return life.isBlind ? ends.allSatisfy { knows(dot, $0.stamp.dot) } : ends.isEmpty
+        let ends = (ends[life] ?? []).map(\.stamp.dot)
+        return life.isBlind ? ends.allSatisfy { $0 != dot && knows(dot, $0) } : ends.isEmpty
     }
 }
