@@ -138,6 +138,13 @@ package struct Limits: Hashable, Sendable {
     /// What a cascade takes beyond them goes in further turns of the writer, half as many at a
     /// time, and others write in between. A record that isn't cached takes it up to 0.2 ms.
     package var cascadeRecords = 250
+    /// Steps that a batch of writes takes to compare changed records with subscriptions.
+    ///
+    /// They take some ten milliseconds. Further changes are compared after the batch, a turn at a
+    /// time.
+    package var comparisonSteps = 60_000
+    /// Bytes of changes that wait for that; beyond them all feeds of the container are reset.
+    package var owedChangeBytes = 64 << 20
     /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.
     package var commitBytes: Int { max(requestBytes, frameBytes / 4 * 3) }
     /// Bytes before the caller's HELLO is complete.

@@ -45,12 +45,14 @@ struct FollowedFeed: Sendable {
         }
         let notifications = begun + found.notifications
         // How far a read comes depends on what others are told: it ends no message.
-        if !page.isLast, !found.isFull, page.reset == nil {
+        if !page.isLast, !found.isFull, page.reset == nil, page.awaited.isEmpty {
             let rest = next(after: page, of: fetch)
             return .unfinished { try self.page(of: rest, told: told, after: notifications) }
         }
-        let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? true
-        let isTold = isDue || !notifications.isEmpty || page.reset != nil || !page.isLast
+        let waits = !page.awaited.isEmpty
+        let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? !waits
+        let isTold =
+            isDue || !notifications.isEmpty || page.reset != nil || !page.isLast && !waits
         var message: Bytes = []
         if isTold {
             message = self.message(
@@ -66,17 +68,22 @@ struct FollowedFeed: Sendable {
         let lastTold = !page.isLast ? nil : isTold ? now : told
         var answer = Page(message: message) { try self.page(of: rest, told: lastTold) }
         answer.isSilent = !isTold
-        if page.isLast {
-            let places: [NewsPlace] =
-                page.watches.topics.map { .topic($0) } + [.subscriptions(of: caller.user)]
+        if page.isLast || waits {
             answer.news = AwaitedNews(
                 scope: number,
                 rings: rings,
-                places: page.watches.isOfOthers ? nil : places,
+                places: places(of: page),
                 until: (lastTold ?? now) + FollowedFeed.progressMilliseconds
             )
         }
         return answer
+    }
+
+    /// Where there may be news for the next page; nil means anywhere.
+    private func places(of page: FetchFeed.Page) -> [NewsPlace]? {
+        if !page.isLast { return page.awaited.map { .comparisons(of: $0) } }
+        if page.watches.isOfOthers { return nil }
+        return page.watches.topics.map { .topic($0) } + [.subscriptions(of: caller.user)]
     }
 
     private func message(

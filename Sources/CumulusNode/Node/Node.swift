@@ -194,6 +194,8 @@ package final class Node: Sendable {
         var state = found.state
         isRestored = state.isRestored
         state.cascadeRecords = configuration.limits.cascadeRecords
+        state.comparisonSteps = configuration.limits.comparisonSteps
+        state.owedChangeBytes = configuration.limits.owedChangeBytes
         state.broken = configuration.broken
         if found.missing > 0 {
             environment.logger.warning(

@@ -187,7 +187,8 @@ struct BatchWriter {
             news: isAnywhere ? nil : state.news,
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
-            hasCascadeNews: state.cascadeVersion != before.cascadeVersion
+            hasCascadeNews: state.cascadeVersion != before.cascadeVersion,
+            hasComparisonNews: state.comparisonVersion != before.comparisonVersion
         )
     }
 

@@ -27,10 +27,12 @@ final class PlannedBatch: Sendable {
         let hasSchemaNews: Bool
         /// A cascade left something to be done.
         let hasCascadeNews: Bool
+        /// A change is left to be compared with topics.
+        let hasComparisonNews: Bool
 
-        /// Scopes that commits are added to.
+        /// Scopes that commits are added to, or of whose commits feeds tell more.
         var touched: [ScopeNumber] {
-            scopes.values.filter { !$0.touched.isEmpty }.map(\.number)
+            scopes.values.filter { !$0.touched.isEmpty || $0.isCompared }.map(\.number)
         }
 
         /// What is to be seen once it is durable.

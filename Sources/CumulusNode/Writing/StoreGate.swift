@@ -38,6 +38,9 @@ package final class StoreGate: Sendable {
     /// Speaks up after every batch that left a cascade something to do; for one listener.
     let cascadeNews: AsyncStream<Void>
     private let cascadeSource: AsyncStream<Void>.Continuation
+    /// Speaks up after every batch that left changes to be compared with topics; for one listener.
+    let comparisonNews: AsyncStream<Void>
+    private let comparisonSource: AsyncStream<Void>.Continuation
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -65,6 +68,9 @@ package final class StoreGate: Sendable {
         stops = WriteStops(isReadOnly: isReadOnly)
         (schemaNews, schemaSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (cascadeNews, cascadeSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (comparisonNews, comparisonSource) = AsyncStream.makeStream(
+            bufferingPolicy: .bufferingNewest(1)
+        )
         self.engine = engine
         self.environment = environment
         self.limits = limits
@@ -275,6 +281,7 @@ package final class StoreGate: Sendable {
         if visible.advance(to: next) { epochs.bell.ring(for: []) }
         if change.hasSchemaNews { schemaSource.yield() }
         if change.hasCascadeNews { callForCascades() }
+        if change.hasComparisonNews { comparisonSource.yield() }
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)

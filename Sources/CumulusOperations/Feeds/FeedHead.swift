@@ -18,6 +18,8 @@ package struct FeedHead: Sendable {
     let lastBreak: UInt64
     /// The position at which a subscription changed last; 0 if there was none.
     let lastSubscription: UInt64
+    /// Whether changes are still to be compared with topics, see `OwedChange`.
+    let owesChanges: Bool
 
     package init(of scope: ScopeNumber, in reader: ReadTransaction) throws(EngineError) {
         func position(_ key: RowKey) throws(EngineError) -> UInt64 {
@@ -28,6 +30,7 @@ package struct FeedHead: Sendable {
         truncation = try reader.truncation(of: scope)
         lastBreak = try position(.feedBreak(scope))
         lastSubscription = try position(.subscribed(scope, StoredSubscription.anyKey))
+        owesChanges = try reader.owedType(of: scope) != nil
         oldest = try reader.rows(.log, .milestones(of: scope), limit: 1).first.map {
             (key, _) throws(EngineError) in try RowKey.milestone(key)
         }

@@ -37,6 +37,8 @@ package struct FeedRead: Hashable, Sendable {
         package var end: UInt64
         /// Whether nothing is left after that position.
         package var isLast: Bool
+        /// The types whose changes are still to be compared with topics before more can be told.
+        package var awaited: [WatchedType] = []
     }
 
     /// Reads a page; returns nil if one commit left more rows than a page may hold.
@@ -54,7 +56,10 @@ package struct FeedRead: Hashable, Sendable {
         in reader: ReadTransaction,
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(EngineError) -> Found? {
-        let end = min(head.place, end ?? head.place)
+        let owed = try owed(at: head, fetch.broken, in: reader)
+        // What is behind the first owed change comes with a later page.
+        let bound = max(from, owed.position ?? head.place + 1) - 1
+        let end = min(bound, end ?? bound)
         let window = try FeedWindow(
             of: watches.topicsOfRecords,
             from: from,
@@ -92,7 +97,30 @@ package struct FeedRead: Hashable, Sendable {
             lost: telling.lost,
             authors: telling.authors,
             end: window.end,
-            isLast: window.isLast
+            isLast: window.isLast,
+            awaited: window.end == bound && !window.isLast ? owed.types : []
         )
+    }
+
+    /// The types that the watches wait for, since changes of them are owed, and the position of the
+    /// first of these changes.
+    private func owed(
+        at head: FeedHead,
+        _ broken: BrokenRules,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> (types: [WatchedType], position: UInt64?) {
+        if !head.owesChanges || broken.contains(.feedOwed) { return ([], nil) }
+        var (types, position): ([WatchedType], UInt64?) = ([], nil)
+        for topic in watches.list.map(\.topic) {
+            guard let name = topic.recordType,
+                let database = try reader.database(scope, topic.database)
+            else { continue }
+            let type = WatchedType(database: database, name: name)
+            if types.contains(type) { continue }
+            guard let first = try reader.firstOwed(of: type, in: scope) else { continue }
+            types.append(type)
+            position = min(position ?? first, first)
+        }
+        return (types, position)
     }
 }

@@ -52,6 +52,9 @@ package struct FetchFeed: Sendable {
         package fileprivate(set) var read: FeedRead?
         /// Subscriptions that the last page of the read resets.
         fileprivate var anew: [SubscriptionName] = []
+        /// The types whose changes are still to be compared with topics: once they are, the feed
+        /// goes on.
+        package fileprivate(set) var awaited: [WatchedType] = []
         /// Whether the device is up to date.
         package var isLast: Bool { token.progress == nil }
     }
@@ -267,6 +270,7 @@ extension FetchFeed.Page {
             if !names.isEmpty { reset = .subscriptions(names) }
             return
         }
+        awaited = found.awaited
         token.progress = FeedToken.Progress(
             run: fetch.run,
             first: read.first,

@@ -153,6 +153,7 @@ struct Wiring {
             Task { await collector.run() },
             Task { await SchemaKeeper(node).run() },
             Task { await CascadeKeeper(node).run() },
+            Task { await ComparisonKeeper(node).run() },
         ] + deliverWebhooks(node, loops)
     }
 

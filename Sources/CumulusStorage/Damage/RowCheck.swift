@@ -53,6 +53,7 @@ enum RowCheck {
         case .topicEvent: _ = try TopicEvent(row: value)
         case .mixed: _ = try MixedRow(row: value)
         case .repeated: _ = try RepeatedRow(row: value)
+        case .owedChange: _ = try OwedChange(row: value)
         case .milestone: _ = try Milestone(row: value)
         case .lease: _ = try LeaseRow(row: value)
         case .sharePlace: _ = try SharePlace(row: value)

@@ -126,6 +126,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedDatabase = BrokenRules(rawValue: 1 << 56)
     /// What came and went is not told to a device that asked in between.
     package static let feedAsked = BrokenRules(rawValue: 1 << 57)
+    /// A feed goes on past changes that are still to be compared with its topics.
+    package static let feedOwed = BrokenRules(rawValue: 1 << 58)
     /// Creations by one request are lives of their own.
     package static let keys = BrokenRules(rawValue: 1 << 64)
     /// Counters that increments began at several nodes are lives of their own.

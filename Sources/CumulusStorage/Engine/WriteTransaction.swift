@@ -185,6 +185,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
             state.news.insert(.zone(head.database, head.zone))
         }
         state.touched = []
+        state.comparisonsDone = 0
         state.zoneStates = [:]
         state.heads = [:]
         state.trim()

@@ -22,6 +22,8 @@ package struct ScopeState: Sendable {
     /// This batch moved the vector past commits that came as state: zones show more, though no
     /// commit of the batch touched them.
     package var isRaised = false
+    /// This batch compared changes of earlier batches with topics: feeds tell more.
+    package var isCompared = false
 }
 
 /// A part of a scope: those who wait for news of it are woken when it changes.
@@ -33,6 +35,8 @@ package enum NewsPlace: Hashable, Sendable {
     case topic(Topic.ID)
     /// What a user subscribes to.
     case subscriptions(of: String)
+    /// Changes of a record type, compared with topics after the batch that made them.
+    case comparisons(of: WatchedType)
 }
 
 package struct WriterState: Sendable {
@@ -94,6 +98,14 @@ package struct WriterState: Sendable {
     package var schemaVersion = 0
     /// Rises when a cascade leaves something to be done, see `CascadeDebt`.
     package var cascadeVersion = 0
+    /// Rises when changes of records are left to be compared with topics, see `OwedChange`.
+    package var comparisonVersion = 0
+    /// Steps that a batch may take to compare changes with topics: what is beyond them is owed.
+    package var comparisonSteps = Limits.standard.comparisonSteps
+    /// Bytes of owed changes of a scope; beyond them its feeds are reset.
+    package var owedChangeBytes = Limits.standard.owedChangeBytes
+    /// Steps that this batch has taken.
+    var comparisonsDone = 0
     /// Rises when a register changes that may end somebody's session: callers who were judged
     /// before are judged again.
     package var accountsVersion: UInt64 = 0

@@ -122,6 +122,7 @@ package enum Subspace: UInt8, Sendable {
     case lease = 107
     case hang = 108
     case repeated = 109
+    case owedChange = 110
 
     package var family: Family {
         switch self {
@@ -133,7 +134,7 @@ package enum Subspace: UInt8, Sendable {
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
         case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
-            .topicEvent, .mixed, .milestone, .lease, .hang, .repeated:
+            .topicEvent, .mixed, .milestone, .lease, .hang, .repeated, .owedChange:
             .log
         }
     }

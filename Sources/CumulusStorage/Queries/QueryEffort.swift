@@ -31,7 +31,7 @@ package struct QueryEffort: Sendable {
     ) {
         self.limit = limit
         self.turnSteps = turnSteps
-        stride = min(QueryEffort.longestStride, turnSteps)
+        stride = max(1, min(QueryEffort.longestStride, turnSteps, limit))
         self.refusal = refusal
     }
 
@@ -51,6 +51,9 @@ package struct QueryEffort: Sendable {
         let (product, isOver) = count.multipliedReportingOverflow(by: steps)
         if isOver || product > limit { throw QueryEffort.tooMuch }
     }
+
+    /// Steps that were taken.
+    package var spent: Int { total + steps }
 
     package mutating func beginTurn() { turn = 0 }
 

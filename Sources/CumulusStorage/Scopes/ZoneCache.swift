@@ -44,6 +44,7 @@ final class ScopeCache: @unchecked Sendable {
             states[number] = scope
             states[number]?.touched = []
             states[number]?.isRaised = false
+            states[number]?.isCompared = false
         }
     }
 

@@ -87,12 +87,25 @@ package struct TopicGroup: Sendable {
         in zone: String,
         now: Int64
     ) throws(MalformedBytes) -> Set<Topic.ID> {
+        var effort = QueryEffort { nil }
+        return try matches(row, named: name, in: zone, now: now, &effort) ?? []
+    }
+
+    /// The same with an effort; nil if it takes more steps than that allows.
+    func matches(
+        _ row: RecordRow,
+        named name: String,
+        in zone: String,
+        now: Int64,
+        _ effort: inout QueryEffort
+    ) throws(MalformedBytes) -> Set<Topic.ID>? {
         var candidate = Candidate(row, named: name, keepsValues: true)
         var matches: Set<Topic.ID> = []
         for id in try suspects(candidate) {
             guard let entry = entries[id], entry.topic.zones.contain(zone) else { continue }
             guard let query = entry.query(at: now) else { continue }
-            if try candidate.satisfies(query) { matches.insert(id) }
+            guard let isMatch = try candidate.satisfies(query, within: &effort) else { return nil }
+            if isMatch { matches.insert(id) }
         }
         return matches
     }
@@ -208,13 +221,18 @@ extension Query.Operand {
 }
 
 extension Candidate {
-    /// Whether the record satisfies a query; evaluates it without a deadline.
-    fileprivate mutating func satisfies(_ query: BoundQuery) throws(MalformedBytes) -> Bool {
-        var effort = QueryEffort { nil }
+    /// Whether the record satisfies a query; nil if that takes more steps than the effort allows.
+    fileprivate mutating func satisfies(
+        _ query: BoundQuery,
+        within effort: inout QueryEffort
+    ) throws(MalformedBytes) -> Bool? {
         do {
+            try effort.spend(1)
             return try satisfies(query, &effort)
         } catch let error as MalformedBytes {
             throw error
+        } catch is ServiceError {
+            return nil
         } catch {
             throw MalformedBytes("\(error)")
         }

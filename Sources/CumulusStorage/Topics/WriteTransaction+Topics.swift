@@ -1,7 +1,8 @@
 // Writes the rows of feeds: the topic events of a commit, in the batch that applies it.
 //
-// The steps of `ApplyCommit` call it with the record as it was and as it is. Code that changes
-// records without a commit ends with `noteFeedBreak`; a feed that would cross the break is reset.
+// The steps of `ApplyCommit` call it with the record as it was and as it is;
+// `WriteTransaction+Comparisons` finds the topics of a change. Code that changes records without a
+// commit ends with `noteFeedBreak`; a feed that would cross the break is reset.
 // In a scope without subscriptions nothing is written. hot: once per saved record.
 
 import CumulusModel
@@ -19,6 +20,8 @@ package struct FeedState: Sendable {
     var milestone: Int64 = .min
     /// Whether the batch must end with a milestone.
     var needsMilestone = false
+    /// Bytes of the changes that are still to be compared with topics.
+    var owedBytes = 0
 
     package init() {}
 }
@@ -41,13 +44,13 @@ extension WriteTransaction {
         let creation = state.broken.contains(.repeatRows) ? nil : application.creations[name]
         let day = try day(of: place.scope)
         switch creation {
-        case nil: try noteEvents(of: name, before, after, application, at: place, on: day)
+        case nil: try compare(name, before, after, application, at: place, on: day)
         case .repeated(let births):
             let dot = application.commit.stamp.dot
             put(.repeated(place.scope, day, place.number, name, dot), RepeatedRow(births: births))
             // It made the life the earlier one of two, and the other one is shown now.
             if before?.isSameLife(as: after) != true {
-                try noteEvents(of: name, before, after, application, at: place, on: day)
+                try compare(name, before, after, application, at: place, on: day)
             }
         case .late: break
         }
@@ -55,55 +58,30 @@ extension WriteTransaction {
         put(.mixed(place.scope, day, application.position, place.number, name), mix)
     }
 
-    private mutating func noteEvents(
-        of name: String,
+    /// The mixed row of a record that a commit changed; nil if the commit's maker knew its latest
+    /// changes, or nobody watches its types.
+    private mutating func mix(
         _ before: RecordRow?,
         _ after: RecordRow,
         _ application: CommitApplication,
-        at place: ZonePlace,
-        on day: Day
-    ) throws(EngineError) {
-        let events = try events(of: name, before, after, application, at: place)
-        // A request's creation is named by the key of its life: so is its repeat elsewhere.
-        let isCreation = after.births.contains(application.commit.stamp.dot)
-        let key = isCreation ? after.requestKey : nil
-        for (topic, flags) in events {
-            try noteFiring(of: topic, flags, application, (after, place))
-            state.touched.insert(.topic(topic))
-            let row = RowKey.topicEvent(
-                place.scope,
-                day,
-                topic,
-                application.position,
-                place.number,
-                name
-            )
-            var event = TopicEvent(application.commit, flags, in: place.zone.name)
-            event.key = key
-            put(row, try folded(event, at: row, application.commit)?.rowBytes)
-        }
-    }
-
-    /// The topics that a record matched before or matches now, with the flags of their events.
-    private mutating func events(
-        of name: String,
-        _ before: RecordRow?,
-        _ after: RecordRow,
-        _ application: CommitApplication,
+        _ creation: CommitApplication.Creation?,
         at place: ZonePlace
-    ) throws(EngineError) -> [Topic.ID: TopicEvent.Flags] {
-        let (old, new) = (try visible(before, place.scope), try visible(after, place.scope))
-        var change: TopicEvent.Flags = []
-        if old == nil { change.insert(.created) }
-        if new == nil { change.insert(.deleted) }
-        var events: [Topic.ID: TopicEvent.Flags] = [:]
-        for topic in try topics(of: old, named: name, application, at: place) {
-            events[topic, default: change].insert(.matchedBefore)
-        }
-        for topic in try topics(of: new, named: name, application, at: place) {
-            events[topic, default: change].insert(.matchesNow)
-        }
-        return events
+    ) throws(EngineError) -> MixedRow? {
+        var unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
+        // Other creations by the same request say the same.
+        if case .repeated(let births) = creation { unknown.removeAll(where: births.contains) }
+        if unknown.isEmpty { return nil }
+        let topics = try loadFeeds(of: place.scope).topics
+        let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })
+            .filter { topics.watches(.init(database: place.zone.database, type: $0)) }
+        if types.isEmpty { return nil }
+        return MixedRow(
+            stamp: application.commit.stamp,
+            unknown: unknown,
+            zone: place.zone.name,
+            types: types.sorted(),
+            database: place.zone.database
+        )
     }
 
     /// Writes the topic events of a zone that a commit deleted.
@@ -127,8 +105,11 @@ extension WriteTransaction {
                 ""
             )
             let flags: TopicEvent.Flags = [.matchedBefore, .deleted, .zoneDeleted]
-            try noteFiring(of: topic, flags, application)
-            put(key, TopicEvent(application.commit, flags, in: zone.name))
+            let event = TopicEvent(application.commit, flags, in: zone.name)
+            if application.commit.stamp.dot.incarnation == state.incarnation {
+                try noteFiring(of: topic, flags, in: application.scope)
+            }
+            put(key, event)
         }
     }
 
@@ -153,51 +134,6 @@ extension WriteTransaction {
         }
     }
 
-    /// The topics that a visible record matches.
-    private mutating func topics(
-        of row: RecordRow?,
-        named name: String,
-        _ application: CommitApplication,
-        at place: ZonePlace
-    ) throws(EngineError) -> Set<Topic.ID> {
-        guard let row else { return [] }
-        let type = StoredName.shown(row.type)
-        let watched = TopicIndex.Place(database: place.zone.database, type: type)
-        guard let group = try topicGroup(watched, of: place.scope) else { return [] }
-        return try decoding(RowKey.record(place.number, name).bytes) {
-            () throws(MalformedBytes) in
-            try group.matches(
-                row,
-                named: name,
-                in: place.zone.name,
-                now: application.commit.stamp.time.milliseconds
-            )
-        }
-    }
-
-    /// The topics of a type; nil if it has none.
-    private mutating func topicGroup(
-        _ place: TopicIndex.Place,
-        of scope: ScopeNumber
-    ) throws(EngineError) -> TopicGroup? {
-        guard let topics = state.feeds[scope]?.topics, topics.watches(place) else { return nil }
-        if let known = topics.group(place) { return known }
-        let binding = TopicGroup.Binding(
-            schema: try schema(scope, place.type ?? ""),
-            environment: try environment(of: scope)
-        )
-        return state.feeds[scope]?.topics.bind(place, binding)
-    }
-
-    /// The row, or nil if no user sees the record.
-    private mutating func visible(
-        _ row: RecordRow?,
-        _ scope: ScopeNumber
-    ) throws(EngineError) -> RecordRow? {
-        guard let row, !row.isDead, try !lens(of: scope).hides(row.type) else { return nil }
-        return row
-    }
-
     // MARK: Subscriptions
 
     /// Notes which subscriptions with `firesOnce` fire on a change.
@@ -206,18 +142,16 @@ extension WriteTransaction {
     /// each other. A subscription does not fire on a record that its user may not read.
     ///
     /// - Parameter record: nil means that a zone was deleted.
-    private mutating func noteFiring(
+    mutating func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
-        _ application: CommitApplication,
+        in scope: ScopeNumber,
         _ record: (row: RecordRow, place: ZonePlace)? = nil
     ) throws(EngineError) {
-        guard let once = state.feeds[application.scope]?.once[topic],
-            application.commit.stamp.dot.incarnation == state.incarnation
-        else { return }
+        guard let once = state.feeds[scope]?.once[topic] else { return }
         for (key, options) in once where options.fire(on: flags) {
             if let record, try !mayRead(record.row, at: record.place, key) { continue }
-            state.feeds[application.scope]?.once[topic]?[key] = nil
+            state.feeds[scope]?.once[topic]?[key] = nil
             state.fired.append(key)
         }
     }
@@ -364,6 +298,9 @@ extension WriteTransaction {
         if let (key, _) = try rows(.meta, .feedDays(of: scope), backwards: true, limit: 1).first {
             feeds.day = try RowKey.feedDay(key)
         }
+        feeds.owedBytes = try rows(.log, .owedChanges(of: scope)).reduce(0) {
+            $0 + $1.key.count + $1.value.count
+        }
         state.feeds[scope] = feeds
         return feeds
     }
@@ -414,7 +351,7 @@ extension Subscription.Options {
 }
 
 extension TopicEvent {
-    fileprivate init(_ commit: Commit, _ flags: Flags, in zone: String) {
+    init(_ commit: Commit, _ flags: Flags, in zone: String) {
         self.init(
             stamp: commit.stamp,
             flags: flags,

@@ -26,6 +26,7 @@ package final class TestServer: Sendable {
     private let following = Mutex<Task<Void, Never>?>(nil)
     private let indexing: Task<Void, Never>?
     private let paying: Task<Void, Never>?
+    private let comparing: Task<Void, Never>?
     private let lead: ClockLead
 
     /// Starts a node on a free port of loopback.
@@ -79,6 +80,7 @@ package final class TestServer: Sendable {
         self.node = node
         indexing = startsThreads ? Task { await SchemaKeeper(node).run() } : nil
         paying = startsThreads && paysCascades ? Task { await CascadeKeeper(node).run() } : nil
+        comparing = startsThreads ? Task { await ComparisonKeeper(node).run() } : nil
         if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 
@@ -116,6 +118,8 @@ package final class TestServer: Sendable {
         await indexing?.value
         paying?.cancel()
         await paying?.value
+        comparing?.cancel()
+        await comparing?.value
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()

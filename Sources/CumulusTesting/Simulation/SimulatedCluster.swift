@@ -13,12 +13,16 @@ package import CumulusStorage
 package struct SimulatedCluster {
     package internal(set) var works: [RandomWork] = []
     var dice: SeededGenerator
-    private var indexDice: SeededGenerator
+    var indexDice: SeededGenerator
     /// Of connections that break under a state sync.
     var linkDice: SeededGenerator
     var cascadeDice: SeededGenerator
     /// Records that a cascade deletes at a time; nil: as many as in a node, so that none is long.
     let cascadeRecords: Int?
+    var comparisonDice: SeededGenerator
+    /// Steps that a batch takes to compare changes with topics; nil: as many as in a node, so that
+    /// none is left to be compared later.
+    let comparisonSteps: Int?
     /// What was left of cascades when all that they owed was paid.
     package internal(set) var unpaid: [String] = []
     package let broken: SimulatedRule?
@@ -94,6 +98,8 @@ package struct SimulatedCluster {
         linkDice = SeededGenerator(seed: seed &+ 0x114C)
         repeatDice = SeededGenerator(seed: seed &+ 0x4EA7)
         cascadeDice = SeededGenerator(seed: seed &+ 0xCA5)
+        comparisonDice = SeededGenerator(seed: seed &+ 0x70C)
+        comparisonSteps = SimulatedCluster.comparisonSteps(seed: seed)
         feeds = RoamingFeeds(seed: seed, breaking: broken?.inStores ?? [])
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
@@ -127,6 +133,7 @@ package struct SimulatedCluster {
         stores[one].breakRules(broken?.inStores ?? [])
         if !keys { stores[one].leaveOutLives() }
         if let cascadeRecords { stores[one].cascadeRecords = cascadeRecords }
+        if let comparisonSteps { stores[one].comparisonSteps = comparisonSteps }
     }
 
     package var stores: [TestStore] { works.map(\.store) }
@@ -166,19 +173,11 @@ package struct SimulatedCluster {
             try stepPairs(one, other)
             try stepIndexes(one)
             try stepCascades(one)
+            try stepComparisons(one)
             try stepRepeats(one)
             if !feeds.isEmpty { try stepFeeds(one) }
             for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
         }
-    }
-
-    /// Builds indexes a little: queries find the same with and without them.
-    private mutating func stepIndexes(_ one: Int) throws {
-        guard Int.random(in: 0..<3, using: &indexDice) == 0 else { return }
-        let scope = try stores[one].scopeNumber()
-        guard try !stores[one].reader.indexWork(of: scope).isEmpty else { return }
-        counts["index steps", default: 0] += 1
-        try stores[one].settleIndexes(limit: 3, steps: 1)
     }
 
     /// Heals all links and lets everybody have everything.
@@ -269,6 +268,7 @@ package struct SimulatedCluster {
 
     /// A device goes on with its feed.
     private mutating func stepFeeds(_ one: Int, isSettling: Bool = false) throws {
+        if isSettling { try payComparisons(one) }
         let before = try stores[one].vectors()
         for line in try feeds.step(on: stores[one], isSettling: isSettling) {
             tell("\(line), node \(one)")

@@ -84,6 +84,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedDatabase = "feed-database"
     /// What came and went is told to a device that may have asked in between.
     case feedAsked = "feed-asked"
+    /// A feed waits for changes that are still to be compared with its topics.
+    case feedOwed = "feed-owed"
     /// What a user marks as read at several nodes counts together.
     case readMarks = "read-marks"
     /// Creations by one request are one life.
@@ -139,6 +141,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedReaders: .feedReaders
         case .feedDatabase: .feedDatabase
         case .feedAsked: .feedAsked
+        case .feedOwed: .feedOwed
         case .readMarks: .readMarks
         case .keys: .keys
         case .zeroKeys: .zeroKeys

@@ -91,6 +91,8 @@ package final class TestStore {
         if before.knownFeatures[Feature.lives.rawValue] == false { leaveOutLives() }
         (state.broken, state.inherited) = (before.broken, before.inherited)
         state.cascadeRecords = before.cascadeRecords
+        state.comparisonSteps = before.comparisonSteps
+        state.owedChangeBytes = before.owedChangeBytes
         state.isRestored = before.isRestored
         state.brokenRegisters = before.brokenRegisters
     }
@@ -105,6 +107,18 @@ package final class TestStore {
     package var cascadeRecords: Int {
         get { state.cascadeRecords }
         set { state.cascadeRecords = newValue }
+    }
+
+    /// Steps that a batch takes to compare changes with topics.
+    package var comparisonSteps: Int {
+        get { state.comparisonSteps }
+        set { state.comparisonSteps = newValue }
+    }
+
+    /// Bytes of changes that may wait to be compared.
+    package var owedChangeBytes: Int {
+        get { state.owedChangeBytes }
+        set { state.owedChangeBytes = newValue }
     }
 
     /// Looks through the packs as a node does at its start.
@@ -180,29 +194,6 @@ package final class TestStore {
         }
         request.operation = .modifyRecords(modify)
         return request
-    }
-
-    /// Deletes what long cascades owe, as the node does in the background.
-    ///
-    /// Returns whether nothing of what is due is left.
-    ///
-    /// - Parameters:
-    ///   - time: What is due by then; nil: by now.
-    ///   - turns: Stops after so many turns of the writer.
-    @discardableResult
-    package func payCascades(due time: Int64? = nil, turns: Int = .max) throws -> Bool {
-        let scope = try scopeNumber()
-        var last: Dot?
-        for _ in 0..<turns {
-            let next = try reader.cascade(of: scope, after: last, due: time ?? now)
-            guard let next = try next ?? reader.cascade(of: scope, after: nil, due: time ?? now)
-            else { return true }
-            try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                _ = try CascadeCompensation.pay(next, in: scope, &transaction)
-            }
-            last = next
-        }
-        return try reader.cascade(of: scope, after: nil, due: time ?? now) == nil
     }
 
     /// Changes the store as the writer would, without a request.

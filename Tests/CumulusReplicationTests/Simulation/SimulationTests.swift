@@ -35,8 +35,9 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
-    /// Seed 904: what a commit put into a counter that it deleted too was missed in the counter that
-    /// began anew. The checker was wrong.
+    /// What a commit put into a counter that it deleted too was missed in the one that began anew.
+    ///
+    /// The checker was wrong.
     @Test func whatACommitEndedItselfIsGone() throws {
         #expect(try Simulation().run(seed: 904).violations.isEmpty)
     }
@@ -197,7 +198,7 @@ import Testing
         case .earliest: .wholes
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed, .feedCut, .feedAsked, .readMarks:
+            .feedFold, .feedMixed, .feedCut, .feedAsked, .feedOwed, .readMarks:
             .feeds
         case .feedReaders, .feedDatabase: .rights
         }

@@ -103,6 +103,7 @@ final class SimulatedNode: @unchecked Sendable {
         process.run { await collector.run() }
         process.run { await SchemaKeeper(node).run() }
         process.run { await CascadeKeeper(node).run() }
+        process.run { await ComparisonKeeper(node).run() }
     }
 
     private var configuration: Node.Configuration {

@@ -1,0 +1,87 @@
+// Compares changes of records with the topics of subscriptions where a batch of writes left that to
+// be done later; begins with what the last process left.
+//
+// Run beside the listener until it is cancelled. Between two turns of the writer others write for as
+// long as the last one took; the types that are owed changes take turns, too. What is owed stands in
+// the store (`OwedChange`), and feeds wait for it.
+
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+
+package struct ComparisonKeeper: Sendable {
+    /// Milliseconds between two tries of what failed.
+    private static let retryPause: Int64 = 1_000
+
+    private let node: Node
+
+    package init(_ node: Node) {
+        self.node = node
+    }
+
+    /// Returns when the task is cancelled.
+    package func run() async {
+        await tryWork()
+        for await _ in node.gate.comparisonNews { await tryWork() }
+    }
+
+    private func tryWork() async {
+        while !Task.isCancelled {
+            do {
+                return try await work()
+            } catch is CancellationError {
+                return
+            } catch {
+                node.environment.logger.warning(
+                    "changes can't be compared with subscriptions now, and feeds wait for that",
+                    metadata: ["problem": "\(error)"]
+                )
+            }
+            try? await node.environment.sleep(ComparisonKeeper.retryPause)
+        }
+    }
+
+    /// Compares all changes that are owed.
+    package func work() async throws {
+        let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
+        for (scope, number) in all { try await work(scope, number) }
+    }
+
+    private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
+        var last: WatchedType?
+        while true {
+            try Task.checkCancellation()
+            let after = last
+            let next = try await node.gate.reading(.prompt) { reader in
+                try reader.owedType(of: number, after: after)
+            }
+            guard let next else {
+                // The first type has its turn again.
+                if last == nil { return }
+                last = nil
+                continue
+            }
+            try await pay(next, in: scope, number)
+            last = next
+        }
+    }
+
+    private func pay(
+        _ type: WatchedType,
+        in scope: ScopeID,
+        _ number: ScopeNumber
+    ) async throws {
+        let start = node.environment.now()
+        let isHeld = try await node.gate.change(.deletes) {
+            [node] transaction throws(EngineError) in
+            // While another node's state is merged in, nothing else changes.
+            if node.gate.stops.isHeld(scope) { return true }
+            try transaction.payComparisons(of: type, in: number)
+            return false
+        }
+        let milliseconds = node.environment.now().milliseconds - start.milliseconds
+        let pause = isHeld ? ComparisonKeeper.retryPause : max(1, milliseconds)
+        try await node.environment.sleep(pause)
+    }
+}

@@ -1,0 +1,46 @@
+// What a store owes and a node does in the background: the rest of long cascades, and comparisons
+// with topics.
+//
+// Called by tests and simulations, which say when it is done.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+
+extension TestStore {
+    /// Deletes what long cascades owe, as the node does in the background.
+    ///
+    /// Returns whether nothing of what is due is left.
+    ///
+    /// - Parameters:
+    ///   - time: What is due by then; nil: by now.
+    ///   - turns: Stops after so many turns of the writer.
+    @discardableResult
+    package func payCascades(due time: Int64? = nil, turns: Int = .max) throws -> Bool {
+        let scope = try scopeNumber()
+        var last: Dot?
+        for _ in 0..<turns {
+            let next = try reader.cascade(of: scope, after: last, due: time ?? now)
+            guard let next = try next ?? reader.cascade(of: scope, after: nil, due: time ?? now)
+            else { return true }
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                _ = try CascadeCompensation.pay(next, in: scope, &transaction)
+            }
+            last = next
+        }
+        return try reader.cascade(of: scope, after: nil, due: time ?? now) == nil
+    }
+
+    /// Compares changes that are owed to topics, as the node does in the background.
+    ///
+    /// - Parameter turns: Stops after so many turns of the writer.
+    package func payComparisons(turns: Int = .max) throws {
+        let scope = try scopeNumber()
+        for _ in 0..<turns {
+            guard let type = try reader.owedType(of: scope) else { return }
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                try transaction.payComparisons(of: type, in: scope)
+            }
+        }
+    }
+}
