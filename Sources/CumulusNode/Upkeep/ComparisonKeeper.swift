@@ -5,6 +5,7 @@
 // long as the last one took; the types that are owed changes take turns, too. What is owed stands in
 // the store (`OwedChange`), and feeds wait for it.
 
+import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire

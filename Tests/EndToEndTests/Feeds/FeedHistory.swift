@@ -154,7 +154,8 @@ final class FeedHistory: Sendable {
                             try await self.stay(device)
                         } else {
                             try await device.step(at: self.way())
-                            try await Task.sleep(for: .milliseconds(20))
+                            // After a longer pause more is told than one page holds.
+                            try await Task.sleep(for: .milliseconds(20 + self.random(180)))
                         }
                     }
                 }
