@@ -51,7 +51,7 @@ package struct Limits: Hashable, Sendable {
     /// People whom one share remembers: all who were ever invited, or joined.
     ///
     /// Each save and each join of the share rewrites what it remembers of them.
-    package var peoplePerShare = 3_000
+    package var peoplePerShare = 2_500
     /// Zones of others that one user may be in.
     package var sharedZonesPerUser = 1_000
     /// Records below a new root that are looked at for other shares.
@@ -73,7 +73,7 @@ package struct Limits: Hashable, Sendable {
     ///
     /// Equal subscriptions count once. Saves are held to it by what the node knows: two nodes may
     /// go beyond.
-    package var subscriptionComparisonsPerType = 200_000
+    package var subscriptionComparisonsPerType = 60_000
     /// Bytes of one notification of a feed; parts are left out of a larger one.
     package var notificationBytes = 4_096
     /// Plain bytes of one asset.

@@ -1,9 +1,9 @@
 // Compares changes of records with the topics of subscriptions where a batch of writes left that to
 // be done later; begins with what the last process left.
 //
-// Run beside the listener until it is cancelled. Between two turns of the writer others write for as
-// long as the last one took; the types that are owed changes take turns, too. What is owed stands in
-// the store (`OwedChange`), and feeds wait for it.
+// Run beside the listener until it is cancelled. Between two turns of the writer others write for
+// as long as the last one took; the types of which changes are owed take turns, too. What is owed
+// stands in the store (`OwedChange`), and feeds wait for it.
 
 import CumulusModel
 import CumulusOperations

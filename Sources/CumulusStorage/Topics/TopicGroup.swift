@@ -42,6 +42,8 @@ package struct TopicGroup: Sendable {
     }
 
     private let binding: Binding
+    /// Topics that are still to be bound.
+    private var unbound: [Topic] = []
     private var entries: [Topic.ID: Entry] = [:]
     private var byValue: [BoundQuery.Column: [ComparableValue: [Topic.ID]]] = [:]
     private var others: [Topic.ID] = []
@@ -50,8 +52,24 @@ package struct TopicGroup: Sendable {
         self.binding = binding
     }
 
-    var topics: [Topic] { entries.values.map(\.topic) }
-    var isEmpty: Bool { entries.isEmpty }
+    /// A group whose topics `bind` binds before the first record is compared.
+    init(_ binding: Binding, of topics: some Sequence<Topic>) {
+        self.binding = binding
+        unbound = Array(topics)
+    }
+
+    /// Binds topics, one at least, for as long as the effort allows; returns whether all are bound.
+    mutating func bind(within effort: inout QueryEffort) -> Bool {
+        while let topic = unbound.popLast() {
+            insert(topic)
+            let nodes = max(1, topic.predicate?.nodes.count ?? 0)
+            do { try effort.spend(TopicGroup.bindingSteps * nodes) } catch { break }
+        }
+        return unbound.isEmpty
+    }
+
+    /// To bind a node of a predicate takes so many times as long as to compare it.
+    private static let bindingSteps = 2
 
     package mutating func insert(_ topic: Topic) {
         guard entries[topic.id] == nil else { return }
@@ -67,6 +85,7 @@ package struct TopicGroup: Sendable {
     }
 
     package mutating func remove(_ id: Topic.ID) {
+        unbound.removeAll { $0.id == id }
         guard let entry = entries.removeValue(forKey: id) else { return }
         others.removeAll { $0 == id }
         for place in entry.places {

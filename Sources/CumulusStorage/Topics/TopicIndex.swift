@@ -2,9 +2,10 @@
 //
 // Part of the writer's state. It is built from the registers of subscriptions when a scope is first
 // written to, and follows each change of such a register. A group is built when a record of its
-// type first changes, and again after a change of the type's schema. In a scope without
-// subscriptions a commit costs one look-up that finds nothing. It also counts the comparisons that
-// a save takes, see `TopicLoad`. `SubscriptionSet` makes one of its own for a user's subscriptions.
+// type first changes, and again after a change of the type's schema; a large one takes several
+// turns. In a scope without subscriptions a commit costs one look-up that finds nothing. It also
+// counts the comparisons that a save takes, see `TopicLoad`. `SubscriptionSet` makes one of its own
+// for a user's subscriptions.
 
 import CumulusModel
 
@@ -93,15 +94,18 @@ package struct TopicIndex: Sendable {
         for place in groups.keys where place.type == type { groups[place] = nil }
     }
 
-    /// The group of a place; nil if it has not been built.
-    func group(_ place: Place) -> TopicGroup? { groups[place] }
+    /// Whether the group of a place was begun.
+    func hasBegun(_ place: Place) -> Bool { groups[place] != nil }
 
-    /// Builds the group of a place.
-    mutating func bind(_ place: Place, _ binding: TopicGroup.Binding) -> TopicGroup {
-        var group = TopicGroup(binding)
-        for watch in watches[place, default: [:]].values { group.insert(watch.topic) }
-        groups[place] = group
-        return group
+    /// Begins the group of a place.
+    mutating func begin(_ place: Place, _ binding: TopicGroup.Binding) {
+        groups[place] = TopicGroup(binding, of: watches[place, default: [:]].values.map(\.topic))
+    }
+
+    /// Goes on with the group of a place; returns it once all its topics are bound.
+    mutating func bind(_ place: Place, within effort: inout QueryEffort) -> TopicGroup? {
+        guard groups[place]?.bind(within: &effort) == true else { return nil }
+        return groups[place]
     }
 
     /// The topics of a database that watch records of one of its zones.

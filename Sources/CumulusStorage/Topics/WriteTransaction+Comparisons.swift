@@ -134,6 +134,7 @@ extension WriteTransaction {
         let range = KeyRange.owedChanges(of: scope, type)
         for (key, value) in try rows(.log, range, limit: WriteTransaction.mostChanges) {
             let change = try owedChange(key, value, in: scope)
+            if try !bindTopics(of: type, change) { return }
             let events = try events(of: change, [type.name], &effort) ?? [:]
             try put(events, of: change)
             put(RowKey(.owedChange, bytes: key), nil)
@@ -255,9 +256,9 @@ extension WriteTransaction {
         let (place, name) = (change.place, change.name)
         let type = StoredName.shown(row.type)
         let watched = TopicIndex.Place(database: place.zone.database, type: type)
-        guard types.contains(type), let group = try topicGroup(watched, of: place.scope) else {
-            return []
-        }
+        guard types.contains(type), try beginTopics(watched, of: place.scope) else { return [] }
+        let group = state.feeds[place.scope]?.topics.bind(watched, within: &effort)
+        guard let group else { return nil }
         var spent = effort
         let found = try decoding(RowKey.record(place.number, name).bytes) {
             () throws(MalformedBytes) in
@@ -273,18 +274,31 @@ extension WriteTransaction {
         return found
     }
 
-    /// The topics of a type; nil if it has none.
-    private mutating func topicGroup(
+    /// Begins the group of a type's topics, unless it was begun; returns whether it has topics.
+    private mutating func beginTopics(
         _ place: TopicIndex.Place,
         of scope: ScopeNumber
-    ) throws(EngineError) -> TopicGroup? {
-        guard let topics = state.feeds[scope]?.topics, topics.watches(place) else { return nil }
-        if let known = topics.group(place) { return known }
+    ) throws(EngineError) -> Bool {
+        guard let topics = state.feeds[scope]?.topics, topics.watches(place) else { return false }
+        if topics.hasBegun(place) { return true }
         let binding = TopicGroup.Binding(
             schema: try schema(scope, place.type ?? ""),
             environment: try environment(of: scope)
         )
-        return state.feeds[scope]?.topics.bind(place, binding)
+        state.feeds[scope]?.topics.begin(place, binding)
+        return true
+    }
+
+    /// Goes on with the group of a type's topics for a turn; returns whether it is whole.
+    private mutating func bindTopics(
+        of type: WatchedType,
+        _ change: WatchedChange
+    ) throws(EngineError) -> Bool {
+        let (scope, database) = (change.place.scope, change.place.zone.database)
+        let place = TopicIndex.Place(database: database, type: type.name)
+        guard try beginTopics(place, of: scope) else { return true }
+        var effort = QueryEffort(limit: state.comparisonSteps) { nil }
+        return state.feeds[scope]?.topics.bind(place, within: &effort) != nil
     }
 
     /// The row, or nil if no user sees the record.

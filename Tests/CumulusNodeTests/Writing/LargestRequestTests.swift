@@ -1,0 +1,164 @@
+// The largest request of each kind that changes something: how long it holds the writer.
+//
+// Shares, references and subscriptions have files of their own beside this one.
+
+import Cumulus
+import CumulusModel
+import CumulusNode
+import CumulusOperations
+import CumulusTesting
+import CumulusWire
+import Synchronization
+import Testing
+
+@Suite(.serialized) struct LargestRequestTests {
+    private static let items = Limits.standard.itemsPerRequest
+    /// A tenth of a second is what other users may notice; test machines are slower than others.
+    private static let longestTurn = 100
+
+    /// Sends requests, and holds the longest turn of the writer to a number of milliseconds.
+    private func measure(
+        _ what: String,
+        at server: TestServer,
+        within limit: Int = longestTurn,
+        _ requests: () throws -> Void
+    ) rethrows {
+        server.node.meter.longestTurn.store(0, ordering: .relaxed)
+        try requests()
+        let milliseconds = server.node.meter.longestTurn.value / 1_000
+        print("\(what): longest turn of the writer \(milliseconds) ms")
+        #expect(milliseconds < limit, "\(what)")
+    }
+
+    private func records(_ fields: Int, _ bytes: Int) -> [Record] {
+        (0..<Self.items).map { number in
+            var record = Record(
+                recordType: "Note",
+                recordID: Record.ID(recordName: "n\(fields)-\(number)")
+            )
+            for field in 0..<fields {
+                record["field\(field)"] = .string(String(repeating: "x", count: bytes))
+            }
+            return record
+        }
+    }
+
+    private func deletion(_ records: [Record]) -> Bytes {
+        ModifyRecordsRequest.encoded(
+            database: .private,
+            policy: 2,
+            isAtomic: true,
+            saves: [],
+            deletes: records.map {
+                WireRecordID(name: Bytes($0.recordID.recordName.utf8), zone: nil)
+            }
+        )
+    }
+
+    /// Records of a large field, and records of 40 small ones, whose values all stand in indexes.
+    ///
+    /// Each such value is a row that the turn writes: the article Guarantees says what that takes.
+    @Test(arguments: [(1, 5_000, longestTurn), (40, 80, 2_000)])
+    func ofRecords(fields: Int, bytes: Int, limit: Int) async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let records = records(fields, bytes)
+            // The types and fields are new the first time.
+            for name in ["new", "known"] {
+                let request = RawRequest.save(
+                    encoded: records.map { $0.encodedSave(allKeys: true) },
+                    policy: 2
+                )
+                #expect(request.count <= Limits.standard.requestBytes)
+                let what = "a save of 400 \(name) records, \(fields) fields"
+                try measure(what, at: server, within: limit) {
+                    let answer = try client.modify(request, id: RawRequest.newID())
+                    for save in answer.saves { _ = try save.get() }
+                }
+            }
+            let what = "a deletion of 400 records, \(fields) fields"
+            try measure(what, at: server, within: limit) {
+                _ = try client.modify(deletion(records), id: RawRequest.newID())
+            }
+        }
+    }
+
+    /// A zone's records go in later turns.
+    @Test func ofZones() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let zones = (0..<Self.items).map { WireZoneID(name: Bytes("z\($0)".utf8), owner: []) }
+            func send(_ saves: [WireZoneID], _ deletes: [WireZoneID]) throws {
+                let request = ModifyZonesRequest(database: .private, saves: saves, deletes: deletes)
+                _ = try client.perform(
+                    .zonesModify,
+                    request.encoded(),
+                    requestID: RawRequest.newID()
+                )
+            }
+            try measure("a save of 400 zones", at: server) { try send(zones, []) }
+            try measure("a deletion of 400 zones", at: server) { try send([], zones) }
+        }
+    }
+
+    @Test func ofMarks() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let most = MarkRead.mostIDs(.standard)
+            let ids = (0..<most).map { number in
+                withUnsafeBytes(of: (UInt64(number), UInt64(7))) { Bytes($0) }
+            }
+            for _ in 0..<2 {
+                try measure("\(most) marks", at: server) {
+                    _ = try client.perform(
+                        .feedsMarkRead,
+                        MarkReadRequest(ids: ids).encoded(),
+                        requestID: RawRequest.newID()
+                    )
+                }
+            }
+        }
+    }
+
+    /// As many subscriptions as fit into a request and into what one user may have.
+    @Test func ofSubscriptions() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try client.save([Record(recordType: "Note", recordID: .init(recordName: "n"))])
+            let saves = (0..<Self.items).map { number in
+                let predicate = Query.Predicate.field("title") == "title \(number)"
+                return Subscription(
+                    id: "s\(number)",
+                    kind: .query(recordType: "Note", predicate: predicate)
+                )
+            }
+            var record = Record(recordType: "Note", recordID: .init(recordName: "m"))
+            record["title"] = "a title"
+            _ = try client.save([record])[0].get()
+            func send(_ saves: [WireSubscription], _ deletes: [Bytes]) throws {
+                let request = ModifySubscriptionsRequest(
+                    database: .private,
+                    saves: saves,
+                    deletes: deletes
+                )
+                let answer = try client.perform(
+                    .subscriptionsModify,
+                    request.encoded(),
+                    requestID: RawRequest.newID()
+                )
+                let refusals = try ModifySubscriptionsResponse(wire: answer[0]).saves
+                #expect(refusals.allSatisfy { $0 == nil })
+            }
+            try measure("a save of 400 subscriptions", at: server) {
+                try send(saves.map { WireSubscription($0) }, [])
+            }
+            try measure("a deletion of 400 subscriptions", at: server) {
+                try send([], saves.map { Bytes($0.id.utf8) })
+            }
+        }
+    }
+}
