@@ -51,7 +51,7 @@ package struct Limits: Hashable, Sendable {
     /// People whom one share remembers: all who were ever invited, or joined.
     ///
     /// Each save and each join of the share rewrites what it remembers of them.
-    package var peoplePerShare = 2_500
+    package var peoplePerShare = 1_500
     /// Zones of others that one user may be in.
     package var sharedZonesPerUser = 1_000
     /// Records below a new root that are looked at for other shares.
@@ -140,9 +140,9 @@ package struct Limits: Hashable, Sendable {
     package var cascadeRecords = 250
     /// Steps that a batch of writes takes to compare changed records with subscriptions.
     ///
-    /// They take some ten milliseconds. Further changes are compared after the batch, a turn at a
+    /// They take some milliseconds. Further changes are compared after the batch, a turn at a
     /// time.
-    package var comparisonSteps = 60_000
+    package var comparisonSteps = 20_000
     /// Bytes of changes that wait for that; beyond them all feeds of the container are reset.
     package var owedChangeBytes = 64 << 20
     /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.

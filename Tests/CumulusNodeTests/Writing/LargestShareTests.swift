@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// Takes some seconds: a share with 2,500 people was saved 25 times.
+    /// Takes some seconds: a share with 1,500 people was saved 15 times.
     @Test func aShareOfVeryManyPeopleIsSavedInAShortTurn() async throws {
         try await withOwner { client, server in
             let most = Self.limits.participantsPerShare
@@ -51,7 +51,7 @@ import Testing
                 tag = try answer.saves[0].get().recordChangeTag
             }
             let milliseconds = server.node.meter.longestTurn.value / 1_000
-            print("a save of a share that 2,500 people were in: \(milliseconds) ms of the writer")
+            print("a save of a share that 1,500 people were in: \(milliseconds) ms of the writer")
             #expect(milliseconds < Self.longestTurn)
             let more = request(5_000..<5_001, over: tag)
             let refusal = try client.modify(more, id: RawRequest.newID()).saves[0].refusal

@@ -16,7 +16,7 @@ enum Attack: String, CaseIterable, Sendable {
     case strangersQueries = "the same without a token"
     case subscriptions = "heavy subscriptions"
     case longShare = "shares with 40,000 people"
-    case oldShare = "a share that remembers 2,500 people"
+    case oldShare = "a share that remembers 1,500 people"
     case types = "types without end"
     case halfRequests = "half requests over HTTP"
     case wrongPasswords = "wrong passwords"
@@ -269,7 +269,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    /// Invites 100 people in place of 100 others with each save, from 2,500 of them.
+    /// Invites 100 people in place of 100 others with each save, from 1,500 of them.
     ///
     /// Each connection begins with a zone of its own, since it doesn't know what became of the last
     /// save of the one before.
