@@ -70,7 +70,7 @@ package struct HiddenScene: Sendable {
 
     /// Records of the tree: more than a search looks up by name.
     package static let inside = 420
-    package static let zones = ["trips", "trees", "park"]
+    package static let zones = ["trips", "trees", "park", "lake"]
     /// What the asset of a public record holds.
     package static let shownContent = Bytes("what all may see".utf8)
 
@@ -80,7 +80,7 @@ package struct HiddenScene: Sendable {
     package private(set) var tokens: [Who: String] = [:]
     package private(set) var users: [Who: String] = [:]
     package private(set) var past: [Who: Past] = [:]
-    /// Of the three shares, by their zones.
+    /// Of the four shares, by their zones.
     package private(set) var urls: [String: String] = [:]
     let (ownersToken, hiddenToken): (String, String)
 
@@ -159,7 +159,7 @@ package struct HiddenScene: Sendable {
         }
     }
 
-    /// Three zones of Ada's, and who is in them.
+    /// Four zones of Ada's, and who is in them.
     private mutating func share(_ database: Database, _ server: TestServer) async throws {
         for zone in HiddenScene.zones {
             try await database.save(RecordZone(zoneID: RecordZone.ID(zoneName: zone)))
@@ -199,7 +199,11 @@ package struct HiddenScene: Sendable {
         var park = Share(recordZoneID: RecordZone.ID(zoneName: "park"))
         park.publicPermission = .readOnly
         park = try await database.save(park)
-        urls = ["trips": trip, "trees": tree, "park": park]
+        // Only an address is invited, which somebody holds in one of the worlds.
+        var lake = Share(recordZoneID: RecordZone.ID(zoneName: "lake"))
+        lake.addParticipant(HiddenScene.pending("victim"))
+        lake = try await database.save(lake)
+        urls = ["trips": trip, "trees": tree, "park": park, "lake": lake]
             .compactMapValues { $0.url?.absoluteString }
         try await join([.reader, .writer, .former], [trip, tree], server)
         try await join([.joiner], [park], server)
