@@ -96,9 +96,10 @@ enum ForwardedField {
             && port.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "._-".utf8.contains($0) }
     }
 
-    /// Reads an address without a port; nil if the text is none.
+    /// Reads an IP address that has no port; returns nil if the text is not such an address.
     ///
-    /// Returns 4 bytes for IPv4, also where it stands inside IPv6, and else 16.
+    /// An IPv4 address has 4 bytes, also where it is written inside an IPv6 address. Other IPv6
+    /// addresses have 16.
     static func bytes(of text: Substring) -> Bytes? {
         let isPlausible = text.utf8.allSatisfy {
             $0.isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0 | 0x20)

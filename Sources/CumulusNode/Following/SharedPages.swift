@@ -53,7 +53,8 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
         return answer
     }
 
-    /// The answer that another stream got in that version of the state; nil if there is none.
+    /// Returns the answer that is kept for a question; nil if this version of the state has not
+    /// been asked that question.
     func known(_ question: Question?, at version: UInt64) -> Answer? {
         guard let question else { return nil }
         return state.withLock { state in

@@ -30,7 +30,7 @@ final class PlannedBatch: Sendable {
         /// A change is left to be compared with topics.
         let hasComparisonNews: Bool
 
-        /// Scopes that commits are added to, or of whose commits feeds tell more.
+        /// Scopes to which the batch added commits or events of feeds.
         var touched: [ScopeNumber] {
             scopes.values.filter { !$0.touched.isEmpty || $0.isCompared }.map(\.number)
         }

@@ -112,7 +112,7 @@ package enum CascadeCompensation {
             return true
         }
         let zone = debts.zone
-        // Another one than the debts' if the zone came in full, with a state, since.
+        // A state that brought the zone in full meanwhile gave it another number than the debts'.
         guard let number = try transaction.number(of: zone, in: scope) else {
             // The zone is gone, and all that was in it.
             for (key, _, _) in debts.rows { transaction.put(key, nil) }

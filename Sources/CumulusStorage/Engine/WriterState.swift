@@ -22,7 +22,7 @@ package struct ScopeState: Sendable {
     /// This batch moved the vector past commits that came as state: zones show more, though no
     /// commit of the batch touched them.
     package var isRaised = false
-    /// This batch compared changes of earlier batches with topics: feeds tell more.
+    /// This batch wrote events of feeds for changes that earlier batches made.
     package var isCompared = false
 }
 

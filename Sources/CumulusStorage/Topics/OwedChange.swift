@@ -18,7 +18,7 @@ package struct WatchedType: Hashable, Sendable {
 
 /// A change of a record by a commit, with all that topics are compared with.
 struct WatchedChange {
-    /// The event that it leaves where it matches: without the flags of that.
+    /// The event that is written for each topic that matches; the flags of matching are added then.
     var event: TopicEvent
     /// Whether this node made the commit.
     let isOwn: Bool
@@ -130,7 +130,7 @@ package struct OwedChange: RowValue, Equatable {
 }
 
 extension RowKey {
-    /// By record type first: a feed waits for the types that it watches, and for no other.
+    /// The record type comes first, so that a feed finds the owed changes of its types.
     static func owedChange(
         _ scope: ScopeNumber,
         _ type: WatchedType,
@@ -174,7 +174,7 @@ extension KeyRange {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The next type of a scope of which changes are owed; nil if there is none behind `last`.
+    /// Returns the next record type with owed changes in a scope; nil if no type follows `last`.
     package borrowing func owedType(
         of scope: ScopeNumber,
         after last: WatchedType? = nil

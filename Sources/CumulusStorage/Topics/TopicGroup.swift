@@ -68,7 +68,7 @@ package struct TopicGroup: Sendable {
         return unbound.isEmpty
     }
 
-    /// To bind a node of a predicate takes so many times as long as to compare it.
+    /// Steps that the binding of one node of a predicate counts as.
     private static let bindingSteps = 2
 
     package mutating func insert(_ topic: Topic) {
@@ -110,7 +110,7 @@ package struct TopicGroup: Sendable {
         return try matches(row, named: name, in: zone, now: now, &effort) ?? []
     }
 
-    /// The same with an effort; nil if it takes more steps than that allows.
+    /// Finds the topics within an effort; returns nil if that takes more steps than it allows.
     func matches(
         _ row: RecordRow,
         named name: String,

@@ -2,14 +2,15 @@
 //
 // `noteTopics` calls `compare` while a commit is applied. A batch takes a bounded number of steps
 // for that, so that subscriptions of some don't hold up the saves of all. A change beyond them is
-// owed: `payComparisons` compares it in a later turn of the writer. Its events stand where they
-// would have stood, and feeds wait for them. hot: once per changed record of a watched type.
+// owed: `payComparisons` compares it in a later turn of the writer. The events get the position of
+// the commit all the same, and feeds wait for them. hot: once per changed record of a watched type.
 
 import CumulusModel
 
 extension WriteTransaction {
-    /// The share of a batch's steps that each change may take without being charged for it: about
-    /// what it costs to save the record.
+    /// Each change may take a 300th of a batch's steps without being charged for them.
+    ///
+    /// That is about what it costs to save the record.
     private static let freeShare = 300
     /// Owed changes that a turn reads at once; each holds two records.
     private static let mostChanges = 16
@@ -41,7 +42,8 @@ extension WriteTransaction {
             before: old,
             after: after
         )
-        // A request's creation is named by the key of its life: so is its repeat elsewhere.
+        // The key of the life names a creation by a request, and also the same request's creation
+        // at another node.
         if after.births.contains(commit.stamp.dot) { change.event.key = after.requestKey }
         let types = try watchedTypes(of: change)
         if types.isEmpty { return }

@@ -98,7 +98,7 @@ import Testing
         #expect(told(second) == ["b entered", "c entered"] && second.isLast)
     }
 
-    /// Nothing of it is owed to those who watch another type, or begin later.
+    /// A feed that watches another type does not wait, nor does one that begins later.
     @Test func othersDoNotWait() throws {
         try store.modify(ModifySubscriptions(deleting: ["s"]), by: phone)
         try subscribe("t", to: "Other", .field("n") > Int64(0))
@@ -120,7 +120,7 @@ import Testing
         #expect(try page(since: begun.token).news.isEmpty)
     }
 
-    /// They stand in the store, and come in the same order after a start.
+    /// Owed changes stand in the store, and are told in their order after a restart.
     @Test func theyOutliveTheProcess() throws {
         let token = try page(since: nil).token
         for number in 0..<40 { try save("n\(number)", stars: 5) }

@@ -144,7 +144,7 @@ final class AttackRun: Sendable {
         }
     }
 
-    /// The frame that ends a call; nil if none came for a moment.
+    /// Waits for the frame that ends a call; returns nil if no frame comes within 200 ms.
     private func nextEnd(on client: RawClient) throws -> Frame? {
         do {
             let frame = try client.nextFrame(within: 200)
