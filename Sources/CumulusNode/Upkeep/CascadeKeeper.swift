@@ -14,9 +14,8 @@ import CumulusWire
 import Logging
 
 package struct CascadeKeeper: Sendable {
-    /// Milliseconds between two tries of what failed.
-    private static let retryPause: Int64 = 1_000
-    private static let longestPause: Int64 = 60_000
+    /// Milliseconds between two tries while another node's state is merged in.
+    private static let heldPause: Int64 = 1_000
 
     private let node: Node
 
@@ -26,44 +25,15 @@ package struct CascadeKeeper: Sendable {
 
     /// Returns when the task is cancelled.
     package func run() async {
-        await tryWork()
-        for await _ in node.gate.cascadeNews { await tryWork() }
+        await ScopeWork(
+            node: node,
+            news: node.gate.cascadeNews,
+            problem: "what long cascades owe can't be deleted now",
+            work: work
+        ).run()
     }
 
-    private func tryWork() async {
-        var pause = CascadeKeeper.retryPause
-        while !Task.isCancelled {
-            do {
-                return try await work()
-            } catch is CancellationError {
-                return
-            } catch {
-                node.environment.logger.warning(
-                    "what long cascades owe can't be deleted now",
-                    metadata: ["problem": "\(error)", "nextTryInMilliseconds": "\(pause)"]
-                )
-            }
-            try? await node.environment.sleep(pause)
-            pause = min(2 * pause, CascadeKeeper.longestPause)
-        }
-    }
-
-    /// Pays all that is due; what fails in one scope holds nothing up in others.
-    package func work() async throws {
-        var problem: (any Error)?
-        let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
-        for (scope, number) in all {
-            do {
-                try await work(scope, number)
-            } catch let error as CancellationError {
-                throw error
-            } catch {
-                problem = error
-            }
-        }
-        if let problem { throw problem }
-    }
-
+    /// Pays all that is due.
     private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
         var last: Dot?
         while true {
@@ -93,7 +63,7 @@ package struct CascadeKeeper: Sendable {
             return false
         }
         let milliseconds = node.environment.now().milliseconds - start.milliseconds
-        try await node.environment.sleep(isHeld ? CascadeKeeper.retryPause : max(1, milliseconds))
+        try await node.environment.sleep(isHeld ? CascadeKeeper.heldPause : max(1, milliseconds))
     }
 }
 

@@ -23,8 +23,6 @@ package final class SchemaKeeper: Sendable {
     private static let sweptAtOnce = 250
     /// Zones whose rows one step deletes.
     private static let zonesAtOnce = 100
-    /// Milliseconds between two tries.
-    private static let longestPause: Int64 = 60_000
 
     private let node: Node
     /// The drops after which a scope's records were walked.
@@ -36,46 +34,20 @@ package final class SchemaKeeper: Sendable {
 
     /// Returns when the task is cancelled.
     package func run() async {
-        await tryWork()
-        for await _ in node.gate.schemaNews { await tryWork() }
-    }
-
-    private func tryWork() async {
-        var pause: Int64 = 1_000
-        while !Task.isCancelled {
-            guard let problem = await work() else { return }
-            // Too much to do, or no room on the disk, perhaps: it is tried again a while later.
-            node.environment.logger.warning(
+        // What fails is too much to do, or has no room on the disk, perhaps.
+        await ScopeWork(
+            node: node,
+            news: node.gate.schemaNews,
+            problem:
                 "the schema's indexes, or records of dropped types, can't be brought up to date",
-                metadata: ["problem": "\(problem)", "nextTryInMilliseconds": "\(pause)"]
-            )
-            try? await node.environment.sleep(pause)
-            pause = min(2 * pause, SchemaKeeper.longestPause)
-        }
+            work: work
+        ).run()
     }
 
-    /// Does all that there is to do; what fails in one scope holds nothing up in others.
-    ///
-    /// Returns what failed last.
-    package func work() async -> (any Error)? {
-        do {
-            var problem: (any Error)?
-            let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
-            for (scope, number) in all {
-                do {
-                    try await drop(number)
-                    try await sweep(scope, number)
-                    try await build(number)
-                } catch is CancellationError {
-                    return nil
-                } catch {
-                    problem = error
-                }
-            }
-            return problem
-        } catch {
-            return error
-        }
+    private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
+        try await drop(number)
+        try await sweep(scope, number)
+        try await build(number)
     }
 
     // MARK: Building

@@ -1,5 +1,5 @@
 // Compares changes of records with the topics of subscriptions where a batch of writes left that to
-// be done later; begins with what the last process left.
+// be done later.
 //
 // Run beside the listener until it is cancelled. Between two turns of the writer others write for
 // as long as the last one took; the types of which changes are owed take turns, too. What is owed
@@ -12,8 +12,8 @@ import CumulusWire
 import Logging
 
 package struct ComparisonKeeper: Sendable {
-    /// Milliseconds between two tries of what failed.
-    private static let retryPause: Int64 = 1_000
+    /// Milliseconds between two tries while another node's state is merged in.
+    private static let heldPause: Int64 = 1_000
 
     private let node: Node
 
@@ -23,32 +23,15 @@ package struct ComparisonKeeper: Sendable {
 
     /// Returns when the task is cancelled.
     package func run() async {
-        await tryWork()
-        for await _ in node.gate.comparisonNews { await tryWork() }
-    }
-
-    private func tryWork() async {
-        while !Task.isCancelled {
-            do {
-                return try await work()
-            } catch is CancellationError {
-                return
-            } catch {
-                node.environment.logger.warning(
-                    "changes can't be compared with subscriptions now, and feeds wait for that",
-                    metadata: ["problem": "\(error)"]
-                )
-            }
-            try? await node.environment.sleep(ComparisonKeeper.retryPause)
-        }
+        await ScopeWork(
+            node: node,
+            news: node.gate.comparisonNews,
+            problem: "changes can't be compared with subscriptions now, and feeds wait for that",
+            work: work
+        ).run()
     }
 
     /// Compares all changes that are owed.
-    package func work() async throws {
-        let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
-        for (scope, number) in all { try await work(scope, number) }
-    }
-
     private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
         var last: WatchedType?
         while true {
@@ -82,7 +65,7 @@ package struct ComparisonKeeper: Sendable {
             return false
         }
         let milliseconds = node.environment.now().milliseconds - start.milliseconds
-        let pause = isHeld ? ComparisonKeeper.retryPause : max(1, milliseconds)
+        let pause = isHeld ? ComparisonKeeper.heldPause : max(1, milliseconds)
         try await node.environment.sleep(pause)
     }
 }
