@@ -71,7 +71,7 @@ extension WriteTransaction {
         let commit = application.commit
         let key = state.key(of: put, in: commit)
         if let key, record.ended.holdsEnd(of: key, unknownTo: application.cut) {
-            application.creations[put.recordName] = .late
+            application.creations[put.recordName] = .late(put.type)
             let name = put.recordName
             let cut = application.cut
             try noteLateBirth(commit.stamp, of: key, unknownTo: cut, named: name, at: place)
@@ -190,9 +190,10 @@ extension WriteTransaction {
     ) throws(EngineError) -> RecordRow {
         let (name, stored) = (record.name, record.stored)
         let rows = record.rows(application.commit)
+        let hidden = (stored.dropFirst() + rows.dropFirst()).map(\.type)
         let shown = try replace(stored, with: rows, of: name, at: place)
         if isTold { return shown }
-        try noteTopics(of: name, stored.first, shown, application, at: place)
+        try noteTopics(of: name, stored.first, shown, hidden, application, at: place)
         return shown
     }
 

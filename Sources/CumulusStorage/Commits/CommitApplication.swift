@@ -29,8 +29,8 @@ struct CommitApplication {
     enum Creation {
         /// The request had created the life before, by the commits with these dots.
         case repeated([Dot])
-        /// The life had ended.
-        case late
+        /// The life, of this type, had ended.
+        case late(String)
     }
 
     struct Found {

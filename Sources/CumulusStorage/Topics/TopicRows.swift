@@ -105,7 +105,7 @@ package struct MixedRow: RowValue, Equatable {
     package var unknown: [Dot]
     /// The name of the record's zone.
     package var zone: String
-    /// The types that the record had and has, as callers know them.
+    /// The types of the record's lives before and after, hidden ones too, as callers know them.
     package var types: [String]
     /// The zone's database; nil in rows that release 0.1 wrote.
     package var database: DatabaseID?

@@ -33,10 +33,13 @@ extension WriteTransaction {
     // MARK: Events
 
     /// Writes the topic events of a record that a commit changed.
+    ///
+    /// - Parameter hidden: The types of the lives that waited or wait behind the shown ones.
     mutating func noteTopics(
         of name: String,
         _ before: RecordRow?,
         _ after: RecordRow,
+        _ hidden: [String],
         _ application: CommitApplication,
         at place: ZonePlace
     ) throws(EngineError) {
@@ -54,25 +57,38 @@ extension WriteTransaction {
             }
         case .late: break
         }
-        guard let mix = try mix(before, after, application, creation, at: place) else { return }
+        let unknown = unknown(to: application, before, creation)
+        if unknown.isEmpty { return }
+        var types = [before?.type, after.type].compactMap { $0 } + hidden
+        if case .late(let type) = creation { types.append(type) }
+        guard let mix = try mix(unknown, types, application, at: place) else { return }
         put(.mixed(place.scope, day, application.position, place.number, name), mix)
     }
 
-    /// The mixed row of a record that a commit changed; nil if the commit's maker knew its latest
-    /// changes, or nobody watches its types.
-    private mutating func mix(
+    /// The latest changes of a record that a commit's maker did not know.
+    private func unknown(
+        to application: CommitApplication,
         _ before: RecordRow?,
-        _ after: RecordRow,
-        _ application: CommitApplication,
-        _ creation: CommitApplication.Creation?,
-        at place: ZonePlace
-    ) throws(EngineError) -> MixedRow? {
+        _ creation: CommitApplication.Creation?
+    ) -> [Dot] {
         var unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
         // Other creations by the same request say the same.
         if case .repeated(let births) = creation { unknown.removeAll(where: births.contains) }
-        if unknown.isEmpty { return nil }
+        return unknown
+    }
+
+    /// The mixed row of a record; nil if nobody watches its types.
+    ///
+    /// - Parameter types: Of all its lives, not only of the shown one: another node may have shown
+    ///   a life that is hidden or gone here, and devices may hold it.
+    private mutating func mix(
+        _ unknown: [Dot],
+        _ types: [String],
+        _ application: CommitApplication,
+        at place: ZonePlace
+    ) throws(EngineError) -> MixedRow? {
         let topics = try loadFeeds(of: place.scope).topics
-        let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })
+        let types = Set(types.map(StoredName.shown))
             .filter { topics.watches(.init(database: place.zone.database, type: $0)) }
         if types.isEmpty { return nil }
         return MixedRow(

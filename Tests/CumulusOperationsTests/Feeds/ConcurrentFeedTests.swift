@@ -29,7 +29,8 @@ import Testing
     private func page(
         since token: FeedToken?,
         at store: TestStore,
-        by caller: Caller? = nil
+        by caller: Caller? = nil,
+        through end: UInt64? = nil
     ) throws -> FetchFeed.Page {
         let fetch = FetchFeed(
             since: token,
@@ -37,7 +38,18 @@ import Testing
             environment: store.scope.environment
         )
         let number = try store.scopeNumber()
-        return try fetch.run(store.scope, number, by: caller ?? phone, in: store.reader)
+        let (caller, reader) = (caller ?? phone, store.reader)
+        guard let end else { return try fetch.run(store.scope, number, by: caller, in: reader) }
+        let head = try FeedHead(of: number, in: reader)
+        var page = try fetch.begin(store.scope, number, at: head, by: caller, in: reader)
+        let found = try page.read?.run(fetch, at: head, through: end, leavingOut: 0, in: reader)
+        page.take(found, of: fetch, with: [])
+        return page
+    }
+
+    /// The device may hold this record, which does not match.
+    private func miss(_ name: String) -> FeedNews.Change {
+        .record(zone: "_defaultZone", name: name, .updated, .uncertainMiss)
     }
 
     /// Both nodes fire before they hear of each other: one firing stays, and no node is silent.
@@ -232,5 +244,39 @@ import Testing
                 .record(zone: "z", name: "b", .updated, .uncertainMiss)
             ]
         )
+    }
+
+    /// The device was told of a record that another one, of another type, hides at the next node.
+    @Test func aRecordLeavesWhereAnotherTypeHidesIt() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        other.now += 5
+        try other.save([SaveItem("x", ["size": 1], type: "Other")], by: tablet)
+        try one.save([SaveItem("x", ["stars": 2])], by: tablet)
+        let told = try page(since: start, at: one)
+        #expect(told.news.count == 1)
+        try other.take(from: one)
+        #expect(try page(since: told.token, at: other).news.map(\.change) == [miss("x")])
+    }
+
+    /// The same where the record had ended before it came: a request created it at both nodes.
+    @Test func aRecordLeavesWhereItEndedAndAnotherTypeFollowed() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        let save = ModifyRecords(
+            database: .private,
+            policy: .ifUnchanged,
+            saves: [SaveItem("x", ["stars": 2])]
+        )
+        let request = one.request(.modifyRecords(save), by: tablet)
+        for node in [one, other] { _ = try node.run(request).get() }
+        try other.delete([DeleteItem("x")], by: tablet)
+        try other.save([SaveItem("x", ["size": 1], type: "Other")], by: tablet)
+        let told = try page(since: start, at: one)
+        #expect(told.news.count == 1)
+        try other.take(from: one)
+        #expect(try page(since: told.token, at: other).news.map(\.change) == [miss("x")])
     }
 }

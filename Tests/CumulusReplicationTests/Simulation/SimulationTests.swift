@@ -104,6 +104,12 @@ import Testing
         #expect(try Simulation().run(seed: seed).violations.isEmpty)
     }
 
+    /// A record of another type hid one that a device was told of elsewhere, which stayed with it.
+    @Test(arguments: [5_127, 6_463] as [UInt64])
+    func whatAnotherTypeHidesIsNotHeld(seed: UInt64) throws {
+        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+    }
+
     /// Few histories show these: the search begins at one that does.
     private static let firstSeeds: [SimulatedRule: UInt64] = [
         .losses: 28, .floors: 31, .ties: 48, .feedDatabase: 95, .carriedKeys: 167, .repeats: 171,
