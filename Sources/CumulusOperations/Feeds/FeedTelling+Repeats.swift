@@ -1,5 +1,5 @@
 // Whether a device knows of a change that this node did not tell it: it may have been told of the
-// same request's creation at another node.
+// same request's creation at another node, or of one of several concurrent changes.
 //
 // Called by `FeedTelling` for each row of a window. Each record is looked up once for a window, and
 // the events of a topic are gone through once.
@@ -86,5 +86,33 @@ extension FeedTelling {
         let found = Dictionary(keys) { first, _ in first }
         creations.keys[topic] = found
         return found
+    }
+}
+
+// MARK: - Concurrent changes
+
+extension FeedTelling {
+    /// The last of concurrent changes that the device has not seen, though it may have seen others
+    /// of them; nil if it has seen all, or only those that came first here.
+    mutating func unseen(of mix: FeedWindow.Mix) throws(EngineError) -> Stamp? {
+        let stamp = mix.row.stamp
+        guard hasSeen(stamp.dot) else { return nil }
+        var late: Dot?
+        for dot in mix.row.unknown where try !hasHeard(of: dot, mix.name, in: mix.zone) {
+            late = max(late ?? dot, dot)
+        }
+        // Another node may have told this change before those that the token covers came there.
+        if late == nil, isCut, !known.covers(stamp.dot) { return stamp }
+        return late.map { Stamp(stamp.time, $0) }
+    }
+
+    /// Whether the device may have seen a change.
+    ///
+    /// A device asks its queries at any node, and goes on at any node in the middle of its pages:
+    /// also at one that had one of two concurrent changes. A record may have matched there that
+    /// never did here.
+    private func hasSeen(_ dot: Dot) -> Bool {
+        if known.covers(dot) || isCut && !fetch.broken.contains(.feedCut) { return true }
+        return isAsking && !fetch.broken.contains(.feedAsked)
     }
 }

@@ -305,28 +305,15 @@ struct FeedTelling {
         var found: [Place: Changes] = [:]
         guard let type = topic.recordType else { return [:] }
         for mix in window.mixes where mix.row.types.contains(type) {
-            guard topic.zones.contain(mix.row.zone), hasSeen(mix.row.stamp.dot) else { continue }
-            var late: Dot?
-            for dot in mix.row.unknown where try !hasHeard(of: dot, mix.name, in: mix.zone) {
-                late = max(late ?? dot, dot)
-            }
-            guard let dot = late, try isMix(mix, of: topic.database) else { continue }
+            guard topic.zones.contain(mix.row.zone), let stamp = try unseen(of: mix),
+                try isMix(mix, of: topic.database)
+            else { continue }
             found[Place(zone: mix.row.zone, name: mix.name)] = (
-                Stamp(mix.row.stamp.time, dot), [dot], mix.position,
-                try key(of: dot, mix.name, in: mix.zone, topic)
+                stamp, [stamp.dot], mix.position,
+                try key(of: stamp.dot, mix.name, in: mix.zone, topic)
             )
         }
         return found
-    }
-
-    /// Whether the device may have seen a change.
-    ///
-    /// A device asks its queries at any node, and goes on at any node in the middle of its pages:
-    /// also at one that had one of two concurrent changes. A record may have matched there that
-    /// never did here.
-    private func hasSeen(_ dot: Dot) -> Bool {
-        if known.covers(dot) || isCut && !fetch.broken.contains(.feedCut) { return true }
-        return isAsking && !fetch.broken.contains(.feedAsked)
     }
 
     /// Whether a record with concurrent changes is of a database.
@@ -433,17 +420,5 @@ struct FeedTelling {
             )
         }
         return matched.contains(topic.id) ? .matches : .misses
-    }
-}
-
-extension Subscription {
-    /// Whether the subscription tells of such a change.
-    fileprivate func fires(on reason: FeedNotification.Reason) -> Bool {
-        guard case .query = kind else { return true }
-        return switch reason {
-        case .created: options.contains(.firesOnRecordCreation)
-        case .updated: options.contains(.firesOnRecordUpdate)
-        case .deleted: options.contains(.firesOnRecordDeletion)
-        }
     }
 }

@@ -52,3 +52,15 @@ package final class FeedWatches: Hashable, Sendable {
             }
     }
 }
+
+extension Subscription {
+    /// Whether the subscription tells of such a change.
+    func fires(on reason: FeedNotification.Reason) -> Bool {
+        guard case .query = kind else { return true }
+        return switch reason {
+        case .created: options.contains(.firesOnRecordCreation)
+        case .updated: options.contains(.firesOnRecordUpdate)
+        case .deleted: options.contains(.firesOnRecordDeletion)
+        }
+    }
+}

@@ -246,6 +246,28 @@ import Testing
         )
     }
 
+    /// Of two concurrent changes the other one came first at the next node: there was no match.
+    ///
+    /// The device's token covers one of them. The page that it had before it left told the other.
+    @Test func whatOnlyTheNodeBeforeShowedIsTakenBack() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let nodes = try [2, 3].map { try TestStore(copying: one, seed: $0) }
+        try nodes[0].save([SaveItem("n", ["stars": 2])], by: tablet)
+        nodes[1].now += 5
+        try nodes[1].save([SaveItem("n", ["stars": 0])], by: tablet)
+        let token = try page(since: start, at: nodes[1]).token
+
+        try one.take(from: nodes[0])
+        let end = try FeedHead(of: one.scopeNumber(), in: one.reader).place
+        try one.take(from: nodes[1])
+        let part = try page(since: token, at: one, through: end)
+        #expect(part.news.count == 1 && !part.isLast)
+        try nodes[1].take(from: one)
+        let rest = try page(since: part.token, at: nodes[1])
+        #expect(rest.news.map(\.change) == [miss("n")])
+    }
+
     /// The device was told of a record that another one, of another type, hides at the next node.
     @Test func aRecordLeavesWhereAnotherTypeHidesIt() throws {
         try subscribe(.standard)

@@ -93,7 +93,7 @@ import Testing
     }
 
     /// A device left within pages; at the next node a record that it was told of had never matched.
-    @Test(arguments: [911, 1_983] as [UInt64])
+    @Test(arguments: [911, 1_983, 2_991] as [UInt64])
     func whatOnlyTheNodeBeforeShowedLeaves(seed: UInt64) throws {
         #expect(try Simulation().run(seed: seed).violations.isEmpty)
     }
