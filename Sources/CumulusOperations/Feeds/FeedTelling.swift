@@ -99,19 +99,26 @@ struct FeedTelling {
         }
         if let fired = stored.fired, try hasLost(fired, topic) { lost.append(stored.name) }
         let mixes = stored.fired == nil ? try mixes(topic) : [:]
-        let deletions = stored.fired == nil ? knownDeletions(topic) : []
+        let deletions = stored.fired == nil ? deletions(topic) : [:]
         let stories = try stories(topic, since: position, stored.fired)
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
-            if mayBeGone(place, deletions) {
+            if mayBeGone(place, deletions[place.zone]) {
                 let changes = (story.stamp, story.dots, story.position, story.key)
                 let reason = story.reason(matchesNow: story.last.flags.contains(.matchesNow))
-                try addState(after: changes, at: place, stored, topic, besides: [reason])
+                try addState(
+                    after: changes,
+                    at: place,
+                    stored,
+                    topic,
+                    deletions[place.zone],
+                    besides: [reason]
+                )
             } else if let told = told(story, at: place, stored) {
                 try add(told, of: topic, at: place)
             }
         }
         for (place, mix) in mixes {
-            try addState(after: mix, at: place, stored, topic)
+            try addState(after: mix, at: place, stored, topic, deletions[place.zone])
         }
     }
 
@@ -330,33 +337,44 @@ struct FeedTelling {
         return try reader.zone(number, mix.row.zone)?.number == mix.zone
     }
 
-    /// The zones of whose deletion the device knows, though the window holds it.
-    private func knownDeletions(_ topic: Topic) -> Set<String> {
-        let deletions = (window.events[topic.id] ?? []).filter {
-            $0.row.flags.contains(.zoneDeleted) && known.covers($0.row.stamp.dot)
+    /// The position of a zone's last deletion in the window, and whether the device knows of one.
+    private typealias Deletion = (position: UInt64, isKnown: Bool)
+
+    /// What the window holds of deletions of zones, by the names of these.
+    private func deletions(_ topic: Topic) -> [String: Deletion] {
+        var found: [String: Deletion] = [:]
+        for event in window.events[topic.id] ?? [] where event.row.flags.contains(.zoneDeleted) {
+            let isKnown = found[event.row.zone]?.isKnown == true
+            found[event.row.zone] = (
+                event.position, isKnown || known.covers(event.row.stamp.dot)
+            )
         }
-        return Set(deletions.map(\.row.zone))
+        return found
     }
 
     /// Whether the device may have seen a zone's deletion that took a change of the record along,
     /// which this node applied before the deletion.
     ///
     /// A window that is not the last one may end before such a deletion.
-    private func mayBeGone(_ place: Place, _ knownDeletions: Set<String>) -> Bool {
+    private func mayBeGone(_ place: Place, _ deletion: Deletion?) -> Bool {
         guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
-        return knownDeletions.contains(place.zone) || !window.isLast
+        return deletion?.isKnown == true || !window.isLast
     }
 
     /// Adds the news of a record with concurrent changes: how it is now.
     ///
-    /// The subscription tells it if it asks for a change that may have led there.
+    /// The subscription tells it if it asks for a change that may have led there. It comes behind
+    /// the deletion of its zone: a device drops all records of a zone that is gone.
     ///
-    /// - Parameter known: Kinds of changes that the window shows.
+    /// - Parameters:
+    ///   - deletion: The last one of the record's zone in the window.
+    ///   - known: Kinds of changes that the window shows.
     private mutating func addState(
         after changes: Changes,
         at place: Place,
         _ stored: StoredSubscription,
         _ topic: Topic,
+        _ deletion: Deletion?,
         besides known: [FeedNotification.Reason] = []
     ) throws(EngineError) {
         let state = try state(of: place, topic)
@@ -373,7 +391,7 @@ struct FeedTelling {
             ),
             stamp: changes.stamp,
             dots: changes.dots,
-            position: changes.position,
+            position: max(changes.position, deletion?.position ?? 0),
             user: "",
             key: changes.key
         )

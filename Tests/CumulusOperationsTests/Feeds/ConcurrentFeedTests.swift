@@ -301,4 +301,23 @@ import Testing
         try other.take(from: one)
         #expect(try page(since: told.token, at: other).news.map(\.change) == [miss("x")])
     }
+
+    /// Of a record with concurrent changes is told how it is now, behind the deletion of its zone,
+    /// with which the device drops all records there.
+    @Test func aRecordOfAZoneMadeAnewIsToldBehindItsDeletion() throws {
+        let zone = ZoneAddress(name: "z")
+        try one.modify(ModifyZones(saving: ["z"]), by: tablet)
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("a", ["stars": 2], in: zone)], by: tablet)
+        try other.save([SaveItem("a", ["stars": 0], in: zone)], by: tablet)
+        try other.take(from: one)
+        try other.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        try other.modify(ModifyZones(saving: ["z"]), by: tablet)
+        try other.save([SaveItem("a", ["stars": 3], in: zone)], by: tablet)
+        let told = try page(since: token, at: other).news.map(\.change)
+        let match = FeedNews.Change.record(zone: "z", name: "a", .updated, .uncertainMatch)
+        #expect(told == [.zoneDeleted("z"), match])
+    }
 }

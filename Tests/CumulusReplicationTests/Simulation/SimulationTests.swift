@@ -110,6 +110,11 @@ import Testing
         #expect(try Simulation().run(seed: seed).violations.isEmpty)
     }
 
+    /// One page told how a record with concurrent changes is now, and then that its zone had gone.
+    @Test func whatIsInAZoneMadeAnewIsHeld() throws {
+        #expect(try Simulation().run(seed: 3_999).violations.isEmpty)
+    }
+
     /// Few histories show these: the search begins at one that does.
     private static let firstSeeds: [SimulatedRule: UInt64] = [
         .losses: 28, .floors: 31, .ties: 48, .feedDatabase: 95, .carriedKeys: 167, .repeats: 171,
