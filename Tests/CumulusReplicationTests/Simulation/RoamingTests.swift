@@ -107,4 +107,17 @@ import Testing
         let rest = try other.changes(in: "z", since: first.token)
         #expect(Set((first.records + rest.records).map(\.name)) == ["d", "e"])
     }
+
+    /// Within pages another node may tell for sure what one told uncertainly; behind them none may.
+    @Test func aChangeIsToldForSureOnlyInTheSameRead() {
+        var copy = FeedCopy<Int>(of: "a device")
+        copy.hold(["r"], of: "s", isAhead: false)
+        copy.note(.uncertainMatch, of: "r", "s", 1)
+        copy.note(.stayed, of: "r", "s", 1)
+        copy.note(.uncertainMatch, of: "r", "s", 2)
+        copy.settle()
+        #expect(copy.faults == [])
+        copy.note(.stayed, of: "r", "s", 2)
+        #expect(copy.faults.count == 1)
+    }
 }

@@ -115,6 +115,12 @@ import Testing
         #expect(try Simulation().run(seed: 3_999).violations.isEmpty)
     }
 
+    /// In one read a node told a change uncertainly, and another one then told it for sure: the
+    /// checker called that twice.
+    @Test func aChangeIsToldForSureAfterwards() throws {
+        #expect(try Simulation().run(seed: 8_415).violations.isEmpty)
+    }
+
     /// Few histories show these: the search begins at one that does.
     private static let firstSeeds: [SimulatedRule: UInt64] = [
         .losses: 28, .floors: 31, .ties: 48, .feedDatabase: 95, .carriedKeys: 167, .repeats: 171,

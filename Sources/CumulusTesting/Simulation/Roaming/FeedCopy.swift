@@ -20,6 +20,9 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
     /// Subscriptions that were asked before the feed was up to date: they may be ahead of it.
     private var ahead: Set<String> = []
     private var told: Set<Told> = []
+    /// Changes that uncertain notifications name since the feed was up to date: in the middle of
+    /// several pages another node may tell them for sure.
+    private var hinted: Set<Told> = []
     /// Broken promises, in words.
     package var faults: [String] = []
     /// How often each kind of event happened.
@@ -47,7 +50,10 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
     }
 
     /// Notes that the feed is up to date: it has told everything that a query may have seen.
-    package mutating func settle() { ahead = [] }
+    package mutating func settle() {
+        told.formUnion(hinted)
+        (ahead, hinted) = ([], [])
+    }
 
     /// Compares the records of a subscription with what a query finds after the last page.
     package mutating func compare(_ wanted: Set<String>, of subscription: String) {
@@ -71,7 +77,9 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
         let isUncertain = transition.isUncertain
         if isUncertain { counts["feeds: uncertain", default: 0] += 1 }
         let news = Told(subscription: subscription, record: record, change: change)
-        if !told.insert(news).inserted, !isUncertain {
+        if isUncertain {
+            hinted.insert(news)
+        } else if !told.insert(news).inserted {
             faults.append("\(owner) was told twice of '\(record)' by \(subscription)")
         }
         let wasHeld = held[subscription]?.contains(record) == true
