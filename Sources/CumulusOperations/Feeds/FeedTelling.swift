@@ -24,6 +24,8 @@ struct FeedTelling {
         private(set) var dots: [Dot]
         /// Whether the device that is told made all the changes.
         private(set) var isOwn: Bool
+        /// Whether a creation of which the device has heard elsewhere came after a change.
+        var isOvertaken = false
 
         init(_ event: FeedWindow.Event, isOwn: Bool) {
             first = event.row
@@ -102,7 +104,7 @@ struct FeedTelling {
         let deletions = stored.fired == nil ? deletions(topic) : [:]
         let stories = try stories(topic, since: position, stored.fired)
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
-            if mayBeGone(place, deletions[place.zone]) {
+            if story.isOvertaken || mayBeGone(place, deletions[place.zone]) {
                 let changes = (story.stamp, story.dots, story.position, story.key)
                 let reason = story.reason(matchesNow: story.last.flags.contains(.matchesNow))
                 try addState(
@@ -216,16 +218,21 @@ struct FeedTelling {
     ) throws(EngineError) -> [Place: Story] {
         var stories: [Place: Story] = [:]
         for event in window.events[topic.id] ?? [] where event.position > position {
-            if !fetch.broken.contains(.feedCovered), try hasHeard(of: event) { continue }
+            let place = Place(zone: event.row.zone, name: event.name)
+            let isHeard = try hasHeard(of: event) && !fetch.broken.contains(.feedCovered)
+            if isHeard, fired != nil || known.covers(event.row.stamp.dot) { continue }
+            // Earlier rows don't say how the record is then. An earlier window may have told them.
+            if isHeard { stories[place]?.isOvertaken = true }
+            if isHeard, !isLater { continue }
             if let fired, event.row.stamp.dot != fired { continue }
             authors.insert(event.row.device)
             let isOwn = mark != 0 && event.row.device == mark
-            let place = Place(zone: event.row.zone, name: event.name)
             if stories[place] == nil || fetch.broken.contains(.feedFold) {
                 stories[place] = Story(event, isOwn: isOwn)
             } else {
                 stories[place]?.append(event, isOwn: isOwn)
             }
+            if isHeard { stories[place]?.isOvertaken = true }
         }
         return stories
     }

@@ -92,6 +92,38 @@ import Testing
         for node in [one, other] { #expect(try page(since: told.token, at: node).news.isEmpty) }
     }
 
+    /// At the next node another record had come and gone before a request created this one there.
+    ///
+    /// The device knows of the same request's creation at the first node: it keeps the record.
+    @Test func whatCameAndWentBeforeARepeatedCreationTakesNothingBack() throws {
+        try subscribe(.standard)
+        let other = try TestStore(copying: one, seed: 2)
+        try other.save([SaveItem("x", ["stars": 2])], by: tablet)
+        try other.delete([DeleteItem("x")], by: tablet)
+        let save = ModifyRecords(
+            database: .private,
+            policy: .ifUnchanged,
+            saves: [SaveItem("x", ["stars": 3])]
+        )
+        let request = one.request(.modifyRecords(save), by: tablet)
+        _ = try one.run(request).get()
+        let token = try page(since: nil, at: one).token
+        _ = try other.run(request).get()
+        try other.take(from: one)
+        let place = try FeedHead(of: other.scopeNumber(), in: other.reader).place
+        let match = FeedNews.Change.record(
+            zone: "_defaultZone",
+            name: "x",
+            .updated,
+            .uncertainMatch
+        )
+        #expect(try page(since: token, at: other).news.map(\.change) == [match])
+        // The same if a page ends between them.
+        let part = try page(since: token, at: other, through: place - 2)
+        #expect(part.news.count == 1 && !part.isLast)
+        #expect(try page(since: part.token, at: other).news.map(\.change) == [match])
+    }
+
     /// The earlier copy of a creation makes its life older than another one, which is shown then:
     /// a device that was told of the first is told of the second.
     @Test func aCopyThatShowsAnotherLifeIsTold() throws {
