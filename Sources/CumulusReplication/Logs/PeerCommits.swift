@@ -113,8 +113,9 @@ package struct PeerCommits: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> CommitIntake.Refusal? {
         let point = transaction.savePoint
+        let rows: [RecordRow]
         do {
-            try transaction.apply(commit, bytes: bytes, in: number)
+            rows = try transaction.apply(commit, bytes: bytes, in: number)
         } catch {
             if case .exhausted(let what) = error {
                 transaction.rollBack(to: point)
@@ -126,7 +127,7 @@ package struct PeerCommits: Sendable {
             return isOurs ? .damagedHere(what) : .unreadable(what)
         }
         do {
-            try CascadeCompensation.run(after: commit, in: number, &transaction)
+            try CascadeCompensation.run(after: commit, leaving: rows, in: number, &transaction)
         } catch {
             guard case .corrupt(let what) = error else { throw error }
             transaction.rollBack(to: point)

@@ -17,19 +17,23 @@ package enum CascadeCompensation {
     /// was shown.
     package static func run(_ transaction: inout WriteTransaction) throws(EngineError) {
         for (scope, commit) in transaction.takeUncompensated() {
-            try run(after: commit, in: scope, &transaction)
+            try run(after: commit, leaving: [], in: scope, &transaction)
         }
     }
 
     /// Deletes what a commit left without its owner.
     ///
     /// What its origin knew of goes by its own commits; this node waits for them.
+    ///
+    /// - Parameter rows: What its puts left, as `apply` returns it; none for a commit of this
+    ///   node's, whose creations add no birth to a life.
     package static func run(
         after commit: Commit,
+        leaving rows: [RecordRow],
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        guard let zone = commit.zone, mayLeaveOrphans(commit, transaction.state) else {
+        guard let zone = commit.zone, mayLeaveOrphans(commit, rows, transaction.state) else {
             return
         }
         var other: CascadeStep.Other?
@@ -53,13 +57,20 @@ package enum CascadeCompensation {
         return ended
     }
 
-    /// Whether a commit ends lives, or brings back references that this node wrote in a run that it
-    /// forgot.
-    private static func mayLeaveOrphans(_ commit: Commit, _ state: WriterState) -> Bool {
+    /// Whether a commit ends lives, may show one that waited behind another, or brings back
+    /// references that this node wrote in a run that it forgot.
+    ///
+    /// A creation that adds an earlier birth to a shown life may show another one in its place.
+    private static func mayLeaveOrphans(
+        _ commit: Commit,
+        _ rows: [RecordRow],
+        _ state: WriterState
+    ) -> Bool {
         if state.owes(for: commit.stamp.dot.incarnation) { return true }
+        let hasSiblings = rows.contains(where: \.hasSiblings)
         return commit.operations.contains { operation in
             switch operation {
-            case .put(let put): !put.absorbed.isEmpty
+            case .put(let put): !put.absorbed.isEmpty || put.birth == nil && hasSiblings
             case .delete: true
             case .zoneCreate, .zoneDelete, .register, .access: false
             }

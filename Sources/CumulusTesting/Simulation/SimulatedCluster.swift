@@ -429,8 +429,7 @@ package struct SimulatedCluster {
             }
         } else {
             let before = try stores[one].vectors()
-            try stores[one].apply(commit, bytes: bytes)
-            try stores[one].compensate(commit)
+            try stores[one].apply(commit, bytes: bytes, isCompensating: true)
             try acknowledge(one, since: before)
         }
     }

@@ -43,12 +43,15 @@ extension TestStore {
     }
 
     /// Applies all that another store has and this one lacks, as far as the intake allows.
-    package func take(from other: TestStore) throws {
-        try take(try other.commits(above: vectors()))
+    package func take(from other: TestStore, isCompensating: Bool = false) throws {
+        try take(try other.commits(above: vectors()), isCompensating: isCompensating)
     }
 
     /// Applies commits, as far as the intake allows.
-    package func take(_ commits: [Incarnation: [(Commit, Bytes)]]) throws {
+    package func take(
+        _ commits: [Incarnation: [(Commit, Bytes)]],
+        isCompensating: Bool = false
+    ) throws {
         var queues = commits
         var isStuck = false
         while !queues.isEmpty, !isStuck {
@@ -63,7 +66,7 @@ extension TestStore {
                         clock: .init(now: .max / 2)
                     )
                     guard verdict == .apply else { break }
-                    try apply(commit, bytes: bytes)
+                    try apply(commit, bytes: bytes, isCompensating: isCompensating)
                     rest = rest.dropFirst()
                     isStuck = false
                 }
@@ -152,18 +155,14 @@ extension TestStore {
     }
 
     /// Applies a commit of another store.
-    package func apply(_ commit: Commit, bytes: Bytes) throws {
+    ///
+    /// - Parameter isCompensating: What it leaves without an owner is deleted, as nodes do it.
+    package func apply(_ commit: Commit, bytes: Bytes, isCompensating: Bool = false) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.apply(commit, bytes: bytes, in: scope)
-        }
-    }
-
-    /// Deletes what a commit left without an owner.
-    package func compensate(_ commit: Commit) throws {
-        let scope = try scopeNumber()
-        try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try CascadeCompensation.run(after: commit, in: scope, &transaction)
+            let rows = try transaction.apply(commit, bytes: bytes, in: scope)
+            guard isCompensating else { return }
+            try CascadeCompensation.run(after: commit, leaving: rows, in: scope, &transaction)
         }
     }
 }

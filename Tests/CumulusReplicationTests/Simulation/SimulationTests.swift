@@ -35,6 +35,13 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
+    /// Seed 5500: the life that was shown got an earlier creation, and another one whose owner had
+    /// died was shown in its place.
+    @Test func anEarlierCreationShowsNoOrphan() throws {
+        let verdict = try Simulation().run(seed: 5_500)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+    }
+
     /// What a commit put into a counter that it deleted too was missed in the one that began anew.
     ///
     /// The checker was wrong.

@@ -34,16 +34,6 @@ import Testing
         try one.run(one.request(.modifyRecords(deletion), by: .alice))
     }
 
-    /// Takes what the other has, and deletes what that leaves without an owner.
-    private func take(_ store: TestStore, from source: TestStore) throws {
-        for commits in try source.commits(above: store.vectors()).values {
-            for (commit, bytes) in commits {
-                try store.apply(commit, bytes: bytes)
-                try store.compensate(commit)
-            }
-        }
-    }
-
     private func names(_ store: TestStore) throws -> [String] {
         try store.names(in: .private, zone: ZoneAddress(), by: .alice)
     }
@@ -55,11 +45,11 @@ import Testing
     @Test func theOtherNodeWaitsForTheSteps() throws {
         let before = try commits(of: other)
         try begin()
-        try take(other, from: one)
+        try other.take(from: one, isCompensating: true)
         #expect(try names(other) == names(one) && names(one).count == 15)
         #expect(try other.payCascades())
-        while try !one.payCascades(turns: 1) { try take(other, from: one) }
-        try take(other, from: one)
+        while try !one.payCascades(turns: 1) { try other.take(from: one, isCompensating: true) }
+        try other.take(from: one, isCompensating: true)
         #expect(try names(one) == [] && names(other) == [])
         // What it was to look at has come to nothing.
         try other.payCascades(due: .max)
@@ -69,7 +59,7 @@ import Testing
 
     @Test func ifTheStepsDontComeTheOtherNodeTakesThem() throws {
         try begin()
-        try take(other, from: one)
+        try other.take(from: one, isCompensating: true)
         #expect(try other.payCascades() && !names(other).isEmpty)
         try other.restart()
         other.now += 60_000
@@ -77,8 +67,8 @@ import Testing
         // The first one comes back: both deleted, which is once.
         try one.restart()
         try one.payCascades()
-        try take(one, from: other)
-        try take(other, from: one)
+        try one.take(from: other, isCompensating: true)
+        try other.take(from: one, isCompensating: true)
         #expect(try names(one) == [])
         let rows = try [one, other].map { try ReplicatedState.rows(of: $0.scope, in: $0.engine) }
         #expect(ReplicatedState.differences(rows[0], rows[1]) == [])
@@ -88,7 +78,7 @@ import Testing
     @Test func aChildThatCameMeanwhileGoesAtOnce() throws {
         try other.save([SaveItem("late", ["of": .owner("root")])])
         try begin()
-        try take(other, from: one)
+        try other.take(from: one, isCompensating: true)
         #expect(try !names(other).contains("late"))
         #expect(try names(other).count == 15)
     }
