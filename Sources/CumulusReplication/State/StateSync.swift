@@ -240,7 +240,7 @@ package struct StateSync: Sendable {
             )
         }
         self.judged.merge(judged) { $1 }
-        if hasDeath(mine, joined) { suspects[zone, default: []].append(name) }
+        if mayLeaveOrphans(mine, joined) { suspects[zone, default: []].append(name) }
         if joined[0].isDead, joined[0].frontier.isEmpty {
             // One side had forgotten that it ever was.
             for stamp in (mine.first?.frontier ?? []) + (others.first?.frontier ?? []) {
@@ -252,10 +252,15 @@ package struct StateSync: Sendable {
         }
     }
 
-    /// Whether a life that this node held ended.
-    private func hasDeath(_ mine: [RecordRow], _ joined: [RecordRow]) -> Bool {
+    /// Whether a life that this node held ended, or another one than before is shown.
+    ///
+    /// By births: a counter that began anew has the key of the one that ended.
+    private func mayLeaveOrphans(_ mine: [RecordRow], _ joined: [RecordRow]) -> Bool {
+        guard let shown = mine.first, !shown.isDead else { return false }
         let lives = joined.filter { !$0.isDead }
-        return mine.contains { life in !life.isDead && !lives.contains { $0.isSameLife(as: life) } }
+        if lives.first?.births.contains(shown.birth.dot) != true { return true }
+        let births = lives.flatMap(\.births)
+        return !mine.flatMap(\.births).allSatisfy(births.contains)
     }
 
     // MARK: Increments

@@ -42,6 +42,13 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
+    /// Seed 8295: a counter that had ended and begun anew came with a state, and nobody looked for
+    /// what had referred to the one before.
+    @Test func aCounterThatBeganAnewLeavesNoOrphan() throws {
+        let verdict = try Simulation().run(seed: 8_295)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+    }
+
     /// What a commit put into a counter that it deleted too was missed in the one that began anew.
     ///
     /// The checker was wrong.

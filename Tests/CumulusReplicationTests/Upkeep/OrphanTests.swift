@@ -1,5 +1,5 @@
 // Children whose owner died, where no deletion of the owner leads to them: another life of the
-// child is shown.
+// child is shown, or another life of the owner has the dead one's key.
 
 import CumulusModel
 import CumulusOperations
@@ -58,5 +58,39 @@ import Testing
         try hideChild()
         try other.take(from: one, isCompensating: true)
         try expectRepeatedChild(lives: 1)
+    }
+
+    @Test(arguments: StateWay.allCases) func noStateShowsAnOrphan(way: StateWay) throws {
+        try hideChild()
+        try other.takeState(of: one, way)
+        try expectRepeatedChild(lives: 1)
+    }
+
+    // MARK: Another life of the owner
+
+    /// The first store ends the counter to which the other one's child refers, and begins it anew.
+    private func beginAnew() throws {
+        let counter = SaveItem("owner", increments: ["n": 1])
+        try one.save([counter])
+        try other.take(from: one)
+        other.now += 10
+        try other.save([SaveItem("child", ["of": .owner("owner")])])
+        one.now += 20
+        try delete("owner", at: one)
+        try one.save([counter])
+    }
+
+    @Test func aCounterThatBeganAnewKeepsNoChild() throws {
+        try beginAnew()
+        try other.take(from: one, isCompensating: true)
+        #expect(try names(other) == ["owner"])
+    }
+
+    @Test(arguments: StateWay.allCases) func aCounterThatCameAnewKeepsNoChild(way: StateWay)
+        throws
+    {
+        try beginAnew()
+        try other.takeState(of: one, way)
+        #expect(try names(other) == ["owner"])
     }
 }
