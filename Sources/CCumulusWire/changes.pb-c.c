@@ -277,7 +277,7 @@ void   cumulus__v1__deleted_record__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__deleted_record__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__fetch_database_changes_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor cumulus__v1__fetch_database_changes_request__field_descriptors[4] =
 {
   {
     "database",
@@ -315,16 +315,29 @@ static const ProtobufCFieldDescriptor cumulus__v1__fetch_database_changes_reques
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "only_token",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__FetchDatabaseChangesRequest, only_token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__fetch_database_changes_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
   2,   /* field[2] = limit */
+  3,   /* field[3] = only_token */
   1,   /* field[1] = token */
 };
 static const ProtobufCIntRange cumulus__v1__fetch_database_changes_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__fetch_database_changes_request__descriptor =
 {
@@ -334,7 +347,7 @@ const ProtobufCMessageDescriptor cumulus__v1__fetch_database_changes_request__de
   "Cumulus__V1__FetchDatabaseChangesRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__FetchDatabaseChangesRequest),
-  3,
+  4,
   cumulus__v1__fetch_database_changes_request__field_descriptors,
   cumulus__v1__fetch_database_changes_request__field_indices_by_name,
   1,  cumulus__v1__fetch_database_changes_request__number_ranges,
@@ -499,7 +512,7 @@ const ProtobufCMessageDescriptor cumulus__v1__deleted_zone__descriptor =
   (ProtobufCMessageInit) cumulus__v1__deleted_zone__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__fetch_zone_changes_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor cumulus__v1__fetch_zone_changes_request__field_descriptors[7] =
 {
   {
     "database",
@@ -573,19 +586,32 @@ static const ProtobufCFieldDescriptor cumulus__v1__fetch_zone_changes_request__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "only_token",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__FetchZoneChangesRequest, only_token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__fetch_zone_changes_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
   5,   /* field[5] = keys */
   3,   /* field[3] = limit */
   4,   /* field[4] = only_keys */
+  6,   /* field[6] = only_token */
   2,   /* field[2] = token */
   1,   /* field[1] = zone */
 };
 static const ProtobufCIntRange cumulus__v1__fetch_zone_changes_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__fetch_zone_changes_request__descriptor =
 {
@@ -595,7 +621,7 @@ const ProtobufCMessageDescriptor cumulus__v1__fetch_zone_changes_request__descri
   "Cumulus__V1__FetchZoneChangesRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__FetchZoneChangesRequest),
-  6,
+  7,
   cumulus__v1__fetch_zone_changes_request__field_descriptors,
   cumulus__v1__fetch_zone_changes_request__field_indices_by_name,
   1,  cumulus__v1__fetch_zone_changes_request__number_ranges,

@@ -407,21 +407,23 @@ import Testing
             Self.expectLibraryAgrees("FetchSubscriptionsRequest", wanted.encoded())
             #expect(try FetchSubscriptionsRequest(wire: wanted.encoded()) == wanted)
 
-            let zoneChanges = FetchZoneChangesRequest(
+            var zoneChanges = FetchZoneChangesRequest(
                 database: database,
                 zone: zone,
                 token: Self.bytes(using: &dice),
                 limit: Self.number(using: &dice),
                 keys: keys
             )
+            zoneChanges.onlyToken = Bool.random(using: &dice)
             Self.expectLibraryAgrees("FetchZoneChangesRequest", zoneChanges.encoded())
             #expect(try FetchZoneChangesRequest(wire: zoneChanges.encoded()) == zoneChanges)
 
-            let changes = FetchDatabaseChangesRequest(
+            var changes = FetchDatabaseChangesRequest(
                 database: database,
                 token: Self.bytes(using: &dice),
                 limit: Self.number(using: &dice)
             )
+            changes.onlyToken = Bool.random(using: &dice)
             Self.expectLibraryAgrees("FetchDatabaseChangesRequest", changes.encoded())
             #expect(try FetchDatabaseChangesRequest(wire: changes.encoded()) == changes)
 

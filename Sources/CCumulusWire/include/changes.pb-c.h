@@ -48,10 +48,14 @@ struct  Cumulus__V1__FetchDatabaseChangesRequest
    * zones per page; 0: the node decides
    */
   uint32_t limit;
+  /*
+   * true: no zones, only the token of now; not of a stream
+   */
+  protobuf_c_boolean only_token;
 };
 #define CUMULUS__V1__FETCH_DATABASE_CHANGES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_database_changes_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0 }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0, 0 }
 
 
 /*
@@ -111,10 +115,14 @@ struct  Cumulus__V1__FetchZoneChangesRequest
   protobuf_c_boolean only_keys;
   size_t n_keys;
   ProtobufCBinaryData *keys;
+  /*
+   * true: no records, only the token of now; not of a stream
+   */
+  protobuf_c_boolean only_token;
 };
 #define CUMULUS__V1__FETCH_ZONE_CHANGES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_zone_changes_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, {0,NULL}, 0, 0, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, {0,NULL}, 0, 0, 0,NULL, 0 }
 
 
 /*

@@ -21,8 +21,10 @@ enum ChangeCalls {
         _ request: FetchDatabaseChangesRequest,
         _ context: CallContext
     ) throws {
-        let token = try token(request.token, try context.scope(), context)
+        let known = request.onlyToken ? [] : request.token
+        let token = try token(known, try context.scope(), context)
         var fetch = try context.parser.databaseChanges(request, since: token)
+        fetch.onlyToken = request.onlyToken
         fetch.broken = context.node.configuration.broken
         guard mayGoOn(from: token, context) else { return }
         try context.readFromDisk { [fetch] context in
@@ -61,8 +63,10 @@ enum ChangeCalls {
         _ request: FetchZoneChangesRequest,
         _ context: CallContext
     ) throws {
-        let token = try token(request.token, try context.scope(), context)
+        let known = request.onlyToken ? [] : request.token
+        let token = try token(known, try context.scope(), context)
         var fetch = try context.parser.zoneChanges(request, since: token)
+        fetch.onlyToken = request.onlyToken
         fetch.broken = context.node.configuration.broken
         guard mayGoOn(from: token, context) else { return }
         try context.readFromDisk { [fetch] context in

@@ -17,6 +17,8 @@ package struct FetchDatabaseChanges: Sendable {
     package var limit: Int
     /// Whether default zones are told too, and with them the public database; true for followers.
     package var includesDefaultZones = false
+    /// Whether the page has only a token that covers all changes up to now.
+    package var onlyToken = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -149,7 +151,7 @@ package struct FetchDatabaseChanges: Sendable {
         page.token.base = end
         page.token.seen = runs.shortVector
         page.token.progress = nil
-        guard let database else { return page }
+        guard let database, !onlyToken else { return page }
         let heads = try heads(of: database, reader)
         let base = runs.whole(token.base)
         // A change of the schema may change what records show, in any zone.

@@ -25,6 +25,8 @@ package struct FetchZoneChanges: Sendable {
     package var limit: PageLimit
     /// Whether default zones tell changes too; true for followers.
     package var includesDefaultZones = false
+    /// Whether the page has only a token that covers all changes up to now.
+    package var onlyToken = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -110,6 +112,7 @@ package struct FetchZoneChanges: Sendable {
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
             let access = try AccessReader(to: found, of: number, by: caller, schemas, reader)
+            if onlyToken { return Reading(way: .nothing, page: page, runs: runs) }
             try checkExpiry(of: start.base, row, found.lens, access, reader)
             if access.isPartial {
                 let trees = try trees(found, by: caller, access, start, runs, reader)

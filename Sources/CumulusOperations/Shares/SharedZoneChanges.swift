@@ -58,6 +58,10 @@ struct SharedZoneChanges: Sendable {
         page.token.progress = nil
         page.token.truncation = try reader.truncation(of: scope)
         page.deletions = try lost(found.map(\.zone))
+        if fetch.onlyToken {
+            held = Set(found.map { ViewMark.zone($0.zone) })
+            rest = []
+        }
     }
 
     /// Goes on for one turn on a reader thread; returns the page if it is done.

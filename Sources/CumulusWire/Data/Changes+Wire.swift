@@ -14,6 +14,8 @@ package struct FetchDatabaseChangesRequest: Hashable, Sendable {
     package var token: Bytes
     /// Most zones of the answer; 0: the node decides.
     package var limit: UInt32
+    /// The answer has a token of now, and no zones.
+    package var onlyToken = false
 
     package init(database: DatabaseScope, token: Bytes, limit: UInt32) {
         self.database = UInt32(database.rawValue)
@@ -26,6 +28,7 @@ package struct FetchDatabaseChangesRequest: Hashable, Sendable {
         writer.field(1, varint: UInt64(database))
         writer.field(2, bytes: token)
         writer.field(3, varint: UInt64(limit))
+        writer.field(4, varint: onlyToken ? 1 : 0)
         return writer.bytes
     }
 
@@ -37,6 +40,7 @@ package struct FetchDatabaseChangesRequest: Hashable, Sendable {
         database = UInt32(message.raw.database.rawValue)
         token = message.raw.token.swiftBytes
         limit = message.raw.limit
+        onlyToken = message.raw.only_token != 0
     }
 }
 
@@ -110,6 +114,8 @@ package struct FetchZoneChangesRequest: Hashable, Sendable {
     package var limit: UInt32
     /// nil means all fields.
     package var keys: [Bytes]?
+    /// The answer has a token of now, and no records.
+    package var onlyToken = false
 
     package init(
         database: DatabaseScope,
@@ -132,6 +138,7 @@ package struct FetchZoneChangesRequest: Hashable, Sendable {
         writer.field(3, bytes: token)
         writer.field(4, varint: UInt64(limit))
         writer.keys(keys, flag: 5, list: 6)
+        writer.field(7, varint: onlyToken ? 1 : 0)
         return writer.bytes
     }
 
@@ -143,6 +150,7 @@ package struct FetchZoneChangesRequest: Hashable, Sendable {
         token = raw.token.swiftBytes
         limit = raw.limit
         keys = raw.only_keys == 0 ? nil : elements(raw.n_keys, raw.keys).map(\.swiftBytes)
+        onlyToken = raw.only_token != 0
     }
 }
 
