@@ -17,6 +17,7 @@ extension WebContext {
 
     func modifyRecords() async throws -> [JSON.Member] {
         let modify = try WebModify(request, for: user) { newRecordName() }
+        let token = try await zoneToken(of: modify.operations.map(\.id.zoneID))
         var round = Round(open: Array(modify.operations.indices))
         for number in 0..<WebContext.rounds where !round.open.isEmpty {
             do {
@@ -35,7 +36,8 @@ extension WebContext {
             outcomes[place] = .failed(error)
         }
         if let error = zoneError(outcomes) { throw error }
-        return [JSON.Member("records", .array(try await entries(outcomes, modify)))]
+        let records = JSON.Member("records", .array(try await entries(outcomes, modify)))
+        return [records] + syncToken(token)
     }
 
     /// Where a request stands that is carried out in rounds.

@@ -13,13 +13,14 @@ extension WebContext {
             let id = Record.ID(recordName: name, zoneID: try self.zone(in: item) ?? zone)
             wishes.append((id, try WebRecordOptions(item, over: base)))
         }
+        let token = try await zoneToken(of: wishes.map(\.id.zoneID))
         let keys = WebContext.wireKeys(wishes.map(\.options))
         let results = try await fetch(wishes.map(\.id), keys: keys)
         let columns = try await columns(of: results.compactMap { try? $0.get() })
         let entries = zip(wishes, results).map { wish, result in
             entry(result, wish.id, columns, wish.options)
         }
-        return [JSON.Member("records", .array(entries))]
+        return [JSON.Member("records", .array(entries))] + syncToken(token)
     }
 
     /// One entry of an answer's records.
@@ -60,14 +61,25 @@ extension WebContext {
         call.limit = UInt32(try limit(request))
         call.keys = options.keys?.map { Bytes($0.utf8) }
         call.cursor = marker.cursor
+        // A fetch from it also tells what changes while later pages are read.
+        let token: String? =
+            if marker.cursor.isEmpty {
+                try await zoneToken(of: zone.map { [$0] } ?? [])
+            } else {
+                marker.syncToken
+            }
         let messages = try await calls.read(.recordsQuery, call.encoded())
         guard let message = messages.first else { throw WebContext.resultMissing }
         let answer = try QueryRecordsResponse(wire: message)
         let writer = writer(options)
         let entries = answer.records.map { writer.json($0, columns: columns[type] ?? [:]) }
-        var members = [JSON.Member("records", .array(entries))]
+        var members = [JSON.Member("records", .array(entries))] + syncToken(token)
         if !answer.cursor.isEmpty {
-            let next = QueryMarker(cursor: answer.cursor, keys: options.keys)
+            let next = QueryMarker(
+                cursor: answer.cursor,
+                keys: options.keys,
+                syncToken: token
+            )
             members.append(
                 JSON.Member("continuationMarker", .string(Base64.encode(next.content)))
             )

@@ -5,10 +5,14 @@ import CumulusWire
 
 extension WebContext {
     func listZones() async throws -> [JSON.Member] {
+        let token = try await databaseToken()
         let message = ListZonesRequest.encoded(database: database)
         let messages = try await calls.read(.zonesList, message)
         let zones = try messages.flatMap { try ListZonesResponse.zones(wire: $0) }
-        return [JSON.Member("zones", .array(zones.map { WebZone.json($0, user: user) }))]
+        let listed = JSON.Member("zones", .array(zones.map { WebZone.json($0, user: user) }))
+        guard route.wantsSyncToken else { return [listed] }
+        let moreComing = JSON.Member("moreComing", .bool(false))
+        return [listed] + syncToken(token) + [moreComing]
     }
 
     func lookUpZones() async throws -> [JSON.Member] {

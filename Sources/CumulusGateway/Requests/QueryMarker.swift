@@ -10,10 +10,13 @@ package struct QueryMarker: Hashable, Sendable {
     package var cursor: Bytes = []
     /// nil means all fields.
     package var keys: [String]?
+    /// The `syncToken` of the first page; nil if that page had none.
+    package var syncToken: String?
 
-    package init(cursor: Bytes, keys: [String]?) {
+    package init(cursor: Bytes, keys: [String]?, syncToken: String? = nil) {
         self.cursor = cursor
         self.keys = keys
+        self.syncToken = syncToken
     }
 
     /// - Parameter content: Of a marker; empty if there is no such marker.
@@ -30,6 +33,7 @@ package struct QueryMarker: Hashable, Sendable {
                 for _ in 1..<count { keys.append(try reader.text()) }
                 self.keys = keys
             }
+            if !reader.isAtEnd { syncToken = try reader.text() }
             guard reader.isAtEnd, !cursor.isEmpty else { throw MalformedBytes("no end") }
         } catch {
             throw .badRequest("'continuationMarker' is none that a query of this server gave")
@@ -41,6 +45,7 @@ package struct QueryMarker: Hashable, Sendable {
         writer.delimited(cursor)
         writer.varint(keys.map { UInt64($0.count) + 1 } ?? 0)
         for key in keys ?? [] { writer.delimited(key.utf8) }
+        if let syncToken { writer.delimited(syncToken.utf8) }
         return writer.bytes
     }
 }

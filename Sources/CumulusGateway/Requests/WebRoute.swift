@@ -74,6 +74,10 @@ package struct WebRoute: Hashable, Sendable {
     /// The public database for endpoints whose URLs name none.
     package var database: DatabaseScope
     package var endpoint: WebEndpoint
+    /// The answer is to have the `syncToken` of its zone or database.
+    package var wantsSyncToken = false
+    /// Tells the tabs of one sign-in apart; empty if the URL has no `clientId`.
+    package var clientID = ""
 
     /// What follows a possible prefix, as it was sent: a server's key signs it.
     package static func signedPath(_ target: some StringProtocol) -> Substring? {
@@ -111,6 +115,10 @@ package struct WebRoute: Hashable, Sendable {
         }
         self.endpoint = endpoint
         database = named ?? .public
+        let query = WebText.query(of: target)
+        // Clients in Python write True.
+        wantsSyncToken = query["getCurrentSyncToken"]?.lowercased() == "true"
+        clientID = query["clientId"].map { WebText.percentDecoded($0) ?? $0 } ?? ""
         try check(method: method, named: named)
     }
 

@@ -40,6 +40,18 @@ import Testing
         }
     }
 
+    @Test func aQueryTellsClientsApartAndAsksForTokens() throws {
+        let target = "\(base)/private/records/query"
+        let plain = try route("POST", target)
+        #expect(plain.clientID.isEmpty && !plain.wantsSyncToken)
+        for (text, wants) in [("true", true), ("True", true), ("false", false), ("", false)] {
+            let query = "?getCurrentSyncToken=\(text)&clientId=a%2Db&ckAPIToken=x"
+            let asked = try route("POST", target + query)
+            #expect(asked.wantsSyncToken == wants, "\(text)")
+            #expect(asked.clientID == "a-b")
+        }
+    }
+
     @Test func tokensHaveTwoFormsOfURL() throws {
         for service in ["device", "database"] {
             let target = "/\(service)/1/iCloud.a/production/tokens/create"
