@@ -4,6 +4,7 @@
 // Written into every link that the gateway hands out. The node asks for the rights of that caller
 // each time that the link is used, so a link never gives more than its caller has at that moment.
 
+import Crypto
 package import CumulusModel
 package import CumulusNode
 
@@ -44,14 +45,20 @@ package struct WebAccess: Hashable, Sendable {
             scope,
             shown,
             address: address,
-            device: device,
+            device: device(of: ""),
             isSecret: isSecret
         )
     }
 
-    /// Each session is a device of its own: what a page changes is not told to it.
-    var device: Bytes {
-        if case .session(let digest) = proof { Bytes(digest.prefix(16)) } else { [] }
+    /// The device id of a client: what a client changes is not told to it.
+    ///
+    /// Each client of a session is a device of its own, and so are all without a `clientId`.
+    ///
+    /// - Parameter clientID: The client's `clientId`; empty if it has none.
+    func device(of clientID: String) -> Bytes {
+        guard case .session(let digest) = proof else { return [] }
+        if clientID.isEmpty { return Bytes(digest.prefix(16)) }
+        return Bytes(SHA256.hash(data: digest + Bytes(clientID.utf8)).prefix(16))
     }
 
     // MARK: Bytes

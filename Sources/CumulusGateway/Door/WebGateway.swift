@@ -169,7 +169,7 @@ package struct WebGateway: Sendable {
             route.scope,
             caller.proof,
             address: request.address,
-            device: access.device,
+            device: access.device(of: route.clientID),
             isSecret: request.isSecret,
             seen: caller.seen(now: door.now)
         )

@@ -14,11 +14,15 @@ package struct CourierToken: Hashable, Sendable {
         package var access: WebAccess
         /// The feed's token when the browser registered.
         package var feed: Bytes
+        /// The browser's device id: what this device changes is not told to it.
+        package var device: Bytes
 
-        package init(id: UInt64, access: WebAccess, feed: Bytes) {
+        /// - Parameter device: nil means a browser without a `clientId`.
+        package init(id: UInt64, access: WebAccess, feed: Bytes, device: Bytes? = nil) {
             self.id = id
             self.access = access
             self.feed = feed
+            self.device = device ?? access.device(of: "")
         }
     }
 
@@ -33,6 +37,10 @@ package struct CourierToken: Hashable, Sendable {
     package static let time: Int64 = WebToken.kept
     /// What is sealed begins with it.
     private static let mark = "courier"
+    /// What is sealed begins with it if browsers have a `clientId`: their device ids follow.
+    ///
+    /// Nodes of the release before read tokens of browsers without one.
+    private static let clientMark = "courier of clients"
 
     package init(_ station: Station, made: Int64) {
         stations = [station]
@@ -67,7 +75,8 @@ package struct CourierToken: Hashable, Sendable {
 
     package var content: Bytes {
         var writer = CanonicalWriter()
-        writer.delimited(CourierToken.mark.utf8)
+        let hasClients = stations.contains { $0.device != $0.access.device(of: "") }
+        writer.delimited((hasClients ? CourierToken.clientMark : CourierToken.mark).utf8)
         writer.varint(zigzag(made))
         writer.varint(UInt64(stations.count))
         for station in stations {
@@ -75,12 +84,16 @@ package struct CourierToken: Hashable, Sendable {
             station.access.write(to: &writer)
             writer.delimited(station.feed)
         }
+        if hasClients {
+            for station in stations { writer.delimited(station.device) }
+        }
         return writer.bytes
     }
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard try reader.text() == CourierToken.mark else {
+        let mark = try reader.text()
+        guard mark == CourierToken.mark || mark == CourierToken.clientMark else {
             throw MalformedBytes("something else than the token of a courier")
         }
         made = try reader.signed()
@@ -89,6 +102,9 @@ package struct CourierToken: Hashable, Sendable {
             let id = try reader.bigEndian()
             let access = try WebAccess(reading: &reader)
             stations.append(Station(id: id, access: access, feed: try reader.delimitedBytes()))
+        }
+        if mark == CourierToken.clientMark {
+            for index in stations.indices { stations[index].device = try reader.delimitedBytes() }
         }
         guard reader.isAtEnd, !stations.isEmpty else {
             throw MalformedBytes("the token of a courier of another length")

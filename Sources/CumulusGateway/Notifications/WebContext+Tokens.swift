@@ -14,14 +14,20 @@ extension WebContext {
             throw WebError.badRequest("'apnsEnvironment' must be development or production")
         }
         let known = registers ? courier(try request.needed("apnsToken")) : nil
+        let client = try request.string("clientId") ?? route.clientID
+        let device = links.access.device(of: client)
+        func isOwn(_ station: CourierToken.Station) -> Bool {
+            station.access == links.access && station.device == device
+        }
         var token: CourierToken
-        if let known, known.stations.contains(where: { $0.access == links.access }) {
+        if let known, known.stations.contains(where: isOwn) {
             token = known
         } else {
             let station = CourierToken.Station(
                 id: door.random(),
                 access: links.access,
-                feed: try await feedToken()
+                feed: try await feedToken(),
+                device: device
             )
             token = known ?? CourierToken(station, made: door.now)
             token.add(station, now: door.now)

@@ -127,9 +127,12 @@ package struct WebCourier: Sendable {
         _ station: CourierToken.Station,
         _ request: WebRequest
     ) async throws(ServiceError) -> any WebCalls {
-        try await door.enter(
-            station.access.entrance(address: request.address, isSecret: request.isSecret)
+        var entrance = station.access.entrance(
+            address: request.address,
+            isSecret: request.isSecret
         )
+        entrance.device = station.device
+        return try await door.enter(entrance)
     }
 
     private enum Outcome: Sendable {

@@ -30,6 +30,8 @@ struct WebUser {
     var token: String?
     /// The access token of the session; empty: it has no session.
     var session = ""
+    /// Tells the tabs of one session apart; nil: requests have none.
+    var clientID: String?
 
     /// A user of the same app.
     static func make(
@@ -89,7 +91,8 @@ struct WebUser {
 
     func target(_ path: String) -> String {
         let user = token.map { "&ckWebAuthToken=\($0)" } ?? ""
-        return "\(WebUser.base)/\(path)?ckAPIToken=\(WebUser.apiToken)\(user)"
+        let client = clientID.map { "&clientId=\($0)" } ?? ""
+        return "\(WebUser.base)/\(path)?ckAPIToken=\(WebUser.apiToken)\(user)\(client)"
     }
 
     /// Makes operations in one zone; returns the entries.

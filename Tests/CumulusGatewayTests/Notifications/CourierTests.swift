@@ -6,16 +6,22 @@ import CumulusTesting
 import Testing
 
 @Suite struct CourierTests {
-    private func station(_ number: UInt64, container: String = "iCloud.a") -> CourierToken.Station {
+    private func station(
+        _ number: UInt64,
+        container: String = "iCloud.a",
+        device: Bytes? = nil
+    ) -> CourierToken.Station {
         let scope = ScopeID(container: container, environment: .production)
         let session = Bytes(repeating: 1, count: 32)
         let api = Bytes(repeating: 2, count: 32)
         let access = WebAccess(scope, .public, .session(session), api: api)
-        return CourierToken.Station(id: number, access: access, feed: [9, 9])
+        return CourierToken.Station(id: number, access: access, feed: [9, 9], device: device)
     }
 
-    @Test func tokensReadBackAndNothingElseDoes() throws {
-        var token = CourierToken(station(1), made: 1_000_000)
+    /// With a `clientId` and without one.
+    @Test(arguments: [nil, Bytes(repeating: 7, count: 16)])
+    func tokensReadBackAndNothingElseDoes(device: Bytes?) throws {
+        var token = CourierToken(station(1, device: device), made: 1_000_000)
         token.add(station(2, container: "iCloud.b"), now: 2_000_000)
         let content = token.content
         #expect(try CourierToken(content: content) == token)

@@ -85,6 +85,50 @@ import Testing
         }
     }
 
+    /// Tabs share a session and differ by `clientId`: each is told what another one changes.
+    @Test func aTabIsToldWhatOthersChange() async throws {
+        try await withWebUser { user, _ in
+            _ = try await url(user)
+            var others = user
+            others.clientID = "others"
+            let clients: [String?] = [nil, "tab1", "tab2"]
+            for (number, reader) in clients.enumerated() {
+                for (other, writer) in clients.enumerated() {
+                    var (polling, saving) = (user, user)
+                    (polling.clientID, saving.clientID) = (reader, writer)
+                    let made = try await polling.post(
+                        "tokens/create",
+                        #"{"apnsEnvironment": "development"}"#
+                    )
+                    let url = try #require(made.json["webcourierURL"]?.string)
+                    let (first, next) = ("a\(number)\(other)", "b\(number)\(other)")
+                    _ = try await saving.modify("private", operation(.create, first, type: "Note"))
+                    _ = try await others.modify("private", operation(.create, next, type: "Note"))
+                    let told = try await poll(polling, url)?["ck"]?["qry"]?["rid"]?.string
+                    let pair = "\(reader ?? "-") is told of \(writer ?? "-")"
+                    #expect(told == (reader == writer ? next : first), "\(pair)")
+                }
+            }
+        }
+    }
+
+    /// CloudKit JS says it in the body of tokens/create, too.
+    @Test func aTabIsKnownByTheBodyOfItsTokenToo() async throws {
+        try await withWebUser { user, _ in
+            var tab = user
+            tab.clientID = "tab"
+            _ = try await url(user)
+            let made = try await user.post(
+                "tokens/create",
+                #"{"apnsEnvironment": "development", "clientId": "tab"}"#
+            )
+            let url = try #require(made.json["webcourierURL"]?.string)
+            _ = try await tab.modify("private", operation(.create, "own", type: "Note"))
+            _ = try await user.modify("private", operation(.create, "other", type: "Note"))
+            #expect(try await poll(user, url)?["ck"]?["qry"]?["rid"] == "other")
+        }
+    }
+
     /// What happens between two polls waits, and is told again if it may not have arrived.
     @Test func nothingIsLostBetweenPolls() async throws {
         try await withWebUser { user, server in

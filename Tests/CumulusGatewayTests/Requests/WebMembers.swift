@@ -616,11 +616,7 @@ extension WebMembers {
             "@",
             [("apnsEnvironment", #""development""#)],
             [
-                ("apnsEnvironment", number),
-                (
-                    "clientId",
-                    .harmless(#""x""#, because: "what a session changes is not told to it")
-                ),
+                ("apnsEnvironment", number), ("clientId", number),
             ]
         ),
         WebMembers(
@@ -629,11 +625,7 @@ extension WebMembers {
             "@",
             [("apnsEnvironment", #""development""#), ("apnsToken", #""00""#)],
             [
-                ("apnsEnvironment", number), ("apnsToken", number),
-                (
-                    "clientId",
-                    .harmless(#""x""#, because: "what a session changes is not told to it")
-                ),
+                ("apnsEnvironment", number), ("apnsToken", number), ("clientId", number),
             ]
         ),
     ]
