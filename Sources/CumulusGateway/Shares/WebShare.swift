@@ -1,9 +1,12 @@
 // What a share's record says besides its fields: who is in it, and what each may do.
 //
 // Written into the records of shares, and into the answers of records/resolve and records/accept.
+// The words are those of CloudKit JS, with which apps compare; `WebShareRequest` reads those of the
+// printed reference too.
 //
 // Folder: shares. Read `WebShare` for what answers say, and `WebShareRequest` for what saves say.
 
+import Crypto
 package import CumulusModel
 
 package enum WebShare {
@@ -18,7 +21,7 @@ package enum WebShare {
     static func type(_ role: ShareParticipant.Role) -> JSON {
         switch role {
         case .publicUser: "PUBLIC_USER"
-        case .privateUser: "USER"
+        case .privateUser: "PRIVATE_USER"
         case .administrator: "ADMINISTRATOR"
         case .owner: "OWNER"
         }
@@ -27,7 +30,7 @@ package enum WebShare {
     static func status(_ status: ShareParticipant.AcceptanceStatus) -> JSON {
         switch status {
         case .unknown: "UNKNOWN"
-        case .pending: "INVITED"
+        case .pending: "PENDING"
         case .accepted: "ACCEPTED"
         case .removed: "REMOVED"
         }
@@ -39,14 +42,16 @@ package enum WebShare {
     }
 
     /// What the record of a share has beside what every record has.
+    ///
+    /// - Parameter user: The caller's user record name; empty: no user is signed in.
     package static func members(of details: ShareDetails, user: String) -> [JSON.Member] {
-        let participants = details.participants.map(json)
+        let participants = [owner(details, user: user)] + details.participants
         var members = [
             JSON.Member("publicPermission", permission(details.publicPermission)),
-            JSON.Member("participants", .array(participants)),
-            JSON.Member("owner", owner(details, user: user)),
+            JSON.Member("participants", .array(participants.map(json))),
+            JSON.Member("owner", json(participants[0])),
         ]
-        if let own = details.participants.first(where: \.isCaller) {
+        if let own = participants.first(where: \.isCaller) {
             members.append(JSON.Member("currentUserParticipant", json(own)))
         }
         if !details.root.isEmpty {
@@ -59,16 +64,23 @@ package enum WebShare {
         return members
     }
 
-    private static func owner(_ details: ShareDetails, user: String) -> JSON {
-        if let owner = details.participants.first(where: { $0.role == .owner }) {
-            return json(owner)
-        }
+    /// The owner as a participant, which nodes leave out of their lists.
+    private static func owner(_ details: ShareDetails, user: String) -> ShareDetails.Participant {
         let name = WebZone.owner(details.owner, user)
-        return [
-            "type": type(.owner), "permission": permission(.readWrite),
-            "acceptanceStatus": status(.accepted),
-            "userIdentity": ["userRecordName": .string(name)],
-        ]
+        return ShareDetails.Participant(
+            id: ownerID(name),
+            user: name,
+            role: .owner,
+            permission: .readWrite,
+            status: .accepted,
+            isCaller: !user.isEmpty && name == user
+                && !details.participants.contains(where: \.isCaller)
+        )
+    }
+
+    /// The participant id of an owner, which is the same in all shares of that owner.
+    static func ownerID(_ user: String) -> Bytes {
+        Bytes(SHA256.hash(data: Bytes("owner \(user)".utf8)).prefix(16))
     }
 
     private static func json(_ participant: ShareDetails.Participant) -> JSON {

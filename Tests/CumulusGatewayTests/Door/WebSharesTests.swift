@@ -214,7 +214,7 @@ extension WebUser {
                 Issue.record("no participants: \(renamed.text)")
                 return
             }
-            #expect(participants.map { $0["type"] } == ["PUBLIC_USER"])
+            #expect(participants.map { $0["type"] } == ["OWNER", "PUBLIC_USER"])
             let deletion = operation(.forceDelete, name)
             _ = try await user.modify("private", zone: "Trips", deletion)
             let ended = try await guest.change("b", in: "Trips", of: owner)
@@ -251,7 +251,7 @@ extension WebUser {
             #expect(url?.hasPrefix("https://node.example/sign-in?state=") == true)
             let joined = try await guest.post("public/records/accept", body)
             let result = joined.entries("results").first
-            #expect(result?["participantType"] == "USER", "\(joined.json.text)")
+            #expect(result?["participantType"] == "PRIVATE_USER", "\(joined.json.text)")
             #expect(try await guest.change("b", in: "Trips", of: owner) == "ACCESS_DENIED")
             for (list, outcome) in [
                 (participant("READ_WRITE"), nil), ("", "ZONE_NOT_FOUND"),
