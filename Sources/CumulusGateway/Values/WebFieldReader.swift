@@ -13,6 +13,8 @@ package struct WebFieldReader {
     let user: String
     /// What a receipt of an upload stands for; nil for a receipt that is not good.
     let asset: @Sendable (String) -> Asset?
+    /// Whether it reads values of filters, where the action of a reference has no meaning.
+    var isOfFilters = false
 
     package init(
         zone: RecordZone.ID,
@@ -174,6 +176,7 @@ package struct WebFieldReader {
                 "'\(path).zoneID' is another zone; a record refers to records of its own zone only"
             )
         }
+        if isOfFilters { return Record.Reference(recordName: name) }
         switch try object.string("action") {
         case nil, "NONE"?: return Record.Reference(recordName: name)
         case "DELETE_SELF"?: return Record.Reference(recordName: name, action: .deleteSelf)

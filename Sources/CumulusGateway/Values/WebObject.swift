@@ -97,6 +97,12 @@ package struct WebObject: Sendable {
         }
     }
 
+    /// The elements of a list; a dictionary in its place counts as a list of one.
+    package func listOrOne(_ key: String) throws(WebError) -> [JSON] {
+        if let value = self[key], case .object = value { return [value] }
+        return try array(key) ?? []
+    }
+
     package func strings(_ key: String) throws(WebError) -> [String]? {
         guard let elements = try array(key) else { return nil }
         var strings: [String] = []

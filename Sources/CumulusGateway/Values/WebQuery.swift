@@ -12,6 +12,8 @@ package struct WebQuery {
 
     package init(columns: [String: FieldType], _ reader: WebFieldReader) {
         self.columns = columns
+        var reader = reader
+        reader.isOfFilters = true
         self.reader = reader
     }
 
@@ -23,7 +25,7 @@ package struct WebQuery {
     package func query(_ object: WebObject) throws(WebError) -> Query {
         var nodes: [Query.Node] = []
         var isExtended = false
-        let filters = try object.array("filterBy") ?? []
+        let filters = try object.listOrOne("filterBy")
         for (index, json) in filters.enumerated() {
             let filter = try WebObject(json, at: object.place("filterBy[\(index)]"))
             let part = try self.filter(filter)
@@ -37,7 +39,7 @@ package struct WebQuery {
         )
         // Native predicates can't say NOT_LIST_CONTAINS_ALL.
         query.allowsExtensions = isExtended
-        let sorts = try object.array("sortBy") ?? []
+        let sorts = try object.listOrOne("sortBy")
         for (index, json) in sorts.enumerated() {
             let sort = try WebObject(json, at: object.place("sortBy[\(index)]"))
             query.sortDescriptors.append(try self.sort(sort))

@@ -420,6 +420,21 @@ extension WebMembers {
             ]
         ),
         query(
+            "reference of a filter",
+            #"""
+            {"recordType": "Note", "filterBy": [{"comparator": "EQUALS",
+             "systemFieldName": "recordName", "fieldValue": {"value": @}}]}
+            """#,
+            [("recordName", #""a""#)],
+            [
+                ("recordName", number), ("zoneID", .refused(#"{"zoneName": "Other"}"#)),
+                (
+                    "action",
+                    .harmless(#""VALIDATE""#, because: "a filter compares names of records")
+                ),
+            ]
+        ),
+        query(
             "filter by distance",
             #"{"recordType": "Note", "filterBy": [@]}"#,
             [

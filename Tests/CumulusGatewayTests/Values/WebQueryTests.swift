@@ -32,6 +32,38 @@ import Testing
         #expect(try query(#"{"recordType": "Note"}"#).predicate == .all)
     }
 
+    /// Some clients send one filter, or one sort, without a list around it.
+    @Test func oneDictionaryIsAListOfOne() throws {
+        let title = filter("EQUALS", "title", #""a""#)
+        let sort = #"{"fieldName": "title", "ascending": false}"#
+        let listed = try query(
+            #"{"recordType": "Note", "filterBy": [\#(title)], "sortBy": [\#(sort)]}"#
+        )
+        let bare = try query(
+            #"{"recordType": "Note", "filterBy": \#(title), "sortBy": \#(sort)}"#
+        )
+        #expect(bare == listed)
+        #expect(bare.predicate == (.field("title") == "a"))
+        for other in ["1", #""x""#, "true"] {
+            for key in ["filterBy", "sortBy"] {
+                let text = #"{"recordType": "Note", "\#(key)": \#(other)}"#
+                #expect(throws: WebError.self, "\(text)") { try query(text) }
+            }
+        }
+    }
+
+    /// Clients write an action because their type of a reference has one.
+    @Test(arguments: [#""NONE""#, #""DELETE_SELF""#, #""VALIDATE""#, #""MAYBE""#, "5", "null"])
+    func theActionOfAReferenceHasNoMeaningInAFilter(action: String) throws {
+        let value = FieldValue.reference(Record.Reference(recordName: "x"))
+        let reference = #"{"recordName": "x", "action": \#(action)}"#
+        let post = Query.Field.field("post")
+        #expect(try predicate(filter("EQUALS", "post", reference)) == (post == value))
+        #expect(try predicate(filter("IN", "post", "[\(reference)]")) == post.isIn([value]))
+        let parent = Query.Field.field("___parent")
+        #expect(try predicate(filter("EQUALS", "___parent", reference)) == (parent == value))
+    }
+
     @Test func eachComparatorHasItsMeaning() throws {
         let (title, stars, tags): (Query.Field, Query.Field, Query.Field) = (
             .field("title"), .field("stars"), .field("tags")
