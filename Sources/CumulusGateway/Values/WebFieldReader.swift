@@ -128,7 +128,7 @@ package struct WebFieldReader {
             case .int64: (value.flagValue ?? value.exactInteger).map { .int64($0) }
             case .double: value.number.map { .double($0) }
             case .timestamp:
-                value.exactInteger.map { .timestamp(Timestamp(millisecondsSince1970: $0)) }
+                value.milliseconds.map { .timestamp(Timestamp(millisecondsSince1970: $0)) }
             case .bytes: value.stringValue.flatMap { Base64.decode($0) }.map { .bytes($0) }
             case .location: .location(try location(value, at: path))
             case .reference: .reference(try reference(value, at: path))
@@ -157,8 +157,8 @@ package struct WebFieldReader {
         location.course = try number("course")
         location.speed = try number("speed")
         if let time = object["timestamp"] {
-            guard let milliseconds = time.exactInteger else {
-                throw .badRequest("'\(path).timestamp' must be whole milliseconds since 1970")
+            guard let milliseconds = time.milliseconds else {
+                throw .badRequest("'\(path).timestamp' must be milliseconds since 1970")
             }
             location.timestamp = Timestamp(millisecondsSince1970: milliseconds)
         }

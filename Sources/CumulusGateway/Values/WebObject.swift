@@ -28,9 +28,9 @@ package struct WebObject: Sendable {
         }
         let json: JSON
         do throws(JSONReader.Problem) {
-            json = try JSONReader.read(body)
+            json = try JSONReader.read(body, numbers: .nearest)
         } catch {
-            throw .badRequest("the body is no JSON: \(error.message)")
+            throw .badRequest("the body can't be used: \(error.message)")
         }
         try self.init(json)
     }
@@ -140,29 +140,57 @@ package enum WebLimits {
     package static let items = 200
 }
 
+/// Numbers of requests, by their values: 5, 5.0, 5e0 and "5" are one number.
+///
+/// A whole number is exact to 64 bits. With a fraction or an exponent it is a double, as in
+/// JavaScript.
 extension JSON {
-    /// A whole number, as a number or as text; nil for everything else.
+    /// A whole number of 64 bits, as a number or as text; nil for everything else.
     var exactInteger: Int64? {
         switch self {
         case .integer(let number): number
-        case .string(let text): Int64(text)
-        default: nil
+        case .string(let text): Int64(text) ?? finite.flatMap(JSON.whole)
+        default: finite.flatMap(JSON.whole)
         }
+    }
+
+    /// Whole milliseconds, as a number or as text; nil for everything else.
+    ///
+    /// A fraction is cut off.
+    var milliseconds: Int64? {
+        exactInteger ?? finite.flatMap { JSON.whole($0.rounded(.down)) }
     }
 
     /// A number, as a number or as text; nil for everything else, such as NaN.
     var number: Double? {
         switch self {
-        case .integer(let number): return Double(number)
-        case .decimal(let number): return number
-        case .string("Infinity"): return .infinity
-        case .string("-Infinity"): return -.infinity
-        case .string(let text):
-            guard let first = text.utf8.last, first.isASCIIDigit, let number = Double(text),
-                number.isFinite
-            else { return nil }
-            return number
-        default: return nil
+        case .string("Infinity"): .infinity
+        case .string("-Infinity"): -.infinity
+        default: finite
         }
+    }
+
+    /// A finite number, as a number or as text; nil for everything else.
+    private var finite: Double? {
+        let number: Double? =
+            switch self {
+            case .integer(let number): Double(number)
+            case .decimal(let number): number
+            case .string(let text): JSON.isDecimal(text) ? Double(text) : nil
+            default: nil
+            }
+        return number.flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    /// The integer that a double is; nil for a fraction, and beyond 64 bits.
+    ///
+    /// Integers below -2^63 are read as the double -2^63, so that one is left out.
+    private static func whole(_ number: Double) -> Int64? {
+        number > -0x1p63 ? Int64(exactly: number) : nil
+    }
+
+    /// Whether a text has only characters of decimal numbers, unlike "nan" and "0x1p3".
+    private static func isDecimal(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0.isASCIIDigit || "+-.eE".utf8.contains($0) }
     }
 }

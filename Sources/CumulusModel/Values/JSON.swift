@@ -8,7 +8,9 @@ package enum JSON: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
-    /// Written with a point or an exponent, so that it is read as a decimal again. Finite.
+    /// Written with a point or an exponent, so that it is read as a decimal again.
+    ///
+    /// Finite, unless it was read with `JSONReader.Numbers.nearest`.
     case decimal(Double)
     case string(String)
     case array([JSON])

@@ -1,7 +1,7 @@
 // Reads one JSON text, as RFC 8259 has it. hot: once per line of an import.
 //
-// Strict where a mistake would lose data: an integer beyond 64 bits, a decimal that is no finite
-// double, half a surrogate pair, broken UTF-8 and a key that occurs twice are all refused.
+// Strict where a mistake would lose data: half a surrogate pair, broken UTF-8 and a key that occurs
+// twice are refused, and, unless the caller takes them, numbers that are not exact.
 
 package struct JSONReader {
     package struct Problem: Error, Equatable {
@@ -15,22 +15,35 @@ package struct JSONReader {
     /// Nesting that field values need is 3; the rest is someone's experiment.
     private static let deepest = 32
 
+    /// What becomes of an integer beyond 64 bits, and of a decimal beyond the doubles.
+    package enum Numbers: Sendable {
+        /// The whole text is refused.
+        case exact
+        /// It becomes the nearest double, which may be infinite.
+        case nearest
+    }
+
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let numbers: Numbers
     private var position = 0
 
-    package static func read(_ bytes: some Sequence<UInt8>) throws(Problem) -> JSON {
+    package static func read(
+        _ bytes: some Sequence<UInt8>,
+        numbers: Numbers = .exact
+    ) throws(Problem) -> JSON {
         let bytes = ContiguousArray(bytes)
         let result = bytes.withUnsafeBufferPointer { bytes in
             Result { () throws(Problem) in
-                var reader = JSONReader(bytes: bytes)
+                var reader = JSONReader(bytes: bytes, numbers: numbers)
                 return try reader.whole()
             }
         }
         return try result.get()
     }
 
-    private init(bytes: UnsafeBufferPointer<UInt8>) {
+    private init(bytes: UnsafeBufferPointer<UInt8>, numbers: Numbers) {
         self.bytes = bytes
+        self.numbers = numbers
     }
 
     private mutating func whole() throws(Problem) -> JSON {
@@ -111,12 +124,12 @@ package struct JSONReader {
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger {
-            guard let number = Int64(text) else {
+            if let number = Int64(text) { return .integer(number) }
+            guard numbers == .nearest else {
                 throw problem("the integer \(text.prefix(40)) needs more than 64 bits")
             }
-            return .integer(number)
         }
-        guard let number = Double(text), number.isFinite else {
+        guard let number = Double(text), number.isFinite || numbers == .nearest else {
             throw problem("the decimal \(text.prefix(40)) is out of range")
         }
         return .decimal(number)

@@ -117,6 +117,29 @@ import Testing
         }
     }
 
+    /// Browsers write whole doubles with all their digits.
+    @Test func aNumberBeyond64BitsIsOfItsRecord() async throws {
+        try await withWebUser { user, _ in
+            let large = "100000000000000000000"
+            let note = operation(.create, "a", type: "Note", #""price": {"value": \#(large)}"#)
+            let wrong = operation(.create, "b", type: "Note", #""stars": {"value": \#(large)}"#)
+            let tagged = operation(
+                .create,
+                "c",
+                type: "Note",
+                #""price": {"value": \#(large), "type": "DOUBLE"}"#
+            )
+            let answer = try await user.post(
+                "private/records/modify",
+                #"{"unknown": \#(large), "operations": [\#(note), \#(wrong), \#(tagged)]}"#
+            )
+            let entries = answer.entries("records")
+            #expect(entries.map(\.errorCode) == [nil, "BAD_REQUEST", nil], "\(answer.json.text)")
+            #expect(entries.first?.field("price") == .decimal(1e20))
+            #expect(entries.last?.field("price") == .decimal(1e20))
+        }
+    }
+
     @Test func aFailureTakesAnAtomicZoneWithIt() async throws {
         try await withWebUser { user, _ in
             let zone = #"{"operationType": "create", "zone": {"zoneID": {"zoneName": "Notes"}}}"#

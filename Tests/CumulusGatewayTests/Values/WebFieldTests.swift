@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: [
-        #"{"value": 1.5, "type": "TIMESTAMP"}"#, #"{"value": 1.5, "type": "INT64"}"#,
+        #"{"value": true, "type": "TIMESTAMP"}"#, #"{"value": 1.5, "type": "INT64"}"#,
         #"{"value": "x", "type": "INT64"}"#, #"{"value": "nan", "type": "DOUBLE"}"#,
         #"{"value": 5, "type": "STRING"}"#, #"{"value": "?", "type": "BYTES"}"#,
         #"{"value": "AP9=", "type": "BYTES"}"#, #"{"value": [1], "type": "INT64"}"#,

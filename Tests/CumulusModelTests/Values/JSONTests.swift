@@ -17,6 +17,16 @@ import Testing
         #expect(try read(text) == expected)
     }
 
+    /// Web services take numbers that browsers write, and judge each where it is read.
+    @Test(arguments: [
+        ("9223372036854775807", JSON.integer(.max)), ("9223372036854775808", .decimal(0x1p63)),
+        ("-9223372036854775809", .decimal(-0x1p63)), ("100000000000000000000", .decimal(1e20)),
+        ("35.0", .decimal(35)), ("1e309", .decimal(.infinity)), ("-1e309", .decimal(-.infinity)),
+    ])
+    func takesTheNearestDoubleWhereThatIsWanted(text: String, expected: JSON) throws {
+        #expect(try JSONReader.read(text.utf8, numbers: .nearest) == expected)
+    }
+
     @Test func keepsTheSignOfZero() throws {
         #expect(try read("-0.0").text == "-0.0")
         #expect(try read("0.0").text == "0.0")
