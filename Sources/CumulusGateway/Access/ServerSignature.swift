@@ -7,6 +7,9 @@
 // where the path is what was sent, from `/database` or `/device` on. Clients differ in two points,
 // so two forms of each are taken: the query belongs to the path or not, and an empty body is hashed
 // or left out.
+//
+// A refusal says what is wrong as far as that can be told without the key. Whether a key exists is
+// told to nobody: one text names all that may be wrong with the key or its signature.
 
 import Crypto
 package import CumulusModel
@@ -73,6 +76,46 @@ package struct ServerSignature: Sendable {
     package func isCurrent(now: Int64) -> Bool {
         abs(time - now) <= ServerSignature.leeway
     }
+
+    /// Why no key's signature lets a request in; nil if one may.
+    ///
+    /// No key is looked up for this.
+    ///
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    func refusal(of route: WebRoute, now: Int64) -> WebError? {
+        guard isCurrent(now: now) else {
+            let clock = Timestamp(millisecondsSince1970: now).text
+            return WebError(
+                .authenticationFailed,
+                "the date of the signature, \(date), is more than 10 minutes off the node's clock, "
+                    + "which says \(clock); set the clock, or sign each request anew"
+            )
+        }
+        guard route.database == .public else {
+            return WebError(
+                .authenticationFailed,
+                "a server's key reaches the public database only, and the URL names the "
+                    + "\(route.database.name) one"
+            )
+        }
+        let endpoint = route.endpoint
+        guard !endpoint.rawValue.hasPrefix("users/") || endpoint == .usersCaller else {
+            return WebError(
+                .authenticationFailed,
+                "\(endpoint.rawValue) is for users; a server's key may ask users/caller only"
+            )
+        }
+        return nil
+    }
+
+    /// What callers are told whose key or signature is not good, whatever the cause.
+    package static let refusal = WebError(
+        .authenticationFailed,
+        "the server's key or its signature is not valid here: the key is unknown, of another "
+            + "container or environment, or was revoked, or the signature is not over "
+            + "DATE:BASE64(SHA256(BODY)):PATH, with the path from /database or /device on, without "
+            + "a host"
+    )
 
     /// Whether the signature is by a key, over this request.
     ///

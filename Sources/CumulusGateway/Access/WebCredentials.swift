@@ -43,10 +43,9 @@ package enum WebCredentials: Sendable {
         }
     }
 
-    /// What callers are told whose credentials are not good, whatever the cause.
+    /// What callers are told whose API token is not good, whatever the cause.
     package static let refusal = WebError(
         .authenticationFailed,
-        "the token or the server's key is not valid here: it is unknown, of another container or "
-            + "environment, or was revoked"
+        "the API token is not valid here: it is unknown, or of another container or environment"
     )
 }

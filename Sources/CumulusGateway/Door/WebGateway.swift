@@ -201,7 +201,7 @@ package struct WebGateway: Sendable {
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
-        return caller.serverKey != nil ? WebCredentials.refusal : signIn(caller)
+        return caller.serverKey != nil ? ServerSignature.refusal : signIn(caller)
     }
 
     /// Sends a user to the page to sign in at, with a link for this app that is good for a while.
@@ -287,11 +287,8 @@ package struct WebGateway: Sendable {
         _ request: WebRequest,
         _ route: WebRoute
     ) throws(WebError) -> Caller {
-        let isUsers = route.endpoint.rawValue.hasPrefix("users/")
-        guard signature.clusterID == door.clusterID, signature.isCurrent(now: door.now),
-            route.database == .public,
-            !isUsers || route.endpoint == .usersCaller
-        else { throw WebCredentials.refusal }
+        if let refusal = signature.refusal(of: route, now: door.now) { throw refusal }
+        guard signature.clusterID == door.clusterID else { throw ServerSignature.refusal }
         var caller = Caller()
         caller.serverKey = signature.keyID
         caller.proof = .serviceKey(id: signature.keyID) { [body = request.body] publicKey in
