@@ -82,7 +82,9 @@ package struct IDToken: Hashable, Sendable {
         self.expires = expires
         notBefore = try claims.time("nbf")
         nonce = try claims.text("nonce")
-        let isVerified = claims["email_verified"] == .bool(true)
+        // Apple's tokens have it as a boolean or as a text.
+        let verified = claims["email_verified"]
+        let isVerified = verified == .bool(true) || verified == "true"
         emailAddress = isVerified ? claims["email"]?.asText : nil
         texts = claims.texts
     }

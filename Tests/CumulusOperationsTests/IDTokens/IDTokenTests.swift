@@ -182,6 +182,23 @@ import Testing
         }
     }
 
+    /// Apple documents "a string or Boolean value".
+    @Test func anAddressCountsIfItsIssuerSaysThatItIsTheUsers() throws {
+        let yes: [JSON] = [.bool(true), "true"]
+        let no: [JSON?] = [
+            nil, .null, .bool(false), "false", "TRUE", "True", "yes", "1", "", " true",
+            .integer(1), .decimal(1), .array(["true"]), ["true": .bool(true)],
+        ]
+        for claim in yes {
+            let token = try token(["email": "ada@example.org", "email_verified": claim])
+            #expect(try IDToken(token).email?.text == "ada@example.org", "\(claim.text)")
+        }
+        for claim in no {
+            let token = try token(["email": "ada@example.org", "email_verified": claim])
+            #expect(try IDToken(token).email == nil, "\(claim?.text ?? "without it")")
+        }
+    }
+
     @Test func whatNamesAUserIsTakenIfItCanBe() throws {
         let long = JSON.string(String(repeating: "a", count: 256))
         let changes: [String: JSON?] = [
@@ -192,10 +209,6 @@ import Testing
         #expect(token.displayName(by: "name") == "Ada \u{1F98A}")
         #expect(token.displayName(by: "nick") == nil && token.displayName(by: "aud") != nil)
         #expect(token.displayName(by: "exp") == nil && token.email == nil)
-        let unsure = try IDToken(
-            try self.token(["email": "ada@example.org", "email_verified": "true"])
-        )
-        #expect(unsure.email == nil)
         let proven = try issuer(["displayName": "nick"]).subject(of: token, userID: [1])
         #expect(proven.displayName.isEmpty && proven.mayBeMade && proven.user == nil)
         let mapped = try issuer(["users": ["ada": "alice"], "makesUsers": nil])
