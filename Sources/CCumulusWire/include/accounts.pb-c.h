@@ -94,9 +94,12 @@ typedef enum _Cumulus__V1__HandleKind {
 struct  Cumulus__V1__SignInRequest
 {
   ProtobufCMessage base;
+  /*
+   * spaces before and behind it don't count
+   */
   ProtobufCBinaryData name;
   /*
-   * 8 to 256 bytes of UTF-8, in Unicode's form NFC
+   * 8 to 256 bytes of UTF-8; the node brings it into the form NFC
    */
   ProtobufCBinaryData password;
   /*

@@ -4,7 +4,6 @@
 
 public import CumulusModel
 import CumulusWire
-import Foundation
 
 /// A session that was just opened, with its token.
 ///
@@ -90,12 +89,5 @@ public struct ListedSession: Hashable, Identifiable, Sendable {
             )
         }
         return digest
-    }
-}
-
-extension Bytes {
-    /// A password as it is sent: every keyboard makes the same bytes of one text.
-    init(password: String) {
-        self.init(password.precomposedStringWithCanonicalMapping.utf8)
     }
 }

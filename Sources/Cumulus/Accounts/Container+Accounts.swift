@@ -28,7 +28,7 @@ extension Container {
     /// take the token as soon as they have heard of the session.
     ///
     /// - Parameters:
-    ///   - password: 8 to 256 bytes of UTF-8 in Unicode's form NFC, into which it is brought here.
+    ///   - password: 8 to 256 bytes of UTF-8 in Unicode's form NFC, into which the node brings it.
     ///   - label: For people, in the list of sessions.
     /// - Throws: `notAuthenticated` if the name or the password is wrong, the user is disabled or
     ///   has no password, or this container's own token is not good any more: sign in with a
@@ -100,8 +100,8 @@ extension Container {
         label: String = ""
     ) async throws -> AccessSession {
         let request = ChangePasswordRequest(
-            oldPassword: Bytes(password: oldPassword),
-            newPassword: Bytes(password: newPassword),
+            oldPassword: Bytes(oldPassword.utf8),
+            newPassword: Bytes(newPassword.utf8),
             label: label
         )
         let session = try await openOnce(
@@ -184,6 +184,6 @@ extension Container {
 
 extension SignInRequest {
     fileprivate init(name: String, password: String, label: String) {
-        self.init(name: Bytes(name.utf8), password: Bytes(password: password), label: label)
+        self.init(name: Bytes(name.utf8), password: Bytes(password.utf8), label: label)
     }
 }

@@ -79,7 +79,7 @@ extension NodeOperator {
     package func setPassword(of user: String, to password: String) async throws {
         let request = SetPasswordRequest(
             user: Bytes(user.utf8),
-            password: Bytes(password: password)
+            password: Bytes(password.utf8)
         )
         try await call(.operatorSetPassword, message: request.encoded()) { _ in }
     }

@@ -67,7 +67,6 @@ extension ConsoleCall {
         return calls.user
     }
 
-    /// Passwords come in Unicode's form NFC: the page sees to it.
     private func signIn(in scope: ScopeID) async throws -> OpenedSession {
         let request = SignInRequest(
             name: try bytes("name"),

@@ -45,7 +45,6 @@ extension ConsoleCall {
         return .json([.init("changed", .bool(isDone))])
     }
 
-    /// Passwords come in Unicode's form NFC: the page sees to it.
     func setPassword() async throws -> ConsoleReply {
         let request = SetPasswordRequest(
             user: try bytes("user"),

@@ -86,7 +86,7 @@ extension ConsoleFile {
           token.addEventListener("input", () => { name.required = token.value === ""; });
           dialog.append(form(async () => {
             const who = token.value ? { accessToken: token.value }
-              : { name: name.value, password: password.value.normalize("NFC") };
+              : { name: name.value, password: password.value };
             try {
               await actAsUser({ ...scope, ...who });
               dialog.close();

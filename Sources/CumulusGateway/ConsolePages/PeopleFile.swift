@@ -103,7 +103,7 @@ extension ConsoleFile {
           const dialog = h("dialog", { "aria-labelledby": "password-title" });
           dialog.append(form(async () => {
             dialog.close();
-            await act("users/password", { password: password.value.normalize("NFC") },
+            await act("users/password", { password: password.value },
               `${user.name} has a new password.`);
           }, h("h2", { id: "password-title" }, `Set the password of ${user.name}`),
           h("p", { class: "muted small" }, "All sessions that a password opened end."),

@@ -164,15 +164,9 @@ package enum SignInHTML {
 
         """
 
-    /// Brings passwords into the form that all keyboards share, and tells the app.
+    /// Tells the app of a user who signed in.
     package static let script = """
         "use strict";
-        const form = document.querySelector("form");
-        form?.addEventListener("submit", () => {
-            for (const input of form.querySelectorAll("[name=name], [name=password]")) {
-                input.value = input.value.normalize("NFC");
-            }
-        });
         const done = document.getElementById("done");
         if (done && window.opener) {
             const message = JSON.parse(done.dataset.message);

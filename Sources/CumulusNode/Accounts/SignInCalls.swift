@@ -176,7 +176,9 @@ private struct SignInDesk: Sendable {
             }
         }
         let hashed = found?.1.hashed ?? .ofNobody
-        let isRight = try await node.passwords.run { hashed.matches(password) }
+        // How many readings there are does not depend on the user.
+        let readings = Passwords.readings(of: password)
+        let isRight = try await node.passwords.run { readings.contains(where: hashed.matches) }
         guard isRight, let (user, stored) = found else { throw Passwords.refusal }
         node.attempts.succeed(.password(of: key), from: address)
         let proof = AccountChange.Proof(user: user, password: stored.version)
@@ -186,6 +188,7 @@ private struct SignInDesk: Sendable {
     func hash(_ password: Bytes) async throws -> HashedPassword {
         var dice = NodeDice(node.environment)
         let salt = dice.bytes(HashedPassword.saltBytes)
+        let password = Passwords.composed(password)
         guard
             let hashed = try await node.passwords.run({ HashedPassword(password, salt: salt) })
         else {

@@ -216,10 +216,24 @@ package enum Passwords {
         )
     }
 
-    /// A password that may be set.
+    /// A password in the form in which it is hashed: Unicode's NFC.
     ///
-    /// Clients send it in Unicode's form NFC, so that all keyboards make the same bytes.
+    /// Keyboards spell a letter with an accent in two ways. What is no UTF-8 stays as it is.
+    package static func composed(_ password: Bytes) -> Bytes {
+        String(utf8: password[...]).map { Bytes($0.inNFC.utf8) } ?? password
+    }
+
+    /// What a caller who shows a password may have set, in its form NFC and as it was sent.
+    ///
+    /// Earlier releases hashed passwords as they were sent.
+    package static func readings(of password: Bytes) -> [Bytes] {
+        let composed = composed(password)
+        return composed == password ? [password] : [composed, password]
+    }
+
+    /// Refuses a password that can't be set; its form NFC counts.
     package static func check(_ password: Bytes) throws(ServiceError) {
+        let password = composed(password)
         guard byteCounts.contains(password.count), String(utf8: password[...]) != nil else {
             throw ServiceError(
                 .invalidArguments,

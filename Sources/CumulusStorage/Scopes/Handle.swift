@@ -5,7 +5,6 @@
 // that only look alike are another one.
 
 package import CumulusModel
-@_spi(_Unicode) import Swift
 
 package struct Handle: Hashable, Sendable {
     /// Numbers as in `accounts.proto`.
@@ -31,8 +30,7 @@ package struct Handle: Hashable, Sendable {
 
     private static func email(_ raw: Bytes) throws(ServiceError) -> String {
         let given = try Names.checkText(raw[...], "e-mail address")
-        var scalars = String.UnicodeScalarView()
-        for scalar in given.lowercased()._nfc { scalars.append(scalar) }
+        let scalars = given.lowercased().inNFC.unicodeScalars
         let parts = scalars.split(separator: "@", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), scalars.allSatisfy(isPlain)
         else {

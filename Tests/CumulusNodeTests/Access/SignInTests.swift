@@ -196,6 +196,26 @@ import Testing
         try await server.stop()
     }
 
+    /// However a keyboard spells a password, and whichever form it was set in.
+    @Test func eachFormOfAPasswordOpensASession() async throws {
+        try await withAda { server, admin, nobody in
+            let forms = ["P\u{E4}ssw\u{F6}rd 1234", "Pa\u{308}sswo\u{308}rd 1234"]
+            for set in forms {
+                try admin.setPassword(set, of: "ada")
+                for shown in forms { _ = try nobody.signIn("ada", shown) }
+            }
+            let ada = try connect(try nobody.signIn("ada", forms[0]), server)
+            let change = ChangePasswordRequest(
+                oldPassword: Bytes(forms[1].utf8),
+                newPassword: Bytes((forms[1] + "5").utf8)
+            )
+            _ = try ada.perform(.accountsChangePassword, change.encoded())
+            _ = try nobody.signIn("ada", forms[0] + "5")
+            let wrong = try error { _ = try nobody.signIn("ada", forms[0]) }
+            #expect(wrong.code == .notAuthenticated)
+        }
+    }
+
     /// What goes beyond the queue of the thread is refused, the rest is done.
     @Test func aFloodOfPasswordsIsRefused() async throws {
         let thread = PasswordThread(mostWaiting: 2)

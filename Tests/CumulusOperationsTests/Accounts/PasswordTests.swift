@@ -21,6 +21,26 @@ import Testing
         #expect(!HashedPassword.ofNobody.matches(Bytes("correct horse".utf8)))
     }
 
+    /// Keyboards spell one text in two ways, and a node makes one of them.
+    @Test func aPasswordIsTheSameInEachForm() throws {
+        let (nfc, nfd) = (Bytes("P\u{E4}ssw\u{F6}rd".utf8), Bytes("Pa\u{308}sswo\u{308}rd".utf8))
+        #expect(nfc != nfd)
+        #expect(Passwords.composed(nfc) == nfc && Passwords.composed(nfd) == nfc)
+        #expect(Passwords.readings(of: nfc) == [nfc])
+        // As a client of an earlier release may have set it.
+        #expect(Passwords.readings(of: nfd) == [nfc, nfd])
+        for plain in [Bytes("correct horse".utf8), [0xFF, 0x61], []] {
+            #expect(Passwords.readings(of: plain) == [plain])
+        }
+        // The composed form has to have the length.
+        let long = Bytes(String(repeating: "a\u{308}", count: 128).utf8)
+        #expect(long.count > Passwords.byteCounts.upperBound)
+        try Passwords.check(long)
+        let short = Bytes(String(repeating: "a\u{308}", count: 3).utf8)
+        #expect(throws: ServiceError.self) { try Passwords.check(short) }
+        #expect(throws: ServiceError.self) { try Passwords.check(Bytes(repeating: 0xFF, count: 9)) }
+    }
+
     /// As a release with lower settings made it; also by Python's `hashlib.scrypt`.
     @Test func aHashKeepsItsOwnCost() throws {
         let (password, cost) = (Bytes("correct horse".utf8), HashedPassword.Cost(rounds: 1 << 10))
