@@ -21,6 +21,19 @@ package enum Names {
         return text
     }
 
+    /// A name without the spaces before and behind it, which phones add to what they complete.
+    package static func trimmed(_ name: String) -> String {
+        var name = name.drop { $0 == " " }
+        while name.last == " " { name.removeLast() }
+        return String(name)
+    }
+
+    /// Names of new users: identifiers, without the spaces before and behind them.
+    package static func checkNewUserName(_ name: [UInt8]) throws(ServiceError) -> String {
+        let text = trimmed(try checkASCII(name[...], "user name"))
+        return try checkIdentifier(Array(text.utf8)[...], "user name")
+    }
+
     /// Ids of subscriptions: 1 to 255 printable ASCII characters.
     package static func checkASCII(
         _ name: ArraySlice<UInt8>,

@@ -21,9 +21,10 @@ enum SignInCalls {
         let name = try Names.checkIdentifier(request.name[...], "user name")
         context.concerns(name)
         context.task { _, time in
+            // With spaces around it, it is the same name.
             let proven = try await desk.prove(
                 request.password,
-                of: Bytes(name.utf8)
+                of: Bytes(Names.trimmed(name).utf8)
             ) { reader in try Users.find(name, in: reader) }
             // Nobody is refused for it: the next sign-in tries again.
             let rehashed: HashedPassword? =
@@ -86,7 +87,7 @@ enum SignInCalls {
             )
         }
         let request = try SignInRequest(wire: context.message)
-        let name = try Names.checkIdentifier(request.name[...], "user name")
+        let name = try Names.checkNewUserName(request.name)
         context.concerns(name)
         try Passwords.check(request.password)
         context.task { node, time in

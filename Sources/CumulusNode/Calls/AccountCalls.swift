@@ -57,7 +57,7 @@ enum AccountCalls {
 
     static func addUser(_ context: CallContext) throws {
         let raw = try OperatorMessages.newUserName(wire: context.message)
-        let name = try Names.checkIdentifier(raw[...], "user name")
+        let name = try Names.checkNewUserName(raw)
         let container = try container(context.header)
         context.concerns(name)
         var dice = NodeDice(context.node.environment)

@@ -254,6 +254,9 @@ extension AccountChange {
                 )
             )
         }
+        if let refusal = try AlikeNames.refusal(of: name, in: transaction) {
+            return .failure(refusal)
+        }
         let user = Users.User(name: name, id: id, created: transaction.now)
         let version = try transaction.nextDot(scope)
         let opened = try open(session, of: user, password: version, scope, in: transaction)

@@ -41,12 +41,18 @@ package enum Users {
     }
 
     /// The user of a name; nil if nobody has it.
+    ///
+    /// Spaces before and behind the name don't count, unless a user's own name has them: nodes of
+    /// earlier releases made such names.
     package static func find<Reader: RowReader & ~Copyable>(
         _ name: String,
         in reader: borrowing Reader
     ) throws(EngineError) -> User? {
         guard let scope = try reader.scope(.cluster) else { return nil }
-        return try user(named: Bytes(name.utf8), scope, in: reader)
+        if let user = try user(named: Bytes(name.utf8), scope, in: reader) { return user }
+        let trimmed = Names.trimmed(name)
+        if trimmed == name { return nil }
+        return try user(named: Bytes(trimmed.utf8), scope, in: reader)
     }
 
     /// A new user, or the one that has this name.

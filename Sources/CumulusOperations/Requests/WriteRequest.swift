@@ -402,6 +402,9 @@ package struct WriteRequest: Sendable {
             let existed = try Containers.create(name, in: &transaction)
             return (.success(.container(existed: existed)), !existed)
         case .addUser(let name, let id):
+            if let refusal = try AlikeNames.refusal(of: name, in: transaction) {
+                return (.failure(refusal), false)
+            }
             let (user, existed) = try Users.add(name, id: id, in: &transaction)
             return (.success(.user(user, existed: existed)), !existed)
         case .addToken(let token, let name):

@@ -17,6 +17,19 @@ import Testing
         #expect(try Self.identifier(Bytes(name.utf8)) == name)
     }
 
+    @Test(arguments: [
+        ("ann", "ann"), (" ann", "ann"), ("ann  ", "ann"), ("  ann lee ", "ann lee"), ("A", "A"),
+    ])
+    func newUsersNamesLoseOuterSpaces(given: String, name: String) throws {
+        #expect(Names.trimmed(given) == name)
+        #expect(try Names.checkNewUserName(Bytes(given.utf8)) == name)
+    }
+
+    @Test(arguments: ["", " ", "   ", "_ann", " _ann", "ann\t", "ann\u{A0}", "ann\u{200B}", "änn"])
+    func otherNamesOfUsersAreRefused(given: String) {
+        #expect(throws: ServiceError.self) { try Names.checkNewUserName(Bytes(given.utf8)) }
+    }
+
     @Test func usersNamesAreRecordNames() throws {
         let name = "_" + String(repeating: "0f", count: 16)
         #expect(Names.isUserRecordName(name))

@@ -216,6 +216,27 @@ import Testing
         }
     }
 
+    /// Phones add a space behind a name that they complete.
+    @Test func spacesAroundANameDoNotCount() async throws {
+        let server = try await TestServer(takesRegistrations: true)
+        let nobody = try RawClient(greeting: server.endpoint)
+        let session = try nobody.signIn(" eve ", Self.password, by: .accountsRegister)
+        for name in ["eve", "eve ", "  eve"] {
+            #expect(try nobody.signIn(name, Self.password).user == session.user)
+        }
+        for name in ["eve", "eve ", "Eve", "e ve"] {
+            let taken = try error {
+                _ = try nobody.signIn(name, Self.password, by: .accountsRegister)
+            }
+            #expect(taken.code == .invalidArguments, "\(name)")
+        }
+        let admin = try RawClient.administering(server)
+        let add = OperatorMessages.request(name: Bytes("EVE".utf8))
+        let refused = try error { _ = try admin.perform(.operatorAddUser, add) }
+        #expect(refused.code == .invalidArguments)
+        try await server.stop()
+    }
+
     /// What goes beyond the queue of the thread is refused, the rest is done.
     @Test func aFloodOfPasswordsIsRefused() async throws {
         let thread = PasswordThread(mostWaiting: 2)

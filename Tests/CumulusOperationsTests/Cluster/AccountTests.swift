@@ -39,6 +39,42 @@ import Testing
         #expect(try Users.all(in: store.reader) == [first.user])
     }
 
+    @Test(arguments: ["Carol", "CAROL", "cAROl", "ca rol", "carol ", " Carol", "c a r o l"])
+    func noTwoNewUsersLookAlike(name: String) throws {
+        let carol = try #require(try add("carol", 1)).user
+        _ = try add("car", 3)
+        _ = try add("carole", 4)
+        if Names.trimmed(name) == carol.name {
+            #expect(try add(name, 2)?.user == carol)
+        } else {
+            let error = #expect(throws: ServiceError.self) { try add(name, 2) }
+            #expect(error?.code == .invalidArguments && error?.reason == .invalidName)
+        }
+        #expect(try Users.all(in: store.reader).map(\.name) == ["car", "carol", "carole"])
+    }
+
+    /// Names that differ in more than case and spaces, and one that was there before.
+    @Test func otherNamesDoNotLookAlike() throws {
+        let names = ["carol", "carlo", "caro1", "car-ol", "caroll", "c", "10"]
+        for (index, name) in names.enumerated() {
+            #expect(try add(name, UInt8(index + 1))?.existed == false, "\(name)")
+        }
+        #expect(try add("carol", 9)?.existed == true)
+    }
+
+    /// As an earlier release made them: each stays the user of its own name.
+    @Test func namesWithOuterSpacesLeadToTheirUsers() throws {
+        let spaced = try #require(try add("dave ", 1)).user
+        #expect(try Users.find("dave ", in: store.reader) == spaced)
+        #expect(try Users.find("dave", in: store.reader) == nil)
+        #expect(throws: ServiceError.self) { try add("Dave", 2) }
+        let carol = try #require(try add("carol", 3)).user
+        for name in ["carol", "carol ", "  carol"] {
+            #expect(try Users.find(name, in: store.reader) == carol, "'\(name)'")
+        }
+        #expect(try Users.find("Carol", in: store.reader) == nil)
+    }
+
     @Test func aTokenLeadsToItsUserAndIsNotStored() throws {
         let token = Bytes(repeating: 9, count: 32)
         #expect(throws: ServiceError.self) { try administer(.addToken(token, user: "carol")).get() }
