@@ -52,9 +52,8 @@ package enum WebEndpoint: String, CaseIterable, Sendable {
         case .tokensCreate, .tokensRegister: []
         case .recordsChanges, .changesDatabase, .changesZone, .zonesChanges: [.private, .shared]
         case .zonesModify: [.private]
-        case .usersCaller: [.public, .private]
-        case .usersCurrent, .usersDiscover, .usersLookupEmail, .usersLookupID,
-            .usersLookupContacts, .usersSignOut, .recordsResolve, .recordsAccept:
+        case .usersDiscover, .usersLookupEmail, .usersLookupID, .usersLookupContacts,
+            .usersSignOut, .recordsResolve, .recordsAccept:
             [.public]
         default: [.public, .private, .shared]
         }

@@ -128,6 +128,9 @@ enum WebAccessMatrix {
         + [
             Row(.usersCaller, "public", "401 421 ok ok ok ok ok"),
             Row(.usersCaller, "private", "401 421 ok ok 401 ok ok"),
+            Row(.usersCaller, "shared", "401 421 ok ok 401 ok ok"),
+            Row(.usersCurrent, "private", "401 421 ok ok 401 ok ok"),
+            Row(.usersCurrent, "shared", "401 421 ok ok 401 ok ok"),
             // It would end the sessions of the others.
             Row(.usersSignOut, "public", "401 421 - - 401 - -"),
         ]
