@@ -285,6 +285,16 @@ import Testing
         #expect(await database.syncEngine.state.pendingDatabaseChanges.isEmpty)
     }
 
+    /// Waits until what changes now is later than a date on every device.
+    ///
+    /// A date field holds whole milliseconds, to the nearest one. The layer compares its own date
+    /// with a rounded one, so of two changes within a millisecond it may keep either.
+    private func waitUntilLater(than date: Date) async throws {
+        while Date() < date.addingTimeInterval(0.002) {
+            try await Task.sleep(nanoseconds: 1_000_000)
+        }
+    }
+
     @Test func habitsAreSyncedByTheEngine() async throws {
         try await run { cloud in
             let files = ["phone.json", "tablet.json"].map { cloud.folder.appending(path: $0) }
@@ -304,6 +314,7 @@ import Testing
             early.streak = 1
             late.streak = 5
             try await phone.save([early])
+            try await waitUntilLater(than: phone.habits[0].changedAt)
             try await tablet.save([late])
             try await sync(phone)
             try await sync(tablet)
