@@ -20,11 +20,32 @@ package final class PeerClocks: Sendable {
         /// By our wall clock, in milliseconds since 1970 UTC.
         var time: Int64
         var instant: Instant
+        /// The first of the reports that set the clock back and agree; nil if none does.
+        var setback: (base: Int64, instant: Instant)?
+
+        /// Whether a report makes the clock look far behind what it was, and far from ours.
+        ///
+        /// A report that agrees with our clock is taken at once: it stops nobody's writes, and all
+        /// clocks may have been set back together.
+        func isSetBack(by report: Heard, own: Int64) -> Bool {
+            base &- report.base > Int64(Node.farOffMilliseconds)
+                && (own &- report.base).magnitude > Node.farOffMilliseconds
+        }
+
+        /// Whether a report says the same as an earlier one that set the clock back.
+        ///
+        /// Reports that waited are read faster than they were made: those that are read a second
+        /// apart don't agree.
+        func agrees(with setback: (base: Int64, instant: Instant)) -> Bool {
+            (base &- setback.base).magnitude < PeerClocks.confirmation
+        }
     }
 
     private let heard = Mutex<[Bytes: Heard]>([:])
     /// Who was not heard for that long doesn't count.
     private static let memory: Int64 = 60_000
+    /// Milliseconds between two reports that set a clock back; they differ by less.
+    private static let confirmation: Int64 = 1_000
 
     package init() {}
 
@@ -37,7 +58,18 @@ package final class PeerClocks: Sendable {
             return doubt(nodeID, ours &- now.milliseconds)
         }
         let entry = Heard(base: theirs &- now.milliseconds, time: ours, instant: now)
-        heard.withLock { $0[nodeID] = entry }
+        let own = ours &- now.milliseconds
+        heard.withLock { heard in
+            guard let known = heard[nodeID], known.isSetBack(by: entry, own: own) else {
+                heard[nodeID] = entry
+                return
+            }
+            guard let setback = known.setback, entry.agrees(with: setback) else {
+                heard[nodeID]?.setback = (entry.base, now)
+                return
+            }
+            if now >= setback.instant + PeerClocks.confirmation { heard[nodeID] = entry }
+        }
     }
 
     /// What a node said before stands if our clock still agrees with it: it is known by our clock
@@ -82,6 +114,9 @@ package final class PeerClocks: Sendable {
             heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
         }
     }
+
+    /// Whether any node said lately what its clock is.
+    func hasHeard(now: Instant) -> Bool { !others(now).isEmpty }
 
     /// Whether most of at least three clocks say that ours is wrong: which of two it is, nobody
     /// knows.
@@ -158,7 +193,10 @@ extension Node {
     }
 
     /// Tells an operator when this node's clock goes wrong, and when it is right again.
+    ///
+    /// Silence tells neither: while no other node is heard, what was told last stands.
     func judgeClock() {
+        guard clocks.hasHeard(now: environment.now()) else { return }
         let lead = clockLead
         let isFarOff = lead.magnitude > Node.farOffMilliseconds
         guard clockIsFarOff.exchange(isFarOff, ordering: .relaxed) != isFarOff else { return }

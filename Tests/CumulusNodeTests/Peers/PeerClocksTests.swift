@@ -53,6 +53,7 @@ import Testing
         // What can't be a time is none, and who says 0 takes back what it said, if it was wrong.
         let now = Instant(milliseconds: 0)
         for time in [Int64.min, -1, 0, 1 << 47, .max] {
+            let known = PeerClocks()
             known.note(start - 100_000, of: [1], ours: start, now: now)
             #expect(known.lead(wallClock: start, now: now) == 100_000)
             known.note(time, of: [1], ours: start, now: now)
@@ -114,6 +115,11 @@ import Testing
     private struct Clock: Sendable {
         var wall = PeerClocksTests.start
         var now = Instant(milliseconds: 1_000)
+
+        mutating func pass(_ milliseconds: Int64) {
+            wall += milliseconds
+            now = now + milliseconds
+        }
     }
 
     private final class Clocks: Sendable {
@@ -167,6 +173,76 @@ import Testing
             nodes[one].clocks.note(told, of: [UInt8(other)], ours: Self.start, now: now)
         }
         for node in nodes { #expect(node.state == "ready") }
+    }
+
+    /// Lets a node hear what other clocks showed then, by their lead in milliseconds.
+    private func tell(_ node: Node, _ lead: Int64 = 0) {
+        let wall = node.environment.wallClock()
+        for other: UInt8 in [1, 2] {
+            node.clocks.note(wall + lead, of: [other], ours: wall, now: node.environment.now())
+        }
+        node.judgeClock()
+    }
+
+    private func isFarOff(_ node: Node) -> Bool { node.clockIsFarOff.load(ordering: .relaxed) }
+
+    /// Found by a node that was stopped for a minute: it took what it read then for the others'
+    /// clocks, told its operator that its own was far off, and took no writes.
+    ///
+    /// It reads a report of each second that it missed, all at once or each after some time.
+    @Test(arguments: [50_000, 90_000] as [Int64], [0, 100, 500] as [Int64])
+    func reportsThatWaitedSetNoClockBack(stop: Int64, readMilliseconds: Int64) throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        tell(node)
+        clocks.set { $0.pass(stop) }
+        var delay = stop
+        while delay > 0 {
+            tell(node, -delay)
+            #expect(node.state == "ready" && !isFarOff(node), "\(delay) ms late")
+            clocks.set { $0.pass(readMilliseconds) }
+            delay += readMilliseconds - 1_000
+        }
+    }
+
+    /// The second report has to come a second after the first, and to say the same.
+    @Test func twoReportsSetAClockBack() throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        tell(node)
+        for pause: Int64 in [0, 500, 499] {
+            clocks.set { $0.pass(pause) }
+            tell(node, -70_000)
+            #expect(node.state == "ready" && !isFarOff(node))
+        }
+        // It says something else: the clock is still being set.
+        tell(node, -80_000)
+        clocks.set { $0.pass(1_000) }
+        tell(node, -70_000)
+        #expect(node.state == "ready")
+        clocks.set { $0.pass(1_000) }
+        tell(node, -70_000)
+        #expect(node.state == "clock wrong" && isFarOff(node))
+        // A clock that is set forward, or to what ours shows, counts at once.
+        tell(node)
+        #expect(node.state == "ready" && !isFarOff(node))
+        tell(node, 70_000)
+        #expect(node.state == "clock wrong")
+        tell(node)
+        #expect(node.state == "ready")
+    }
+
+    /// Found beside that: a node that heard nobody for a minute told that its clock was right.
+    @Test func silenceDoesNotTellThatAClockIsRight() throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        tell(node, 70_000)
+        #expect(isFarOff(node))
+        clocks.set { $0.pass(60_001) }
+        node.judgeClock()
+        #expect(isFarOff(node) && node.state == "ready")
+        tell(node)
+        #expect(!isFarOff(node))
     }
 
     /// A clock that jumps by days must not let a repeated request be carried out twice.
