@@ -104,6 +104,7 @@ enum Backup {
         guard manager.fileExists(atPath: backup + "/store/CURRENT") else {
             throw problem("\(backup) holds no backup of a node")
         }
+        if isDraft(backup) { throw unfinished("from-backup", backup) }
         // Written between its packs and its store: an earlier try ended there.
         let unfinished = home.path + "/restore" + DraftDirectory.ending
         if manager.fileExists(atPath: unfinished) { try? manager.removeItem(atPath: home.assets) }
@@ -144,6 +145,35 @@ enum Backup {
         try draft.finish()
         try? manager.removeItem(atPath: unfinished)
         return true
+    }
+
+    /// Refuses a data directory that a backup made and did not finish.
+    static func checkFinished(_ home: DataHome) throws {
+        if isDraft(home.path) { throw unfinished("data", home.path) }
+    }
+
+    /// Refuses to begin with an empty store where a backup or a restore has begun to make one.
+    static func checkDrafts(of home: DataHome) throws {
+        if home.hasStore { return }
+        let place = realPath(home.path) ?? home.path
+        for draft in [place, home.store].map({ $0 + DraftDirectory.ending })
+        where FileManager.default.fileExists(atPath: draft) {
+            throw problem(
+                """
+                \(home.path) has no store, and a backup or a restore that was not finished left \
+                \(draft): start with --from-backup and a whole backup; or delete \(draft) to \
+                begin with an empty node
+                """
+            )
+        }
+    }
+
+    private static func isDraft(_ path: String) -> Bool {
+        (realPath(path) ?? path).hasSuffix(DraftDirectory.ending)
+    }
+
+    private static func unfinished(_ setting: String, _ path: String) -> Configuration.Problem {
+        problem("\(setting): \(path) is a backup that was not finished; name a whole one")
     }
 
     /// Nothing that stands there may be lost, or get between what a backup holds.

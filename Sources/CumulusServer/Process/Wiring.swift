@@ -169,7 +169,9 @@ struct Wiring {
     /// Makes what a store needs around it; returns the cluster's key, and whether it was made now:
     /// this node begins a cluster then, and joins none.
     private func prepare(_ directory: DataHome) throws -> (key: [UInt8], isNew: Bool) {
+        try Backup.checkFinished(directory)
         try restore(to: directory)
+        try Backup.checkDrafts(of: directory)
         try directory.checkStore()
         if try configuration.flag("read-only"), !directory.hasStore {
             throw Configuration.Problem(

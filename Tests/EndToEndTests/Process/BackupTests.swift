@@ -235,6 +235,52 @@ import Testing
         #expect(!names.contains { $0.hasSuffix(".cumulus-partial") }, "\(names)")
     }
 
+    /// A node began empty there without a word, and its operator missed all records.
+    @Test(
+        arguments: [
+            (["backup.cumulus-partial/store"], "backup.cumulus-partial"),
+            (["backup.cumulus-partial"], "backup.cumulus-partial/"),
+            (["backup.cumulus-partial"], "backup"),
+            (["backup.cumulus-partial", "backup"], "backup"),
+            (["backup/store.cumulus-partial"], "backup"),
+        ]
+    )
+    func whatWasNotFinishedIsNoNode(left: [String], data: String) async throws {
+        for name in left {
+            try FileManager.default.createDirectory(
+                atPath: path(name),
+                withIntermediateDirectories: true
+            )
+        }
+        let before = try names()
+        let node = try NodeProcess(data: path(data))
+        #expect(try await node.waitForEnd() == .exit(1))
+        #expect(node.errors.contains("not finished"), "\(node.errors)")
+        #expect(try names() == before)
+    }
+
+    /// All that is in the folder, without what processes said.
+    private func names() throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+            .filter { !$0.hasSuffix(".out") && !$0.hasSuffix(".err") }.sorted()
+    }
+
+    @Test func aBackupThatWasNotFinishedIsNotRestored() async throws {
+        let draft = path("backup.cumulus-partial")
+        try FileManager.default.createDirectory(
+            atPath: draft + "/store",
+            withIntermediateDirectories: true
+        )
+        try "".write(toFile: draft + "/store/CURRENT", atomically: false, encoding: .utf8)
+        let node = try NodeProcess(data: path("node"), arguments: ["--from-backup", draft])
+        #expect(try await node.waitForEnd() == .exit(1))
+        #expect(node.errors.contains("not finished"), "\(node.errors)")
+        // What it says helps: without the draft a node begins.
+        try FileManager.default.removeItem(atPath: draft)
+        let other = try await start("node")
+        #expect(try await other.end(SIGTERM) == .exit(0))
+    }
+
     private func status(_ node: NodeProcess) async throws -> JSON {
         let run = try await run(["status", "--json"], at: node)
         return try JSONReader.read(run.output.utf8)
