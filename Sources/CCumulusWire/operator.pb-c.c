@@ -2488,7 +2488,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descriptors[7] =
+static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descriptors[8] =
 {
   {
     "container",
@@ -2574,8 +2574,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "applied",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, applied),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__scope_status__field_indices_by_name[] = {
+  7,   /* field[7] = applied */
   2,   /* field[2] = commits */
   0,   /* field[0] = container */
   3,   /* field[3] = digest */
@@ -2587,7 +2600,7 @@ static const unsigned cumulus__v1__scope_status__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__scope_status__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
 {
@@ -2597,7 +2610,7 @@ const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
   "Cumulus__V1__ScopeStatus",
   "cumulus.v1",
   sizeof(Cumulus__V1__ScopeStatus),
-  7,
+  8,
   cumulus__v1__scope_status__field_descriptors,
   cumulus__v1__scope_status__field_indices_by_name,
   1,  cumulus__v1__scope_status__number_ranges,

@@ -561,7 +561,8 @@ import Testing
                     container: Self.text(using: &dice),
                     environment: Self.number(using: &dice),
                     commits: dice.next(),
-                    digest: Self.bytes(using: &dice)
+                    digest: Self.bytes(using: &dice),
+                    applied: Self.bytes(using: &dice)
                 )
             }
             status.peers = Self.list(using: &dice) { dice in

@@ -248,7 +248,8 @@ struct  Cumulus__V1__NodeStatusResponse
 
 
 /*
- * What the node holds of one scope. Nodes with equal commits and digest hold the same.
+ * What the node holds of one scope. Nodes with equal `applied` and digest hold the same. The digest is of records: what
+ * settings, schemas and empty zones are is told by `applied` alone.
  */
 struct  Cumulus__V1__ScopeStatus
 {
@@ -278,10 +279,14 @@ struct  Cumulus__V1__ScopeStatus
    * zones of which deletions are forgotten: older tokens have expired
    */
   uint32_t horizons;
+  /*
+   * 16 bytes: nodes that have applied the same commits have the same; empty: not told
+   */
+  ProtobufCBinaryData applied;
 };
 #define CUMULUS__V1__SCOPE_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__scope_status__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, 0, 0, 0 }
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, 0, 0, 0, {0,NULL} }
 
 
 /*

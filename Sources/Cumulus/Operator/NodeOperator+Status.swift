@@ -38,12 +38,19 @@ extension NodeOperator {
         package var peers: [Peer]
     }
 
-    /// What a node holds of one scope; nodes with equal numbers hold the same.
+    /// What a node holds of one scope.
+    ///
+    /// Nodes that tell equal commits and digests hold the same.
     package struct Scope: Sendable {
         /// The scope's container; empty for the cluster's own scope.
         package var container: String
         package var environment: String
         package var commits: UInt64
+        /// Hexadecimal digits that are equal on nodes that have applied the same commits.
+        ///
+        /// Empty if the node is of an earlier release and does not tell them.
+        package var applied: String
+        /// Of all records, in hexadecimal digits.
         package var digest: String
         /// Entries of the scope's vector: runs that tokens name, and retired ones.
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
@@ -108,6 +115,7 @@ extension NodeOperator {
                     container: scope.container,
                     environment: environment?.name ?? "",
                     commits: scope.commits,
+                    applied: scope.applied.hex,
                     digest: scope.digest.hex,
                     liveRuns: scope.liveRuns,
                     retiredRuns: scope.retiredRuns,

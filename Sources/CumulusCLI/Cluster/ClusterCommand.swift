@@ -48,9 +48,9 @@ extension ClusterCommand {
                     is news; LAG is the age of the oldest such commit. Logs are kept for members \
                     that lack something: LOG is what they take for one, and about when they drop \
                     it, at the pace so far: that member then takes a state. CLOCK is how far its \
-                    clock is ahead of this node's. When it has read as much as this node, what \
-                    both hold is compared: if that differs, one of the stores is damaged; \
-                    'cumulus cluster verify' finds what. Two \
+                    clock is ahead of this node's. When it has read as much as this node, the \
+                    records that both hold are compared: HOLDS tells what came of it. If they \
+                    differ, one of the stores is damaged; 'cumulus cluster verify' finds what. Two \
                     processes have the id of one node when its data directory was copied: the one \
                     that came second is refused, until one of them is stopped. --json tells \
                     how many commits of each run a member has read. --zones shows instead \
@@ -370,13 +370,15 @@ extension NodeOperator.Member {
         return isConnected ? "connected" : "not connected"
     }
 
-    fileprivate var missing: String {
-        isThis || isRemoved ? "" : "\(reports.reduce(0) { $0 + $1.missing }) commits"
-    }
+    private var lacks: UInt64 { reports.reduce(0) { $0 + $1.missing } }
 
+    fileprivate var missing: String { isThis || isRemoved ? "" : "\(lacks) commits" }
+
+    /// Nothing while the member lacks something: what was compared last is not what it holds now.
     fileprivate var held: String {
         let compared = reports.compactMap(\.holdsTheSame)
-        return compared.isEmpty ? "" : compared.allSatisfy { $0 } ? "the same" : "SOMETHING ELSE"
+        if compared.contains(false) { return "SOMETHING ELSE" }
+        return compared.isEmpty || lacks > 0 ? "" : "the same"
     }
 
     /// Of the oldest commit that it lacks, in seconds.

@@ -8,7 +8,14 @@ struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show how a node is, as its operator.",
-        discussion: help("cumulus status --operator-token-file cumulus-data/operator.token")
+        discussion: help(
+            "cumulus status --operator-token-file cumulus-data/operator.token",
+            note: """
+                Each scope has a line. Nodes that show the same digits behind their commits have \
+                applied the same commits; nodes that show the same digest hold the same records. \
+                Schemas, settings and empty zones are told by the commits alone.
+                """
+        )
     )
 
     @OptionGroup var connection: OperatorConnection
@@ -65,6 +72,7 @@ extension NodeOperator.Scope {
             JSON.Member("container", .string(container)),
             JSON.Member("environment", .string(environment)),
             JSON.Member("commits", .integer(Int64(clamping: commits))),
+            JSON.Member("applied", applied.isEmpty ? .null : .string(applied)),
             JSON.Member("digest", .string(digest)),
             JSON.Member("runs", .integer(Int64(liveRuns))),
             JSON.Member("retiredRuns", .integer(Int64(retiredRuns))),
@@ -74,7 +82,8 @@ extension NodeOperator.Scope {
 
     fileprivate var text: String {
         let name = container.isEmpty ? "the cluster's own" : "\(container) \(environment)"
-        return "\(name): \(commits) commits, digest \(digest), \(liveRuns) runs"
+        let which = applied.isEmpty ? "" : " (\(applied))"
+        return "\(name): \(commits) commits\(which), digest \(digest), \(liveRuns) runs"
     }
 }
 

@@ -51,7 +51,8 @@ extension Node {
                 digest: $0.digest,
                 liveRuns: UInt32(clamping: $0.liveRuns),
                 retiredRuns: UInt32(clamping: $0.retiredRuns),
-                horizons: UInt32(clamping: $0.horizons)
+                horizons: UInt32(clamping: $0.horizons),
+                applied: $0.applied
             )
         }
         status.peers = peers.withLock { $0.values.sorted { $0.endpoint < $1.endpoint } }

@@ -1,9 +1,12 @@
-// What a node holds of a scope, in two numbers: how many commits it applied, and the digest of all
-// living records. Nodes whose numbers are equal hold the same records; registers and empty zones
-// are told by the commits only.
+// What a node holds of a scope, in short: which commits it applied, and the digest of all living
+// records.
+//
+// Nodes with equal digests hold the same records. Nodes that applied the same commits hold the same
+// registers and empty zones too, which no digest covers.
 //
 // Read for the status of a node, by scanning its zones, not their records.
 
+import Crypto
 package import CumulusModel
 package import CumulusStorage
 
@@ -11,6 +14,8 @@ package struct ScopeDigest: Equatable, Sendable {
     package var scope: ScopeID
     /// Applied here, of all nodes.
     package var commits: UInt64
+    /// 16 bytes of a hash of the vector: equal on nodes that applied the same commits.
+    package var applied: Bytes
     /// 16 bytes: the sum of the zones' digests modulo 2^128, big-endian.
     package var digest: Bytes
     /// How many runs made the commits, see `Runs`.
@@ -33,6 +38,7 @@ package struct ScopeDigest: Equatable, Sendable {
         self.scope = scope
         let runs = try reader.runs(of: number)
         commits = runs.rows.values.reduce(0) { $0 &+ $1.seq }
+        applied = ScopeDigest.hash(of: runs.vector)
         (liveRuns, retiredRuns) = (runs.live.count, runs.retired.count)
         var sum = UInt128(0)
         for zone in try StateSource(reader, scope: number).zones() where zone.row.exists {
@@ -41,5 +47,15 @@ package struct ScopeDigest: Equatable, Sendable {
             if !zone.row.horizon.isEmpty { horizons += 1 }
         }
         digest = sum.bigEndianBytes
+    }
+
+    private static func hash(of vector: VersionVector) -> Bytes {
+        var hash = SHA256()
+        for dot in vector.dots {
+            for number in [dot.incarnation.value, dot.seq] {
+                withUnsafeBytes(of: number.bigEndian) { hash.update(bufferPointer: $0) }
+            }
+        }
+        return Bytes(hash.finalize().prefix(16))
     }
 }

@@ -54,6 +54,8 @@ package struct NodeStatus: Hashable, Sendable {
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
         /// Zones with forgotten deletions.
         package var horizons: UInt32
+        /// Equal on nodes that have applied the same commits; empty: the node did not tell.
+        package var applied: Bytes
 
         package init(
             container: String,
@@ -62,7 +64,8 @@ package struct NodeStatus: Hashable, Sendable {
             digest: Bytes,
             liveRuns: UInt32 = 0,
             retiredRuns: UInt32 = 0,
-            horizons: UInt32 = 0
+            horizons: UInt32 = 0,
+            applied: Bytes = []
         ) {
             self.container = container
             self.environment = environment
@@ -70,6 +73,7 @@ package struct NodeStatus: Hashable, Sendable {
             self.digest = digest
             (self.liveRuns, self.retiredRuns) = (liveRuns, retiredRuns)
             self.horizons = horizons
+            self.applied = applied
         }
     }
 
@@ -117,6 +121,7 @@ package struct NodeStatus: Hashable, Sendable {
                 writer.field(5, varint: UInt64(scope.liveRuns))
                 writer.field(6, varint: UInt64(scope.retiredRuns))
                 writer.field(7, varint: UInt64(scope.horizons))
+                writer.field(8, bytes: scope.applied)
             }
         }
         for peer in peers {
@@ -170,7 +175,8 @@ package struct NodeStatus: Hashable, Sendable {
                 digest: raw.digest.swiftBytes,
                 liveRuns: raw.live_runs,
                 retiredRuns: raw.retired_runs,
-                horizons: raw.horizons
+                horizons: raw.horizons,
+                applied: raw.applied.swiftBytes
             )
         }
         peers = elements(raw.n_peers, raw.peers).map { raw in

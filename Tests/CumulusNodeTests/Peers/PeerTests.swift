@@ -154,6 +154,28 @@ extension Bytes {
         }
     }
 
+    /// Each node has a user that the other lacks: as many commits, the same records, other settings.
+    @Test func theStatusTellsNodesApartThatLackSettings() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            try await waitForUser(servers[0].makeUser("ada"), at: servers[1])
+            let scopes = {
+                try servers.map { try $0.node.status($0.node.gate.latest(reach: .disk)).scopes }
+            }
+            let isEqual = try await eventually { try scopes()[0] == scopes()[1] }
+            #expect(isEqual)
+            for server in servers { await server.unfollow() }
+            _ = try await servers[0].makeUser("bob")
+            _ = try await servers[1].makeUser("eve")
+            let apart = try scopes()
+            #expect(apart[0].map(\.digest) == apart[1].map(\.digest))
+            #expect(apart[0].map(\.applied) != apart[1].map(\.applied))
+            follow(servers)
+            let isEqualAgain = try await eventually { try scopes()[0] == scopes()[1] }
+            #expect(isEqualAgain)
+        }
+    }
+
     /// A store that was damaged behind its node's back is noticed when others have read as much.
     @Test func nodesThatHoldSomethingElseAreFound() async throws {
         let engines = [MemoryEngine(), MemoryEngine()]
