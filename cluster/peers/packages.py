@@ -1,9 +1,11 @@
-"""Programs of other servers: those in PATH, or Debian's, unpacked into .cumulus/versus.
+"""Programs of other servers: installed ones, or Debian's, unpacked into .cumulus/versus.
 
-They are not installed: installed ones would be started, and again with the machine.
+Nothing is installed: the servers would be started, and again with the machine.
 """
 
+import glob
 import os
+import re
 import shutil
 
 from .server import STATE, shell
@@ -25,17 +27,34 @@ as_root rm -rf "$folder/archives"
 """
 
 
-def find(program, package, place=""):
-    """The path of a program: in PATH, or in a Debian package of this name, unpacked."""
-    found = shutil.which(program)
-    if found and not place:
+def find(program, package, place="usr/bin"):
+    """The path of a program: in PATH, where its package has put it, or in the package, unpacked.
+
+    `place` is a folder below the root; a * in it stands for a version.
+    """
+    found = shutil.which(program) or newest(program, "/", place) or newest(program, FOLDER, place)
+    if found:
         return found
-    path = os.path.join(FOLDER, place or "usr/bin", program)
-    if not os.path.exists(path):
-        if not shutil.which("apt-get"):
-            raise SystemExit(f"versus: no {program} in PATH, and no apt-get to take it from.")
-        shell(UNPACK, FOLDER, package)
-    return path
+    if not shutil.which("apt-get"):
+        raise SystemExit(f"versus: no {program} is installed, and no apt-get to take it from.")
+    shell(UNPACK, FOLDER, package)
+    found = newest(program, FOLDER, place)
+    if not found:
+        raise SystemExit(f"versus: {package} has no /{place}/{program}; install it otherwise.")
+    return found
+
+
+def newest(program, root, place):
+    """The path of a program in the highest version of a folder; None if it is in none."""
+    paths = glob.glob(os.path.join(place, program), root_dir=root)
+    if not paths:
+        return None
+    return os.path.join(root, max(paths, key=version))
+
+
+def version(path):
+    """The numbers in a path, to compare paths by."""
+    return [int(number) for number in re.findall(r"\d+", path)]
 
 
 def environment():

@@ -1,6 +1,6 @@
 """A PostgreSQL server, spoken to by its protocol of messages, version 3.
 
-It is Debian's package, unpacked and not installed. A table has a key and a value; a save inserts
+It is the one that is installed, or Debian's package, unpacked. A table has a key and a value; a save inserts
 or replaces a row, and a commit is flushed before it is answered (PostgreSQL's standard).
 """
 
@@ -13,7 +13,7 @@ from .packages import environment, find
 from .server import Server, free_address
 from .wire import Connection, expect
 
-PLACE = "usr/lib/postgresql/15/bin"
+PLACE = "usr/lib/postgresql/*/bin"
 SAVE = b"insert into records values ($1, $2) on conflict (key) do update set value = $2"
 FETCH = b"select value from records where key = $1"
 
@@ -67,7 +67,9 @@ class Postgres(Server):
     batch_size = 200
 
     def __init__(self):
-        self.programs = os.path.dirname(find("postgres", "postgresql-15", PLACE))
+        # PATH may have a link to it. Its other programs are beside it.
+        program = os.path.realpath(find("postgres", "postgresql-15", PLACE))
+        self.programs = os.path.dirname(program)
         self.environment = environment()
 
     def command(self):
