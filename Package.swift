@@ -174,10 +174,6 @@ let package = Package(
                 "CumulusModel", "CumulusAssets", "CumulusWire", "CumulusTransport", crypto, nioCore,
             ]
         ),
-        // What Linux lacks of Foundation and Core Location, for apps written for CloudKit.
-        room("CumulusFoundation", ["CumulusModel"]),
-        // CloudKit's surface on top of the client; empty where Apple's own exists.
-        room("CumulusCloudKit", ["Cumulus", "CumulusFoundation", "CumulusModel"]),
         room(
             "CumulusTesting",
             [
@@ -301,7 +297,6 @@ let package = Package(
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
-        tests("CumulusFoundationTests", ["CumulusFoundation", "CumulusModel", "CumulusStorage"]),
         .testTarget(
             name: "CumulusCLITests",
             dependencies: [
@@ -330,8 +325,13 @@ let package = Package(
     // of these names.
     package.products.append(.library(name: "CloudKit", targets: ["CloudKit", "CoreLocation"]))
     package.targets += [
+        // What Linux lacks of Foundation and Core Location, for apps written for CloudKit.
+        room("CumulusFoundation", ["CumulusModel"]),
+        // CloudKit's surface on top of the client.
+        room("CumulusCloudKit", ["Cumulus", "CumulusFoundation", "CumulusModel"]),
         room("CloudKit", ["CumulusCloudKit"]),
         room("CoreLocation", ["CumulusFoundation"]),
+        tests("CumulusFoundationTests", ["CumulusFoundation", "CumulusModel", "CumulusStorage"]),
         tests(
             "CumulusCloudKitTests",
             [
@@ -351,4 +351,13 @@ let package = Package(
         example("FoodPin"),
         example("Timeline", old),
     ]
+#else
+    // One file, which tells apps to take Apple's CloudKit.
+    package.targets.append(
+        .target(
+            name: "CumulusCloudKit",
+            sources: ["Container/Elsewhere.swift"],
+            swiftSettings: house + [.define("ELSEWHERE")]
+        )
+    )
 #endif

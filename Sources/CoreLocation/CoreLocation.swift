@@ -2,8 +2,4 @@
 //
 // Apps that keep places in records import it beside CloudKit.
 
-#if !canImport(ObjectiveC)
-
-    @_exported public import CumulusFoundation
-
-#endif
+@_exported public import CumulusFoundation

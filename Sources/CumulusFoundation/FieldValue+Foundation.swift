@@ -2,89 +2,85 @@
 //
 // Called with the arguments of predicates, and by the CloudKit layer with what is set in records.
 
-#if !canImport(ObjectiveC)
+package import CumulusModel
+internal import Foundation
 
-    package import CumulusModel
-    internal import Foundation
+/// An object that can stand for `%@` in a predicate's format, such as a record ID.
+///
+/// Types of values, such as strings and numbers, need not conform to it.
+package protocol FormatArgument {
+    /// What a field is compared with.
+    var formatArgument: FieldValue { get }
+}
 
-    /// An object that can stand for `%@` in a predicate's format, such as a record ID.
+extension FieldValue {
+    /// The value of a field for a Swift value or an object of Foundation.
     ///
-    /// Types of values, such as strings and numbers, need not conform to it.
-    package protocol FormatArgument {
-        /// What a field is compared with.
-        var formatArgument: FieldValue { get }
+    /// Arrays and sets become lists, except `[UInt8]`, which becomes bytes. `Date.distantPast`
+    /// becomes the first moment that a field can hold. Nil for a value that no field can hold,
+    /// such as NaN, an integer above `Int64.max`, or a URL.
+    package init?(foundation value: Any) {
+        guard let value = unwrapped(value), let field = Self.field(value) else { return nil }
+        if case .double(let number) = field, number.isNaN { return nil }
+        self = field
     }
 
-    extension FieldValue {
-        /// The value of a field for a Swift value or an object of Foundation.
-        ///
-        /// Arrays and sets become lists, except `[UInt8]`, which becomes bytes. `Date.distantPast`
-        /// becomes the first moment that a field can hold. Nil for a value that no field can hold,
-        /// such as NaN, an integer above `Int64.max`, or a URL.
-        package init?(foundation value: Any) {
-            guard let value = unwrapped(value), let field = Self.field(value) else { return nil }
-            if case .double(let number) = field, number.isNaN { return nil }
-            self = field
-        }
-
-        private static func field(_ value: Any) -> FieldValue? {
-            switch value {
-            case let value as any FormatArgument: value.formatArgument
-            // A number object also casts to Bool and to each type of number that it fits.
-            case let value as NSNumber where type(of: value as Any) is NSNumber.Type: number(value)
-            case let value as Date: date(value)
-            case let value as Data: .bytes([UInt8](value))
-            case let value as any QueryArgument: value.queryArgument
-            case let value as CGFloat: .double(Double(value))
-            case let value as String: .string(value)
-            case let value as NSNumber: number(value)
-            case let value as [Any]: list(value)
-            case let value as Set<AnyHashable>: list(value.map(\.base))
-            default: nil
-            }
-        }
-
-        /// As the number was made: an INT64 of integers and booleans, a DOUBLE otherwise.
-        private static func number(_ number: NSNumber) -> FieldValue? {
-            switch String(cString: number.objCType) {
-            case "d", "f": .double(number.doubleValue)
-            case "Q": Int64(exactly: number.uint64Value).map { .int64($0) }
-            default: .int64(number.int64Value)
-            }
-        }
-
-        private static func date(_ date: Date) -> FieldValue? {
-            if date == .distantPast {
-                return .timestamp(Timestamp(millisecondsSince1970: Timestamp.range.lowerBound))
-            }
-            let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
-            return Int64(exactly: milliseconds).map {
-                .timestamp(Timestamp(millisecondsSince1970: $0))
-            }
-        }
-
-        private static func list(_ elements: [Any]) -> FieldValue? {
-            var values: [FieldValue] = []
-            for element in elements {
-                guard let value = FieldValue(foundation: element) else { return nil }
-                values.append(value)
-            }
-            return .list(values)
+    private static func field(_ value: Any) -> FieldValue? {
+        switch value {
+        case let value as any FormatArgument: value.formatArgument
+        // A number object also casts to Bool and to each type of number that it fits.
+        case let value as NSNumber where type(of: value as Any) is NSNumber.Type: number(value)
+        case let value as Date: date(value)
+        case let value as Data: .bytes([UInt8](value))
+        case let value as any QueryArgument: value.queryArgument
+        case let value as CGFloat: .double(Double(value))
+        case let value as String: .string(value)
+        case let value as NSNumber: number(value)
+        case let value as [Any]: list(value)
+        case let value as Set<AnyHashable>: list(value.map(\.base))
+        default: nil
         }
     }
 
-    /// The value in as many optionals as there are around it; nil if one of them holds none.
-    func unwrapped(_ value: Any) -> Any? {
-        guard let optional = value as? any OptionalValue else { return value }
-        return optional.wrapped.flatMap(unwrapped)
+    /// As the number was made: an INT64 of integers and booleans, a DOUBLE otherwise.
+    private static func number(_ number: NSNumber) -> FieldValue? {
+        switch String(cString: number.objCType) {
+        case "d", "f": .double(number.doubleValue)
+        case "Q": Int64(exactly: number.uint64Value).map { .int64($0) }
+        default: .int64(number.int64Value)
+        }
     }
 
-    private protocol OptionalValue {
-        var wrapped: Any? { get }
+    private static func date(_ date: Date) -> FieldValue? {
+        if date == .distantPast {
+            return .timestamp(Timestamp(millisecondsSince1970: Timestamp.range.lowerBound))
+        }
+        let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+        return Int64(exactly: milliseconds).map {
+            .timestamp(Timestamp(millisecondsSince1970: $0))
+        }
     }
 
-    extension Optional: OptionalValue {
-        fileprivate var wrapped: Any? { self }
+    private static func list(_ elements: [Any]) -> FieldValue? {
+        var values: [FieldValue] = []
+        for element in elements {
+            guard let value = FieldValue(foundation: element) else { return nil }
+            values.append(value)
+        }
+        return .list(values)
     }
+}
 
-#endif
+/// The value in as many optionals as there are around it; nil if one of them holds none.
+func unwrapped(_ value: Any) -> Any? {
+    guard let optional = value as? any OptionalValue else { return value }
+    return optional.wrapped.flatMap(unwrapped)
+}
+
+private protocol OptionalValue {
+    var wrapped: Any? { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var wrapped: Any? { self }
+}

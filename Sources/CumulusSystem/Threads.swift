@@ -6,18 +6,18 @@
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
     let start = ThreadStart(name, body)
     let context = Unmanaged.passRetained(start).toOpaque()
-    #if canImport(Darwin)
-        var thread: pthread_t?
-        let code = pthread_create(&thread, nil, { runThread($0) }, context)
-    #else
+    #if os(Linux)
         var thread = pthread_t()
         let code = pthread_create(&thread, nil, { $0.flatMap(runThread) }, context)
+    #else
+        var thread: pthread_t?
+        let code = pthread_create(&thread, nil, { runThread($0) }, context)
     #endif
     precondition(code == 0, "a thread can't be started: \(systemText(code))")
-    #if canImport(Darwin)
-        if let thread { pthread_detach(thread) }
-    #else
+    #if os(Linux)
         pthread_detach(thread)
+    #else
+        if let thread { pthread_detach(thread) }
     #endif
 }
 
@@ -40,12 +40,12 @@ private func runThread(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPo
 
 /// Names the calling thread.
 private func nameThread(_ name: String) {
-    #if canImport(Darwin)
-        pthread_setname_np(name)
-    #else
+    #if os(Linux)
         let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         write(name, to: descriptor)
         close(descriptor)
+    #else
+        pthread_setname_np(name)
     #endif
 }

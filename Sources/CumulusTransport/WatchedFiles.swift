@@ -59,10 +59,10 @@ package final class WatchedFiles<Value: Sendable>: Sendable {
     private static func mark(_ file: String) -> Mark? {
         var status = stat()
         guard stat(file, &status) == 0 else { return nil }
-        #if canImport(Darwin)
-            let time = status.st_mtimespec
-        #else
+        #if os(Linux)
             let time = status.st_mtim
+        #else
+            let time = status.st_mtimespec
         #endif
         return Mark(
             inode: UInt64(status.st_ino),

@@ -1,72 +1,68 @@
 // Finding other users, as operations.
 
-#if !canImport(ObjectiveC)
+internal import Foundation
 
-    internal import Foundation
+/// Finds users by their addresses, numbers or records.
+open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
+    /// What to look up.
+    @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
+    /// Called for each user who is found.
+    @preconcurrency @_Guarded
+    public var userIdentityDiscoveredBlock:
+        (@Sendable (CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)? = nil
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var discoverUserIdentitiesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+        nil
+    /// The old form of `discoverUserIdentitiesResultBlock`.
+    @preconcurrency @_Guarded
+    public var discoverUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
-    /// Finds users by their addresses, numbers or records.
-    open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
-        /// What to look up.
-        @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
-        /// Called for each user who is found.
-        @preconcurrency @_Guarded
-        public var userIdentityDiscoveredBlock:
-            (@Sendable (CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)? = nil
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var discoverUserIdentitiesResultBlock:
-            (@Sendable (Result<Void, any Error>) -> Void)? = nil
-        /// The old form of `discoverUserIdentitiesResultBlock`.
-        @preconcurrency @_Guarded
-        public var discoverUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    /// An operation without inputs.
+    public override init() {}
 
-        /// An operation without inputs.
-        public override init() {}
+    /// Finds these users.
+    public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
+        self.init()
+        self.userIdentityLookupInfos = userIdentityLookupInfos
+    }
 
-        /// Finds these users.
-        public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
-            self.init()
-            self.userIdentityLookupInfos = userIdentityLookupInfos
+    override func run() async throws {
+        let (container, infos) = (usedContainer, userIdentityLookupInfos)
+        let found = try await CallSettings.run(settings) {
+            try await container.userIdentities(for: infos)
         }
-
-        override func run() async throws {
-            let (container, infos) = (usedContainer, userIdentityLookupInfos)
-            let found = try await CallSettings.run(settings) {
-                try await container.userIdentities(for: infos)
-            }
-            for identity in found {
-                guard let info = identity.lookupInfo else { continue }
-                userIdentityDiscoveredBlock?(identity, info)
-            }
-        }
-
-        override func conclude(_ error: CKError?) {
-            discoverUserIdentitiesResultBlock?(error.map { .failure($0) } ?? .success(()))
-            discoverUserIdentitiesCompletionBlock?(error)
+        for identity in found {
+            guard let info = identity.lookupInfo else { continue }
+            userIdentityDiscoveredBlock?(identity, info)
         }
     }
 
-    /// Finds the users among the contacts: none, since there are no contacts on this system.
-    open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
-        /// Never called.
-        @preconcurrency @_Guarded
-        public var userIdentityDiscoveredBlock: (@Sendable (CKUserIdentity) -> Void)? = nil
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var discoverAllUserIdentitiesResultBlock:
-            (@Sendable (Result<Void, any Error>) -> Void)? = nil
-        /// The old form of `discoverAllUserIdentitiesResultBlock`.
-        @preconcurrency @_Guarded
-        public var discoverAllUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? =
-            nil
-
-        /// Finds the users among the contacts.
-        public override init() {}
-
-        override func conclude(_ error: CKError?) {
-            discoverAllUserIdentitiesResultBlock?(error.map { .failure($0) } ?? .success(()))
-            discoverAllUserIdentitiesCompletionBlock?(error)
-        }
+    override func conclude(_ error: CKError?) {
+        discoverUserIdentitiesResultBlock?(error.map { .failure($0) } ?? .success(()))
+        discoverUserIdentitiesCompletionBlock?(error)
     }
+}
 
-#endif
+/// Finds the users among the contacts: none, since there are no contacts on this system.
+open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
+    /// Never called.
+    @preconcurrency @_Guarded
+    public var userIdentityDiscoveredBlock: (@Sendable (CKUserIdentity) -> Void)? = nil
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var discoverAllUserIdentitiesResultBlock:
+        (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// The old form of `discoverAllUserIdentitiesResultBlock`.
+    @preconcurrency @_Guarded
+    public var discoverAllUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? =
+        nil
+
+    /// Finds the users among the contacts.
+    public override init() {}
+
+    override func conclude(_ error: CKError?) {
+        discoverAllUserIdentitiesResultBlock?(error.map { .failure($0) } ?? .success(()))
+        discoverAllUserIdentitiesCompletionBlock?(error)
+    }
+}

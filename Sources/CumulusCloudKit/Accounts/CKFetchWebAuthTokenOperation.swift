@@ -1,47 +1,43 @@
 // The operation for a token of web services, which Cumulus does not issue.
 
-#if !canImport(ObjectiveC)
+internal import CumulusModel
+internal import Foundation
 
-    internal import CumulusModel
-    internal import Foundation
+/// Fetches a token with which CloudKit's web services act as the user.
+///
+/// Fails with `serverRejectedRequest`: nodes issue no such tokens. It is there so that apps
+/// which use it compile.
+open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The app's token for web services.
+    @_Guarded public var apiToken: String? = nil
+    /// Called at the end, with the user's token.
+    @preconcurrency @_Guarded
+    public var fetchWebAuthTokenResultBlock: (@Sendable (Result<String, any Error>) -> Void)? =
+        nil
+    /// The old form of `fetchWebAuthTokenResultBlock`.
+    @preconcurrency @_Guarded
+    public var fetchWebAuthTokenCompletionBlock: (@Sendable (String?, (any Error)?) -> Void)? =
+        nil
 
-    /// Fetches a token with which CloudKit's web services act as the user.
-    ///
-    /// Fails with `serverRejectedRequest`: nodes issue no such tokens. It is there so that apps
-    /// which use it compile.
-    open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
-        /// The app's token for web services.
-        @_Guarded public var apiToken: String? = nil
-        /// Called at the end, with the user's token.
-        @preconcurrency @_Guarded
-        public var fetchWebAuthTokenResultBlock: (@Sendable (Result<String, any Error>) -> Void)? =
-            nil
-        /// The old form of `fetchWebAuthTokenResultBlock`.
-        @preconcurrency @_Guarded
-        public var fetchWebAuthTokenCompletionBlock: (@Sendable (String?, (any Error)?) -> Void)? =
-            nil
+    /// An operation without inputs.
+    public override init() {}
 
-        /// An operation without inputs.
-        public override init() {}
-
-        /// Fetches a token for the app with that token.
-        public convenience init(apiToken: String) {
-            self.init()
-            self.apiToken = apiToken
-        }
-
-        override func run() async throws {
-            throw ServiceError(
-                .serverRejectedRequest,
-                "nodes issue no tokens for web services; let the web app sign the user in by itself"
-            )
-        }
-
-        override func conclude(_ error: CKError?) {
-            guard let error else { return }
-            fetchWebAuthTokenResultBlock?(.failure(error))
-            fetchWebAuthTokenCompletionBlock?(nil, error)
-        }
+    /// Fetches a token for the app with that token.
+    public convenience init(apiToken: String) {
+        self.init()
+        self.apiToken = apiToken
     }
 
-#endif
+    override func run() async throws {
+        throw ServiceError(
+            .serverRejectedRequest,
+            "nodes issue no tokens for web services; let the web app sign the user in by itself"
+        )
+    }
+
+    override func conclude(_ error: CKError?) {
+        guard let error else { return }
+        fetchWebAuthTokenResultBlock?(.failure(error))
+        fetchWebAuthTokenCompletionBlock?(nil, error)
+    }
+}

@@ -1,8 +1,8 @@
 // An app that imports CloudKit has Foundation and Core Location too.
 
-#if !canImport(ObjectiveC)
+@_exported public import CumulusFoundation
+@_exported public import Foundation
 
-    @_exported public import CumulusFoundation
-    @_exported public import Foundation
-
+#if !os(Linux)
+    #error("CumulusCloudKit is built for Linux; on Apple's systems write `import CloudKit`")
 #endif

@@ -6,99 +6,95 @@
 // Folder: what an app asks of a database. Read `CKDatabase`, then `Database+Records` and
 // `CKDatabase+Records`.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+public import Foundation
 
-    internal import Cumulus
-    public import Foundation
+/// The public, private or shared database of a container.
+open class CKDatabase: NSObject, @unchecked Sendable {
+    /// Which of a container's databases.
+    public enum Scope: Int, Sendable {
+        /// Everybody reads it; users write what is theirs.
+        case `public` = 1
+        /// A user's own.
+        case `private` = 2
+        /// What others share with a user.
+        case shared = 3
+    }
 
-    /// The public, private or shared database of a container.
-    open class CKDatabase: NSObject, @unchecked Sendable {
-        /// Which of a container's databases.
-        public enum Scope: Int, Sendable {
-            /// Everybody reads it; users write what is theirs.
-            case `public` = 1
-            /// A user's own.
-            case `private` = 2
-            /// What others share with a user.
-            case shared = 3
-        }
+    /// Which of the container's databases this is.
+    public let databaseScope: Scope
+    let client: ContainerClient
+    /// What `configuredWith` set; nil outside.
+    let settings: CallSettings?
+    private let queue: OperationQueue
 
-        /// Which of the container's databases this is.
-        public let databaseScope: Scope
-        let client: ContainerClient
-        /// What `configuredWith` set; nil outside.
-        let settings: CallSettings?
-        private let queue: OperationQueue
+    init(
+        _ scope: Scope,
+        _ client: ContainerClient,
+        _ settings: CallSettings?,
+        _ queue: OperationQueue
+    ) {
+        databaseScope = scope
+        self.client = client
+        self.settings = settings
+        self.queue = queue
+    }
 
-        init(
-            _ scope: Scope,
-            _ client: ContainerClient,
-            _ settings: CallSettings?,
-            _ queue: OperationQueue
-        ) {
-            databaseScope = scope
-            self.client = client
-            self.settings = settings
-            self.queue = queue
-        }
+    /// Runs an operation on this database.
+    public func add(_ operation: CKDatabaseOperation) {
+        // An operation that was found again by its id runs already.
+        if operation.isStarted { return }
+        operation.database = self
+        queue.addOperation(operation)
+    }
 
-        /// Runs an operation on this database.
-        public func add(_ operation: CKDatabaseOperation) {
-            // An operation that was found again by its id runs already.
-            if operation.isStarted { return }
-            operation.database = self
-            queue.addOperation(operation)
-        }
+    /// Calls of the database that the body gets take their settings from a configuration and a
+    /// group.
+    public func configuredWith<Result>(
+        configuration: CKOperation.Configuration? = nil,
+        group: CKOperationGroup? = nil,
+        body: (CKDatabase) throws -> Result
+    ) rethrows -> Result {
+        try body(CKDatabase(databaseScope, client, CallSettings(configuration, group), queue))
+    }
 
-        /// Calls of the database that the body gets take their settings from a configuration and a
-        /// group.
-        public func configuredWith<Result>(
-            configuration: CKOperation.Configuration? = nil,
-            group: CKOperationGroup? = nil,
-            body: (CKDatabase) throws -> Result
-        ) rethrows -> Result {
-            try body(CKDatabase(databaseScope, client, CallSettings(configuration, group), queue))
-        }
+    /// Calls of the database that the body gets take their settings from a configuration and a
+    /// group.
+    public func configuredWith<Result>(
+        configuration: CKOperation.Configuration? = nil,
+        group: CKOperationGroup? = nil,
+        body: (CKDatabase) async throws -> Result
+    ) async rethrows -> Result {
+        try await body(
+            CKDatabase(databaseScope, client, CallSettings(configuration, group), queue)
+        )
+    }
 
-        /// Calls of the database that the body gets take their settings from a configuration and a
-        /// group.
-        public func configuredWith<Result>(
-            configuration: CKOperation.Configuration? = nil,
-            group: CKOperationGroup? = nil,
-            body: (CKDatabase) async throws -> Result
-        ) async rethrows -> Result {
-            try await body(
-                CKDatabase(databaseScope, client, CallSettings(configuration, group), queue)
-            )
-        }
-
-        /// The client library's database.
-        var model: Database {
-            get throws(ServiceError) {
-                let scope: DatabaseScope =
-                    switch databaseScope {
-                    case .public: .public
-                    case .private: .private
-                    case .shared: .shared
-                    }
-                return try client.container().database(with: scope)
-            }
-        }
-
-        /// Makes a call; its errors are `CKError`s.
-        func call<Value: Sendable>(
-            _ body: @escaping @Sendable (Database) async throws -> Value
-        ) async throws -> Value {
-            try await CallSettings.run(settings) { try await body(self.model) }
-        }
-
-        /// The result of the one item of a call.
-        static func only<Value>(_ result: Result<Value, any Error>?) throws -> Value {
-            guard let result else {
-                throw CKError(ServiceError(.internalError, "the server's answer lacks a result"))
-            }
-            return try result.get()
+    /// The client library's database.
+    var model: Database {
+        get throws(ServiceError) {
+            let scope: DatabaseScope =
+                switch databaseScope {
+                case .public: .public
+                case .private: .private
+                case .shared: .shared
+                }
+            return try client.container().database(with: scope)
         }
     }
 
-#endif
+    /// Makes a call; its errors are `CKError`s.
+    func call<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) async throws -> Value
+    ) async throws -> Value {
+        try await CallSettings.run(settings) { try await body(self.model) }
+    }
+
+    /// The result of the one item of a call.
+    static func only<Value>(_ result: Result<Value, any Error>?) throws -> Value {
+        guard let result else {
+            throw CKError(ServiceError(.internalError, "the server's answer lacks a result"))
+        }
+        return try result.get()
+    }
+}

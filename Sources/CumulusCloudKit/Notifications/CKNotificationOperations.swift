@@ -2,118 +2,114 @@
 //
 // Apple's CloudKit has dropped these operations; feeds offer what they need.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+internal import CumulusModel
+internal import Foundation
 
-    internal import Cumulus
-    internal import CumulusModel
-    internal import Foundation
+/// Fetches the notifications of all subscriptions of the user since a token.
+///
+/// Those that the user marked as read, on whichever device, have the type `readNotification`.
+open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
+    /// Of the last fetch; nil means from the oldest notification that the server knows.
+    @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
+    /// Has no effect: all notifications are fetched.
+    @_Guarded public var resultsLimit = 0
+    /// False: all notifications are fetched.
+    public var moreComing: Bool { false }
+    /// Called for each notification.
+    @preconcurrency @_Guarded
+    public var notificationChangedBlock: (@Sendable (CKNotification) -> Void)? = nil
+    /// Called at the end, with the token for the next fetch.
+    @preconcurrency @_Guarded
+    public var fetchNotificationChangesCompletionBlock:
+        (@Sendable (CKServerChangeToken?, (any Error)?) -> Void)? = nil
 
-    /// Fetches the notifications of all subscriptions of the user since a token.
-    ///
-    /// Those that the user marked as read, on whichever device, have the type `readNotification`.
-    open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
-        /// Of the last fetch; nil means from the oldest notification that the server knows.
-        @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
-        /// Has no effect: all notifications are fetched.
-        @_Guarded public var resultsLimit = 0
-        /// False: all notifications are fetched.
-        public var moreComing: Bool { false }
-        /// Called for each notification.
-        @preconcurrency @_Guarded
-        public var notificationChangedBlock: (@Sendable (CKNotification) -> Void)? = nil
-        /// Called at the end, with the token for the next fetch.
-        @preconcurrency @_Guarded
-        public var fetchNotificationChangesCompletionBlock:
-            (@Sendable (CKServerChangeToken?, (any Error)?) -> Void)? = nil
+    @_Guarded private var token: CKServerChangeToken? = nil
 
-        @_Guarded private var token: CKServerChangeToken? = nil
+    /// Fetches all notifications that the server knows.
+    public override init() {}
 
-        /// Fetches all notifications that the server knows.
-        public override init() {}
+    /// Fetches the notifications since a token.
+    public convenience init(previousServerChangeToken: CKServerChangeToken?) {
+        self.init()
+        self.previousServerChangeToken = previousServerChangeToken
+    }
 
-        /// Fetches the notifications since a token.
-        public convenience init(previousServerChangeToken: CKServerChangeToken?) {
-            self.init()
-            self.previousServerChangeToken = previousServerChangeToken
-        }
-
-        override func run() async throws {
-            let client = try usedContainer.client.container()
-            let subscriptions = SubscribedZones(client)
-            let since = try previousServerChangeToken?.notifications()
-            for try await page in client.notificationHistory(since: since) {
-                for notification in page.notifications {
-                    let zone = await subscriptions.zone(of: notification)
-                    var payload = NotificationPayload(notification, subscribedZone: zone)
-                    payload.container = usedContainer.containerIdentifier
-                    notificationChangedBlock?(CKNotification.notification(payload))
-                }
-                if page.isUpToDate { token = CKServerChangeToken(page.token) }
+    override func run() async throws {
+        let client = try usedContainer.client.container()
+        let subscriptions = SubscribedZones(client)
+        let since = try previousServerChangeToken?.notifications()
+        for try await page in client.notificationHistory(since: since) {
+            for notification in page.notifications {
+                let zone = await subscriptions.zone(of: notification)
+                var payload = NotificationPayload(notification, subscribedZone: zone)
+                payload.container = usedContainer.containerIdentifier
+                notificationChangedBlock?(CKNotification.notification(payload))
             }
-        }
-
-        override func conclude(_ error: CKError?) {
-            fetchNotificationChangesCompletionBlock?(token, error)
+            if page.isUpToDate { token = CKServerChangeToken(page.token) }
         }
     }
 
-    /// Marks notifications as read, for all devices of the user.
-    open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
-        /// The notifications to mark.
-        @_Guarded public var notificationIDs: [CKNotification.ID] = []
-        /// Called at the end, with those that were marked.
-        @preconcurrency @_Guarded
-        public var markNotificationsReadCompletionBlock:
-            (@Sendable ([CKNotification.ID]?, (any Error)?) -> Void)? = nil
+    override func conclude(_ error: CKError?) {
+        fetchNotificationChangesCompletionBlock?(token, error)
+    }
+}
 
-        /// An operation without inputs.
-        public override init() {}
+/// Marks notifications as read, for all devices of the user.
+open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
+    /// The notifications to mark.
+    @_Guarded public var notificationIDs: [CKNotification.ID] = []
+    /// Called at the end, with those that were marked.
+    @preconcurrency @_Guarded
+    public var markNotificationsReadCompletionBlock:
+        (@Sendable ([CKNotification.ID]?, (any Error)?) -> Void)? = nil
 
-        /// Marks these notifications.
-        public convenience init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {
-            self.init()
-            self.notificationIDs = notificationIDs
-        }
+    /// An operation without inputs.
+    public override init() {}
 
-        override func run() async throws {
-            let ids = notificationIDs.compactMap { FeedNotification.ID($0.text) }
-            let client = usedContainer.client
-            try await CallSettings.run(settings) {
-                try await client.container().markNotificationsRead(ids)
-            }
-        }
+    /// Marks these notifications.
+    public convenience init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {
+        self.init()
+        self.notificationIDs = notificationIDs
+    }
 
-        override func conclude(_ error: CKError?) {
-            markNotificationsReadCompletionBlock?(error == nil ? notificationIDs : nil, error)
+    override func run() async throws {
+        let ids = notificationIDs.compactMap { FeedNotification.ID($0.text) }
+        let client = usedContainer.client
+        try await CallSettings.run(settings) {
+            try await client.container().markNotificationsRead(ids)
         }
     }
 
-    /// Sets the number on the app's icon, which notifications with `shouldBadge` count up.
-    ///
-    /// The number is kept in this process: `CKNotificationReceiver` counts on from it.
-    open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
-        /// The number.
-        @_Guarded public var badgeValue = 0
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var modifyBadgeCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    override func conclude(_ error: CKError?) {
+        markNotificationsReadCompletionBlock?(error == nil ? notificationIDs : nil, error)
+    }
+}
 
-        /// Sets the number to 0.
-        public override init() {}
+/// Sets the number on the app's icon, which notifications with `shouldBadge` count up.
+///
+/// The number is kept in this process: `CKNotificationReceiver` counts on from it.
+open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
+    /// The number.
+    @_Guarded public var badgeValue = 0
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var modifyBadgeCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
 
-        /// Sets the number.
-        public convenience init(badgeValue: Int) {
-            self.init()
-            self.badgeValue = badgeValue
-        }
+    /// Sets the number to 0.
+    public override init() {}
 
-        override func run() async throws {
-            usedContainer.client.setBadge(badgeValue)
-        }
-
-        override func conclude(_ error: CKError?) {
-            modifyBadgeCompletionBlock?(error)
-        }
+    /// Sets the number.
+    public convenience init(badgeValue: Int) {
+        self.init()
+        self.badgeValue = badgeValue
     }
 
-#endif
+    override func run() async throws {
+        usedContainer.client.setBadge(badgeValue)
+    }
+
+    override func conclude(_ error: CKError?) {
+        modifyBadgeCompletionBlock?(error)
+    }
+}

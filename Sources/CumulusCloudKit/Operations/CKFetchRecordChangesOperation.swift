@@ -1,66 +1,62 @@
 // Fetches what changed in one zone: the form of CloudKit's first years.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+public import Foundation
 
-    internal import Cumulus
-    public import Foundation
+/// Fetches one page of what changed in a zone; `CKFetchRecordZoneChangesOperation` does more.
+open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zone.
+    @_Guarded public var recordZoneID: CKRecordZone.ID? = nil
+    /// Of the last fetch of the zone; nil means from the beginning.
+    @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
+    /// Most records and deletions; 0 means the server decides.
+    @_Guarded public var resultsLimit = 0
+    /// The fields to fetch; nil means all; empty: system fields only.
+    @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
+    /// Called for each record that was saved, as it is now.
+    @preconcurrency @_Guarded
+    public var recordChangedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    /// Called for each record that is gone.
+    @preconcurrency @_Guarded
+    public var recordWithIDWasDeletedBlock: (@Sendable (CKRecord.ID) -> Void)? = nil
+    /// Called at the end, with the token for the next fetch.
+    @preconcurrency @_Guarded
+    public var fetchRecordChangesCompletionBlock:
+        (@Sendable (CKServerChangeToken?, Data?, (any Error)?) -> Void)? = nil
+    /// Whether there is a further page; known at the end.
+    @_Guarded public private(set) var moreComing = false
 
-    /// Fetches one page of what changed in a zone; `CKFetchRecordZoneChangesOperation` does more.
-    open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
-        /// The zone.
-        @_Guarded public var recordZoneID: CKRecordZone.ID? = nil
-        /// Of the last fetch of the zone; nil means from the beginning.
-        @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
-        /// Most records and deletions; 0 means the server decides.
-        @_Guarded public var resultsLimit = 0
-        /// The fields to fetch; nil means all; empty: system fields only.
-        @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
-        /// Called for each record that was saved, as it is now.
-        @preconcurrency @_Guarded
-        public var recordChangedBlock: (@Sendable (CKRecord) -> Void)? = nil
-        /// Called for each record that is gone.
-        @preconcurrency @_Guarded
-        public var recordWithIDWasDeletedBlock: (@Sendable (CKRecord.ID) -> Void)? = nil
-        /// Called at the end, with the token for the next fetch.
-        @preconcurrency @_Guarded
-        public var fetchRecordChangesCompletionBlock:
-            (@Sendable (CKServerChangeToken?, Data?, (any Error)?) -> Void)? = nil
-        /// Whether there is a further page; known at the end.
-        @_Guarded public private(set) var moreComing = false
+    @_Guarded private var token: CKServerChangeToken? = nil
 
-        @_Guarded private var token: CKServerChangeToken? = nil
+    /// An operation without inputs.
+    public override init() {}
 
-        /// An operation without inputs.
-        public override init() {}
-
-        /// Fetches what changed in a zone since a token.
-        public convenience init(
-            recordZoneID: CKRecordZone.ID,
-            previousServerChangeToken: CKServerChangeToken?
-        ) {
-            self.init()
-            self.recordZoneID = recordZoneID
-            self.previousServerChangeToken = previousServerChangeToken
-        }
-
-        override func run() async throws {
-            let (zone, since, keys) = (
-                recordZoneID ?? .default, previousServerChangeToken, desiredKeys
-            )
-            let limit = resultsLimit == 0 ? nil : resultsLimit
-            let page = try await call { database in
-                try await database.changes(in: zone, since: since, desiredKeys: keys, limit: limit)
-            }
-            for result in page.modificationResultsByID.values {
-                recordChangedBlock?(try result.get().record)
-            }
-            for deletion in page.deletions { recordWithIDWasDeletedBlock?(deletion.recordID) }
-            (token, moreComing) = (page.changeToken, page.moreComing)
-        }
-
-        override func conclude(_ error: CKError?) {
-            fetchRecordChangesCompletionBlock?(token, nil, error)
-        }
+    /// Fetches what changed in a zone since a token.
+    public convenience init(
+        recordZoneID: CKRecordZone.ID,
+        previousServerChangeToken: CKServerChangeToken?
+    ) {
+        self.init()
+        self.recordZoneID = recordZoneID
+        self.previousServerChangeToken = previousServerChangeToken
     }
 
-#endif
+    override func run() async throws {
+        let (zone, since, keys) = (
+            recordZoneID ?? .default, previousServerChangeToken, desiredKeys
+        )
+        let limit = resultsLimit == 0 ? nil : resultsLimit
+        let page = try await call { database in
+            try await database.changes(in: zone, since: since, desiredKeys: keys, limit: limit)
+        }
+        for result in page.modificationResultsByID.values {
+            recordChangedBlock?(try result.get().record)
+        }
+        for deletion in page.deletions { recordWithIDWasDeletedBlock?(deletion.recordID) }
+        (token, moreComing) = (page.changeToken, page.moreComing)
+    }
+
+    override func conclude(_ error: CKError?) {
+        fetchRecordChangesCompletionBlock?(token, nil, error)
+    }
+}

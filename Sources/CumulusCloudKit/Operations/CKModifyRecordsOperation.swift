@@ -1,136 +1,132 @@
 // Saves and deletes records.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+public import Foundation
 
-    internal import Cumulus
-    public import Foundation
+/// What a save compares and sends: `CKModifyRecordsOperation.RecordSavePolicy`.
+public enum CKRecordSavePolicy: Int, Sendable {
+    /// Changed keys, if the record did not change since it was fetched.
+    case ifServerRecordUnchanged = 0
+    /// Changed keys, whatever the server holds.
+    case changedKeys = 1
+    /// All keys, whatever the server holds; keys that only the server has stay.
+    case allKeys = 2
 
-    /// What a save compares and sends: `CKModifyRecordsOperation.RecordSavePolicy`.
-    public enum CKRecordSavePolicy: Int, Sendable {
-        /// Changed keys, if the record did not change since it was fetched.
-        case ifServerRecordUnchanged = 0
-        /// Changed keys, whatever the server holds.
-        case changedKeys = 1
-        /// All keys, whatever the server holds; keys that only the server has stay.
-        case allKeys = 2
-
-        /// The policy of the client library.
-        var model: RecordSavePolicy {
-            switch self {
-            case .ifServerRecordUnchanged: .ifServerRecordUnchanged
-            case .changedKeys: .changedKeys
-            case .allKeys: .allKeys
-            }
+    /// The policy of the client library.
+    var model: RecordSavePolicy {
+        switch self {
+        case .ifServerRecordUnchanged: .ifServerRecordUnchanged
+        case .changedKeys: .changedKeys
+        case .allKeys: .allKeys
         }
     }
+}
 
-    /// Saves and deletes records; the objects become what was saved.
-    open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
-        /// What a save compares and sends.
-        public typealias RecordSavePolicy = CKRecordSavePolicy
+/// Saves and deletes records; the objects become what was saved.
+open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// What a save compares and sends.
+    public typealias RecordSavePolicy = CKRecordSavePolicy
 
-        /// New records, and changed ones.
-        @_Guarded public var recordsToSave: [CKRecord]? = nil
-        /// The records to delete.
-        @_Guarded public var recordIDsToDelete: [CKRecord.ID]? = nil
-        /// What a save compares and sends.
-        @_Guarded public var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
-        /// Whether all of a zone's items succeed or none; means nothing in default zones.
-        @_Guarded public var isAtomic = true
-        /// Is not sent: fetches of changes tell own changes by their change tags.
-        @_Guarded public var clientChangeTokenData: Data? = nil
-        /// Called while a record's assets are uploaded, with the part that is there, 0 to 1.
-        @preconcurrency @_Guarded
-        public var perRecordProgressBlock: (@Sendable (CKRecord, Double) -> Void)? = nil
-        /// Called once for each record to save.
-        @preconcurrency @_Guarded
-        public var perRecordSaveBlock:
-            (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
-        /// Called once for each record to delete.
-        @preconcurrency @_Guarded
-        public var perRecordDeleteBlock:
-            (@Sendable (CKRecord.ID, Result<Void, any Error>) -> Void)? = nil
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var modifyRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
-        /// The old form of `perRecordSaveBlock`.
-        @preconcurrency @_Guarded
-        public var perRecordCompletionBlock: (@Sendable (CKRecord, (any Error)?) -> Void)? = nil
-        /// The old form of `modifyRecordsResultBlock`: with what was saved and deleted.
-        @preconcurrency @_Guarded
-        public var modifyRecordsCompletionBlock:
-            (@Sendable ([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? = nil
+    /// New records, and changed ones.
+    @_Guarded public var recordsToSave: [CKRecord]? = nil
+    /// The records to delete.
+    @_Guarded public var recordIDsToDelete: [CKRecord.ID]? = nil
+    /// What a save compares and sends.
+    @_Guarded public var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
+    /// Whether all of a zone's items succeed or none; means nothing in default zones.
+    @_Guarded public var isAtomic = true
+    /// Is not sent: fetches of changes tell own changes by their change tags.
+    @_Guarded public var clientChangeTokenData: Data? = nil
+    /// Called while a record's assets are uploaded, with the part that is there, 0 to 1.
+    @preconcurrency @_Guarded
+    public var perRecordProgressBlock: (@Sendable (CKRecord, Double) -> Void)? = nil
+    /// Called once for each record to save.
+    @preconcurrency @_Guarded
+    public var perRecordSaveBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
+        nil
+    /// Called once for each record to delete.
+    @preconcurrency @_Guarded
+    public var perRecordDeleteBlock: (@Sendable (CKRecord.ID, Result<Void, any Error>) -> Void)? =
+        nil
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var modifyRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// The old form of `perRecordSaveBlock`.
+    @preconcurrency @_Guarded
+    public var perRecordCompletionBlock: (@Sendable (CKRecord, (any Error)?) -> Void)? = nil
+    /// The old form of `modifyRecordsResultBlock`: with what was saved and deleted.
+    @preconcurrency @_Guarded
+    public var modifyRecordsCompletionBlock:
+        (@Sendable ([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? = nil
 
-        @_Guarded private var saves: RecordResults = [:]
-        @_Guarded private var deletes: DeleteResults = [:]
+    @_Guarded private var saves: RecordResults = [:]
+    @_Guarded private var deletes: DeleteResults = [:]
 
-        /// An operation without inputs.
-        public override init() {}
+    /// An operation without inputs.
+    public override init() {}
 
-        /// Saves and deletes these records.
-        public convenience init(
-            recordsToSave: [CKRecord]? = nil,
-            recordIDsToDelete: [CKRecord.ID]? = nil
-        ) {
-            self.init()
-            self.recordsToSave = recordsToSave
-            self.recordIDsToDelete = recordIDsToDelete
-        }
+    /// Saves and deletes these records.
+    public convenience init(
+        recordsToSave: [CKRecord]? = nil,
+        recordIDsToDelete: [CKRecord.ID]? = nil
+    ) {
+        self.init()
+        self.recordsToSave = recordsToSave
+        self.recordIDsToDelete = recordIDsToDelete
+    }
 
-        override func run() async throws {
-            let (records, ids) = (recordsToSave ?? [], recordIDsToDelete ?? [])
-            do {
-                let (policy, isAtomic, progress) = (savePolicy.model, isAtomic, report(on: records))
-                (saves, deletes) = try await call { database in
-                    try await database.modify(
-                        saving: records,
-                        deleting: ids,
-                        savePolicy: policy,
-                        atomically: isAtomic,
-                        progress: progress
-                    )
-                }
-            } catch {
-                for record in records { saves[record.recordID] = .failure(error) }
-                for id in ids { deletes[id] = .failure(error) }
-                tell(records, ids)
-                throw error
+    override func run() async throws {
+        let (records, ids) = (recordsToSave ?? [], recordIDsToDelete ?? [])
+        do {
+            let (policy, isAtomic, progress) = (savePolicy.model, isAtomic, report(on: records))
+            (saves, deletes) = try await call { database in
+                try await database.modify(
+                    saving: records,
+                    deleting: ids,
+                    savePolicy: policy,
+                    atomically: isAtomic,
+                    progress: progress
+                )
             }
+        } catch {
+            for record in records { saves[record.recordID] = .failure(error) }
+            for id in ids { deletes[id] = .failure(error) }
             tell(records, ids)
+            throw error
         }
+        tell(records, ids)
+    }
 
-        private func report(on records: [CKRecord]) -> AssetReport? {
-            guard let perRecordProgressBlock else { return nil }
-            return { id, share in
-                guard let record = records.first(where: { $0.recordID == id }) else { return }
-                perRecordProgressBlock(record, share)
-            }
-        }
-
-        private func tell(_ records: [CKRecord], _ ids: [CKRecord.ID]) {
-            for record in records {
-                guard let result = saves[record.recordID] else { continue }
-                perRecordSaveBlock?(record.recordID, result)
-                if case .failure(let error) = result {
-                    perRecordCompletionBlock?(record, error)
-                } else {
-                    perRecordCompletionBlock?(record, nil)
-                }
-            }
-            for id in ids {
-                if let result = deletes[id] { perRecordDeleteBlock?(id, result) }
-            }
-        }
-
-        override func conclude(_ error: CKError?) {
-            modifyRecordsResultBlock?(error.map { .failure($0) } ?? .success(()))
-            guard let modifyRecordsCompletionBlock else { return }
-            let errors = failures(saves).merging(failures(deletes)) { $1 }
-            // One that was cancelled before it began has no results.
-            let saved = (recordsToSave ?? []).filter { saves[$0.recordID]?.isSuccess ?? false }
-            let deleted = (recordIDsToDelete ?? []).filter { deletes[$0]?.isSuccess ?? false }
-            modifyRecordsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
+    private func report(on records: [CKRecord]) -> AssetReport? {
+        guard let perRecordProgressBlock else { return nil }
+        return { id, share in
+            guard let record = records.first(where: { $0.recordID == id }) else { return }
+            perRecordProgressBlock(record, share)
         }
     }
 
-#endif
+    private func tell(_ records: [CKRecord], _ ids: [CKRecord.ID]) {
+        for record in records {
+            guard let result = saves[record.recordID] else { continue }
+            perRecordSaveBlock?(record.recordID, result)
+            if case .failure(let error) = result {
+                perRecordCompletionBlock?(record, error)
+            } else {
+                perRecordCompletionBlock?(record, nil)
+            }
+        }
+        for id in ids {
+            if let result = deletes[id] { perRecordDeleteBlock?(id, result) }
+        }
+    }
+
+    override func conclude(_ error: CKError?) {
+        modifyRecordsResultBlock?(error.map { .failure($0) } ?? .success(()))
+        guard let modifyRecordsCompletionBlock else { return }
+        let errors = failures(saves).merging(failures(deletes)) { $1 }
+        // One that was cancelled before it began has no results.
+        let saved = (recordsToSave ?? []).filter { saves[$0.recordID]?.isSuccess ?? false }
+        let deleted = (recordIDsToDelete ?? []).filter { deletes[$0]?.isSuccess ?? false }
+        modifyRecordsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
+    }
+}

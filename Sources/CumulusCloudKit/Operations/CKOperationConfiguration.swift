@@ -2,100 +2,96 @@
 //
 // Set by apps, read by `CallSettings`.
 
-#if !canImport(ObjectiveC)
+public import Foundation
 
-    public import Foundation
+/// How an operation is carried out: `CKOperation.Configuration`.
+public final class CKOperationConfiguration: NSObject, NSCopying, @unchecked Sendable {
+    /// The container whose private database is used by an operation without a database.
+    @_Guarded public var container: CKContainer? = nil
+    /// How urgent the operation is.
+    @_Guarded public var qualityOfService = QualityOfService.default
+    /// Has no effect on this system.
+    @_Guarded public var allowsCellularAccess = true
+    /// Whether the operation can be found again by its id while it runs.
+    @_Guarded public var isLongLived = false
+    /// Seconds that a call may take; more than 60 count as 60.
+    @_Guarded public var timeoutIntervalForRequest: TimeInterval = 60
+    /// Seconds that the operation may take; more than 60 count as 60 for each of its calls.
+    @_Guarded public var timeoutIntervalForResource: TimeInterval = 604_800
 
-    /// How an operation is carried out: `CKOperation.Configuration`.
-    public final class CKOperationConfiguration: NSObject, NSCopying, @unchecked Sendable {
-        /// The container whose private database is used by an operation without a database.
-        @_Guarded public var container: CKContainer? = nil
-        /// How urgent the operation is.
-        @_Guarded public var qualityOfService = QualityOfService.default
-        /// Has no effect on this system.
-        @_Guarded public var allowsCellularAccess = true
-        /// Whether the operation can be found again by its id while it runs.
-        @_Guarded public var isLongLived = false
-        /// Seconds that a call may take; more than 60 count as 60.
-        @_Guarded public var timeoutIntervalForRequest: TimeInterval = 60
-        /// Seconds that the operation may take; more than 60 count as 60 for each of its calls.
-        @_Guarded public var timeoutIntervalForResource: TimeInterval = 604_800
+    /// The standard configuration.
+    public override init() {}
 
-        /// The standard configuration.
-        public override init() {}
+    /// Another configuration with the same content.
+    public func copy(with zone: NSZone? = nil) -> Any { completed(by: nil) }
 
-        /// Another configuration with the same content.
-        public func copy(with zone: NSZone? = nil) -> Any { completed(by: nil) }
-
-        /// A copy in which what is at its default comes from another configuration.
-        func completed(by other: CKOperationConfiguration?) -> CKOperationConfiguration {
-            let standard = CKOperationConfiguration()
-            let other = other ?? standard
-            func choose<Value: Equatable>(
-                _ path: KeyPath<CKOperationConfiguration, Value>
-            ) -> Value {
-                self[keyPath: path] == standard[keyPath: path]
-                    ? other[keyPath: path] : self[keyPath: path]
-            }
-            let copy = CKOperationConfiguration()
-            copy.container = container ?? other.container
-            copy.qualityOfService = choose(\.qualityOfService)
-            copy.allowsCellularAccess = choose(\.allowsCellularAccess)
-            copy.isLongLived = choose(\.isLongLived)
-            copy.timeoutIntervalForRequest = choose(\.timeoutIntervalForRequest)
-            copy.timeoutIntervalForResource = choose(\.timeoutIntervalForResource)
-            return copy
+    /// A copy in which what is at its default comes from another configuration.
+    func completed(by other: CKOperationConfiguration?) -> CKOperationConfiguration {
+        let standard = CKOperationConfiguration()
+        let other = other ?? standard
+        func choose<Value: Equatable>(
+            _ path: KeyPath<CKOperationConfiguration, Value>
+        ) -> Value {
+            self[keyPath: path] == standard[keyPath: path]
+                ? other[keyPath: path] : self[keyPath: path]
         }
+        let copy = CKOperationConfiguration()
+        copy.container = container ?? other.container
+        copy.qualityOfService = choose(\.qualityOfService)
+        copy.allowsCellularAccess = choose(\.allowsCellularAccess)
+        copy.isLongLived = choose(\.isLongLived)
+        copy.timeoutIntervalForRequest = choose(\.timeoutIntervalForRequest)
+        copy.timeoutIntervalForResource = choose(\.timeoutIntervalForResource)
+        return copy
+    }
+}
+
+/// Operations that do one thing together for the user.
+///
+/// Its default configuration fills what operations leave at their default; its other properties
+/// have no effect here.
+public final class CKOperationGroup: NSObject, @unchecked Sendable {
+    /// Roughly how many bytes a group moves.
+    public enum TransferSize: Int, Sendable {
+        /// Not known.
+        case unknown = 0
+        /// Below a megabyte.
+        case kilobytes = 1
+        /// Below ten megabytes.
+        case megabytes = 2
+        /// Below a hundred megabytes.
+        case tensOfMegabytes = 3
+        /// Below a gigabyte.
+        case hundredsOfMegabytes = 4
+        /// Below ten gigabytes.
+        case gigabytes = 5
+        /// Below a hundred gigabytes.
+        case tensOfGigabytes = 6
+        /// More.
+        case hundredsOfGigabytes = 7
     }
 
-    /// Operations that do one thing together for the user.
+    /// Names the group.
+    public let operationGroupID: String = UUID().uuidString
+    @_Guarded private var ownConfiguration = CKOperation.Configuration()
+    /// What the group does, for people.
+    @_Guarded public var name: String? = nil
+    /// How many items the group moves.
+    @_Guarded public var quantity = 0
+    /// Roughly how many bytes the group sends.
+    @_Guarded public var expectedSendSize = TransferSize.unknown
+    /// Roughly how many bytes the group receives.
+    @_Guarded public var expectedReceiveSize = TransferSize.unknown
+
+    /// A group without operations.
+    public override init() {}
+
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// Fills what the operations' configurations leave at their default.
     ///
-    /// Its default configuration fills what operations leave at their default; its other properties
-    /// have no effect here.
-    public final class CKOperationGroup: NSObject, @unchecked Sendable {
-        /// Roughly how many bytes a group moves.
-        public enum TransferSize: Int, Sendable {
-            /// Not known.
-            case unknown = 0
-            /// Below a megabyte.
-            case kilobytes = 1
-            /// Below ten megabytes.
-            case megabytes = 2
-            /// Below a hundred megabytes.
-            case tensOfMegabytes = 3
-            /// Below a gigabyte.
-            case hundredsOfMegabytes = 4
-            /// Below ten gigabytes.
-            case gigabytes = 5
-            /// Below a hundred gigabytes.
-            case tensOfGigabytes = 6
-            /// More.
-            case hundredsOfGigabytes = 7
-        }
-
-        /// Names the group.
-        public let operationGroupID: String = UUID().uuidString
-        @_Guarded private var ownConfiguration = CKOperation.Configuration()
-        /// What the group does, for people.
-        @_Guarded public var name: String? = nil
-        /// How many items the group moves.
-        @_Guarded public var quantity = 0
-        /// Roughly how many bytes the group sends.
-        @_Guarded public var expectedSendSize = TransferSize.unknown
-        /// Roughly how many bytes the group receives.
-        @_Guarded public var expectedReceiveSize = TransferSize.unknown
-
-        /// A group without operations.
-        public override init() {}
-
-        // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-        /// Fills what the operations' configurations leave at their default.
-        ///
-        /// The group keeps a copy of what is set; nil sets the standard configuration.
-        public var defaultConfiguration: CKOperation.Configuration! {
-            get { ownConfiguration }
-            set { ownConfiguration = newValue?.completed(by: nil) ?? CKOperation.Configuration() }
-        }
+    /// The group keeps a copy of what is set; nil sets the standard configuration.
+    public var defaultConfiguration: CKOperation.Configuration! {
+        get { ownConfiguration }
+        set { ownConfiguration = newValue?.completed(by: nil) ?? CKOperation.Configuration() }
     }
-
-#endif
+}

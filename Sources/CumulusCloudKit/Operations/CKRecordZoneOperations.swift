@@ -1,140 +1,136 @@
 // Fetches zones, and makes and deletes them.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+internal import Foundation
 
-    internal import Cumulus
-    internal import Foundation
+/// Fetches zones by their names, or all zones.
+open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zones to fetch; nil means all.
+    @_Guarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
+    /// Called once for each zone.
+    @preconcurrency @_Guarded
+    public var perRecordZoneResultBlock:
+        (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var fetchRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    /// The old form of both: with all zones.
+    @preconcurrency @_Guarded
+    public var fetchRecordZonesCompletionBlock:
+        (@Sendable ([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? = nil
 
-    /// Fetches zones by their names, or all zones.
-    open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
-        /// The zones to fetch; nil means all.
-        @_Guarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
-        /// Called once for each zone.
-        @preconcurrency @_Guarded
-        public var perRecordZoneResultBlock:
-            (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var fetchRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
-        /// The old form of both: with all zones.
-        @preconcurrency @_Guarded
-        public var fetchRecordZonesCompletionBlock:
-            (@Sendable ([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? = nil
+    @_Guarded private var results: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
 
-        @_Guarded private var results: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
+    /// Fetches all zones.
+    public override init() {}
 
-        /// Fetches all zones.
-        public override init() {}
-
-        /// Fetches these zones.
-        public convenience init(recordZoneIDs: [CKRecordZone.ID]) {
-            self.init()
-            self.recordZoneIDs = recordZoneIDs
-        }
-
-        /// Fetches all zones.
-        public class func fetchAllRecordZonesOperation() -> CKFetchRecordZonesOperation {
-            CKFetchRecordZonesOperation()
-        }
-
-        override func run() async throws {
-            let ids = recordZoneIDs
-            do {
-                results = try await call { database in
-                    if let ids { return try await database.fetchZones(ids) }
-                    let all = try await database.allRecordZones().map { CKRecordZone($0) }
-                    return all.reduce(into: [:]) { $0[$1.zoneID] = .success($1) }
-                }
-            } catch {
-                for id in ids ?? [] { results[id] = .failure(error) }
-                tell()
-                throw error
-            }
-            tell()
-        }
-
-        private func tell() {
-            for (id, result) in results { perRecordZoneResultBlock?(id, result) }
-        }
-
-        override func conclude(_ error: CKError?) {
-            fetchRecordZonesResultBlock?(error.map { .failure($0) } ?? .success(()))
-            let zones = results.compactMapValues { try? $0.get() }
-            fetchRecordZonesCompletionBlock?(zones, error ?? CKError.partial(failures(results)))
-        }
+    /// Fetches these zones.
+    public convenience init(recordZoneIDs: [CKRecordZone.ID]) {
+        self.init()
+        self.recordZoneIDs = recordZoneIDs
     }
 
-    /// Makes and deletes zones.
-    open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
-        /// The zones to make.
-        @_Guarded public var recordZonesToSave: [CKRecordZone]? = nil
-        /// The zones to delete, with all their records.
-        @_Guarded public var recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
-        /// Called once for each zone to make.
-        @preconcurrency @_Guarded
-        public var perRecordZoneSaveBlock:
-            (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
-        /// Called once for each zone to delete.
-        @preconcurrency @_Guarded
-        public var perRecordZoneDeleteBlock:
-            (@Sendable (CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
-        /// Called at the end.
-        @preconcurrency @_Guarded
-        public var modifyRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
-            nil
-        /// The old form of `modifyRecordZonesResultBlock`: with what was made and deleted.
-        @preconcurrency @_Guarded
-        public var modifyRecordZonesCompletionBlock:
-            (@Sendable ([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)? = nil
-
-        @_Guarded private var saves: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
-        @_Guarded private var deletes: [CKRecordZone.ID: Result<Void, any Error>] = [:]
-
-        /// An operation without inputs.
-        public override init() {}
-
-        /// Makes and deletes these zones.
-        public convenience init(
-            recordZonesToSave: [CKRecordZone]? = nil,
-            recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
-        ) {
-            self.init()
-            self.recordZonesToSave = recordZonesToSave
-            self.recordZoneIDsToDelete = recordZoneIDsToDelete
-        }
-
-        override func run() async throws {
-            let (zones, ids) = (recordZonesToSave ?? [], recordZoneIDsToDelete ?? [])
-            do {
-                (saves, deletes) = try await call { database in
-                    try await database.modifyZones(saving: zones, deleting: ids)
-                }
-            } catch {
-                for zone in zones { saves[zone.zoneID] = .failure(error) }
-                for id in ids { deletes[id] = .failure(error) }
-                tell()
-                throw error
-            }
-            tell()
-        }
-
-        private func tell() {
-            for (id, result) in saves { perRecordZoneSaveBlock?(id, result) }
-            for (id, result) in deletes { perRecordZoneDeleteBlock?(id, result) }
-        }
-
-        override func conclude(_ error: CKError?) {
-            modifyRecordZonesResultBlock?(error.map { .failure($0) } ?? .success(()))
-            guard let modifyRecordZonesCompletionBlock else { return }
-            let errors = failures(saves).merging(failures(deletes)) { $1 }
-            let saved = saves.values.compactMap { try? $0.get() }
-            let deleted = deletes.filter(\.value.isSuccess).keys
-            modifyRecordZonesCompletionBlock(
-                saved,
-                Array(deleted),
-                error ?? CKError.partial(errors)
-            )
-        }
+    /// Fetches all zones.
+    public class func fetchAllRecordZonesOperation() -> CKFetchRecordZonesOperation {
+        CKFetchRecordZonesOperation()
     }
 
-#endif
+    override func run() async throws {
+        let ids = recordZoneIDs
+        do {
+            results = try await call { database in
+                if let ids { return try await database.fetchZones(ids) }
+                let all = try await database.allRecordZones().map { CKRecordZone($0) }
+                return all.reduce(into: [:]) { $0[$1.zoneID] = .success($1) }
+            }
+        } catch {
+            for id in ids ?? [] { results[id] = .failure(error) }
+            tell()
+            throw error
+        }
+        tell()
+    }
+
+    private func tell() {
+        for (id, result) in results { perRecordZoneResultBlock?(id, result) }
+    }
+
+    override func conclude(_ error: CKError?) {
+        fetchRecordZonesResultBlock?(error.map { .failure($0) } ?? .success(()))
+        let zones = results.compactMapValues { try? $0.get() }
+        fetchRecordZonesCompletionBlock?(zones, error ?? CKError.partial(failures(results)))
+    }
+}
+
+/// Makes and deletes zones.
+open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// The zones to make.
+    @_Guarded public var recordZonesToSave: [CKRecordZone]? = nil
+    /// The zones to delete, with all their records.
+    @_Guarded public var recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
+    /// Called once for each zone to make.
+    @preconcurrency @_Guarded
+    public var perRecordZoneSaveBlock:
+        (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+    /// Called once for each zone to delete.
+    @preconcurrency @_Guarded
+    public var perRecordZoneDeleteBlock:
+        (@Sendable (CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
+    /// Called at the end.
+    @preconcurrency @_Guarded
+    public var modifyRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+        nil
+    /// The old form of `modifyRecordZonesResultBlock`: with what was made and deleted.
+    @preconcurrency @_Guarded
+    public var modifyRecordZonesCompletionBlock:
+        (@Sendable ([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)? = nil
+
+    @_Guarded private var saves: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
+    @_Guarded private var deletes: [CKRecordZone.ID: Result<Void, any Error>] = [:]
+
+    /// An operation without inputs.
+    public override init() {}
+
+    /// Makes and deletes these zones.
+    public convenience init(
+        recordZonesToSave: [CKRecordZone]? = nil,
+        recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
+    ) {
+        self.init()
+        self.recordZonesToSave = recordZonesToSave
+        self.recordZoneIDsToDelete = recordZoneIDsToDelete
+    }
+
+    override func run() async throws {
+        let (zones, ids) = (recordZonesToSave ?? [], recordZoneIDsToDelete ?? [])
+        do {
+            (saves, deletes) = try await call { database in
+                try await database.modifyZones(saving: zones, deleting: ids)
+            }
+        } catch {
+            for zone in zones { saves[zone.zoneID] = .failure(error) }
+            for id in ids { deletes[id] = .failure(error) }
+            tell()
+            throw error
+        }
+        tell()
+    }
+
+    private func tell() {
+        for (id, result) in saves { perRecordZoneSaveBlock?(id, result) }
+        for (id, result) in deletes { perRecordZoneDeleteBlock?(id, result) }
+    }
+
+    override func conclude(_ error: CKError?) {
+        modifyRecordZonesResultBlock?(error.map { .failure($0) } ?? .success(()))
+        guard let modifyRecordZonesCompletionBlock else { return }
+        let errors = failures(saves).merging(failures(deletes)) { $1 }
+        let saved = saves.values.compactMap { try? $0.get() }
+        let deleted = deletes.filter(\.value.isSuccess).keys
+        modifyRecordZonesCompletionBlock(
+            saved,
+            Array(deleted),
+            error ?? CKError.partial(errors)
+        )
+    }
+}

@@ -2,239 +2,235 @@
 //
 // Owned by `CKSyncEngine`. The client library calls one method at a time.
 
-#if !canImport(ObjectiveC)
+internal import Cumulus
+internal import CumulusModel
+internal import Synchronization
 
-    internal import Cumulus
-    internal import CumulusModel
-    internal import Synchronization
+final class SyncAdapter: SyncEngineDelegate, Sendable {
+    /// An object of a batch, and what was sent of it.
+    private struct Sent: Sendable {
+        var object: CKRecord
+        var record: Record
+    }
 
-    final class SyncAdapter: SyncEngineDelegate, Sendable {
-        /// An object of a batch, and what was sent of it.
-        private struct Sent: Sendable {
-            var object: CKRecord
-            var record: Record
+    private typealias Refused = CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave
+
+    private struct Ties: Sendable {
+        weak var engine: CKSyncEngine?
+        weak var delegate: (any CKSyncEngineDelegate)?
+        var isAttached = false
+        /// A call that came before the engine was attached.
+        var waiting: CheckedContinuation<Void, Never>?
+        /// The records of the last batch.
+        var sent: [Record.ID: Sent] = [:]
+    }
+
+    private let database: Database
+    private let ties: Mutex<Ties>
+
+    init(_ database: Database, _ delegate: any CKSyncEngineDelegate) {
+        self.database = database
+        ties = Mutex(Ties(delegate: delegate))
+    }
+
+    /// The engine is ready: calls that came before go on.
+    func attach(_ engine: CKSyncEngine) {
+        let waiting = ties.withLock { ties in
+            ties.engine = engine
+            ties.isAttached = true
+            defer { ties.waiting = nil }
+            return ties.waiting
         }
+        waiting?.resume()
+    }
 
-        private typealias Refused = CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave
-
-        private struct Ties: Sendable {
-            weak var engine: CKSyncEngine?
-            weak var delegate: (any CKSyncEngineDelegate)?
-            var isAttached = false
-            /// A call that came before the engine was attached.
-            var waiting: CheckedContinuation<Void, Never>?
-            /// The records of the last batch.
-            var sent: [Record.ID: Sent] = [:]
-        }
-
-        private let database: Database
-        private let ties: Mutex<Ties>
-
-        init(_ database: Database, _ delegate: any CKSyncEngineDelegate) {
-            self.database = database
-            ties = Mutex(Ties(delegate: delegate))
-        }
-
-        /// The engine is ready: calls that came before go on.
-        func attach(_ engine: CKSyncEngine) {
-            let waiting = ties.withLock { ties in
-                ties.engine = engine
-                ties.isAttached = true
-                defer { ties.waiting = nil }
-                return ties.waiting
+    /// The engine and its delegate; nil if one of them is gone.
+    private func ends() async -> (engine: CKSyncEngine, delegate: any CKSyncEngineDelegate)? {
+        await withCheckedContinuation { call in
+            let isAttached = ties.withLock { ties in
+                if !ties.isAttached { ties.waiting = call }
+                return ties.isAttached
             }
-            waiting?.resume()
+            if isAttached { call.resume() }
         }
+        let (engine, delegate) = ties.withLock { ($0.engine, $0.delegate) }
+        guard let engine, let delegate else { return nil }
+        return (engine, delegate)
+    }
 
-        /// The engine and its delegate; nil if one of them is gone.
-        private func ends() async -> (engine: CKSyncEngine, delegate: any CKSyncEngineDelegate)? {
-            await withCheckedContinuation { call in
-                let isAttached = ties.withLock { ties in
-                    if !ties.isAttached { ties.waiting = call }
-                    return ties.isAttached
+    // MARK: - What the client library asks
+
+    func handleEvent(_ event: SyncEngine.Event, syncEngine: SyncEngine) async {
+        guard let (engine, delegate) = await ends() else { return }
+        await delegate.handleEvent(await self.event(event), syncEngine: engine)
+    }
+
+    func nextFetchChangesOptions(
+        _ context: SyncEngine.FetchChangesContext,
+        syncEngine: SyncEngine
+    ) async -> SyncEngine.FetchChangesOptions {
+        guard let (engine, delegate) = await ends() else { return context.options }
+        let context = CKSyncEngine.FetchChangesContext(context)
+        return await delegate.nextFetchChangesOptions(context, syncEngine: engine).model
+    }
+
+    func nextRecordZoneChangeBatch(
+        _ context: SyncEngine.SendChangesContext,
+        syncEngine: SyncEngine
+    ) async -> SyncEngine.RecordZoneChangeBatch? {
+        guard let (engine, delegate) = await ends() else { return nil }
+        let asked = CKSyncEngine.SendChangesContext(context)
+        while let batch = await delegate.nextRecordZoneChangeBatch(asked, syncEngine: engine) {
+            var (sent, refused) = ([Record.ID: Sent](), [Refused]())
+            var records: [Record] = []
+            for object in batch.recordsToSave {
+                do throws(ServiceError) {
+                    let record = try object.prepared()
+                    records.append(record)
+                    sent[record.recordID] = Sent(object: object, record: record)
+                } catch {
+                    refused.append(Refused(record: object, error: CKError(error)))
                 }
-                if isAttached { call.resume() }
             }
-            let (engine, delegate) = ties.withLock { ($0.engine, $0.delegate) }
-            guard let engine, let delegate else { return nil }
-            return (engine, delegate)
-        }
-
-        // MARK: - What the client library asks
-
-        func handleEvent(_ event: SyncEngine.Event, syncEngine: SyncEngine) async {
-            guard let (engine, delegate) = await ends() else { return }
-            await delegate.handleEvent(await self.event(event), syncEngine: engine)
-        }
-
-        func nextFetchChangesOptions(
-            _ context: SyncEngine.FetchChangesContext,
-            syncEngine: SyncEngine
-        ) async -> SyncEngine.FetchChangesOptions {
-            guard let (engine, delegate) = await ends() else { return context.options }
-            let context = CKSyncEngine.FetchChangesContext(context)
-            return await delegate.nextFetchChangesOptions(context, syncEngine: engine).model
-        }
-
-        func nextRecordZoneChangeBatch(
-            _ context: SyncEngine.SendChangesContext,
-            syncEngine: SyncEngine
-        ) async -> SyncEngine.RecordZoneChangeBatch? {
-            guard let (engine, delegate) = await ends() else { return nil }
-            let asked = CKSyncEngine.SendChangesContext(context)
-            while let batch = await delegate.nextRecordZoneChangeBatch(asked, syncEngine: engine) {
-                var (sent, refused) = ([Record.ID: Sent](), [Refused]())
-                var records: [Record] = []
-                for object in batch.recordsToSave {
-                    do throws(ServiceError) {
-                        let record = try object.prepared()
-                        records.append(record)
-                        sent[record.recordID] = Sent(object: object, record: record)
-                    } catch {
-                        refused.append(Refused(record: object, error: CKError(error)))
-                    }
-                }
-                ties.withLock { [sent] in $0.sent = sent }
-                await tell(refused, engine, delegate)
-                let ids = batch.recordIDsToDelete.map(\.model)
-                // Of a batch that held only such records there is nothing to send.
-                if records.isEmpty, ids.isEmpty, !refused.isEmpty { continue }
-                return SyncEngine.RecordZoneChangeBatch(
-                    recordsToSave: records,
-                    recordIDsToDelete: ids,
-                    atomicByZone: batch.atomicByZone
-                )
-            }
-            return nil
-        }
-
-        /// Tells of records whose fields can't be saved; they are no longer pending.
-        private func tell(
-            _ refused: [Refused],
-            _ engine: CKSyncEngine,
-            _ delegate: any CKSyncEngineDelegate
-        ) async {
-            guard !refused.isEmpty else { return }
-            let changes = refused.map {
-                CKSyncEngine.PendingRecordZoneChange.saveRecord($0.record.recordID)
-            }
-            engine.state.remove(pendingRecordZoneChanges: changes)
-            let event = CKSyncEngine.Event.SentRecordZoneChanges(
-                savedRecords: [],
-                failedRecordSaves: refused,
-                deletedRecordIDs: [],
-                failedRecordDeletes: [:]
+            ties.withLock { [sent] in $0.sent = sent }
+            await tell(refused, engine, delegate)
+            let ids = batch.recordIDsToDelete.map(\.model)
+            // Of a batch that held only such records there is nothing to send.
+            if records.isEmpty, ids.isEmpty, !refused.isEmpty { continue }
+            return SyncEngine.RecordZoneChangeBatch(
+                recordsToSave: records,
+                recordIDsToDelete: ids,
+                atomicByZone: batch.atomicByZone
             )
-            await delegate.handleEvent(.sentRecordZoneChanges(event), syncEngine: engine)
         }
+        return nil
+    }
 
-        // MARK: - Events
-
-        private func event(_ event: SyncEngine.Event) async -> CKSyncEngine.Event {
-            switch event {
-            case .stateUpdate(let update):
-                .stateUpdate(.init(stateSerialization: .init(update.stateSerialization)))
-            case .accountChange(let change): .accountChange(.init(changeType: .init(change)))
-            case .fetchedDatabaseChanges(let changes):
-                .fetchedDatabaseChanges(
-                    .init(
-                        modifications: changes.modifications.map { .init($0) },
-                        deletions: changes.deletions.map { .init($0) }
-                    )
-                )
-            case .fetchedRecordZoneChanges(let changes):
-                .fetchedRecordZoneChanges(
-                    .init(
-                        modifications: await objects(of: changes.modifications.map(\.record)),
-                        deletions: changes.deletions.map { .init($0) }
-                    )
-                )
-            case .sentDatabaseChanges(let changes): .sentDatabaseChanges(.init(changes))
-            case .sentRecordZoneChanges(let changes): .sentRecordZoneChanges(outcome(changes))
-            case .willFetchChanges(let context):
-                .willFetchChanges(.init(context: .init(context)))
-            case .willFetchRecordZoneChanges(let fetch):
-                .willFetchRecordZoneChanges(
-                    .init(zoneID: CKRecordZone.ID(fetch.zoneID), isRefetch: fetch.isRefetch)
-                )
-            case .didFetchRecordZoneChanges(let fetch):
-                .didFetchRecordZoneChanges(
-                    .init(
-                        zoneID: CKRecordZone.ID(fetch.zoneID),
-                        error: fetch.error.map { CKError($0) }
-                    )
-                )
-            case .didFetchChanges(let context): .didFetchChanges(.init(context: .init(context)))
-            case .willSendChanges(let context): .willSendChanges(.init(context: .init(context)))
-            case .didSendChanges(let context): .didSendChanges(.init(context: .init(context)))
-            }
+    /// Tells of records whose fields can't be saved; they are no longer pending.
+    private func tell(
+        _ refused: [Refused],
+        _ engine: CKSyncEngine,
+        _ delegate: any CKSyncEngineDelegate
+    ) async {
+        guard !refused.isEmpty else { return }
+        let changes = refused.map {
+            CKSyncEngine.PendingRecordZoneChange.saveRecord($0.record.recordID)
         }
+        engine.state.remove(pendingRecordZoneChanges: changes)
+        let event = CKSyncEngine.Event.SentRecordZoneChanges(
+            savedRecords: [],
+            failedRecordSaves: refused,
+            deletedRecordIDs: [],
+            failedRecordDeletes: [:]
+        )
+        await delegate.handleEvent(.sentRecordZoneChanges(event), syncEngine: engine)
+    }
 
-        /// The records with the files of their assets; without them where a download fails.
-        private func objects(
-            of records: [Record]
-        ) async -> [CKDatabase.RecordZoneChange.Modification] {
-            let results = await database.delivered(records.map { ($0.recordID, .success($0)) })
-            return zip(records, results).map { record, result in
-                .init(record: CKRecord.object(for: (try? result.1.get()) ?? record))
-            }
-        }
+    // MARK: - Events
 
-        /// Saved objects of the batch become what was saved.
-        private func outcome(
-            _ changes: SyncEngine.Event.SentRecordZoneChanges
-        ) -> CKSyncEngine.Event.SentRecordZoneChanges {
-            let sent = ties.withLock { $0.sent }
-            let saved = changes.savedRecords.map { record -> CKRecord in
-                guard let sent = sent[record.recordID] else { return .object(for: record) }
-                sent.object.become(record, sent: sent.record)
-                return sent.object
-            }
-            let failed = changes.failedRecordSaves.map { failure in
-                let object = sent[failure.record.recordID]?.object ?? .object(for: failure.record)
-                return CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave(
-                    record: object,
-                    error: CKError(failure.error, saving: object)
+    private func event(_ event: SyncEngine.Event) async -> CKSyncEngine.Event {
+        switch event {
+        case .stateUpdate(let update):
+            .stateUpdate(.init(stateSerialization: .init(update.stateSerialization)))
+        case .accountChange(let change): .accountChange(.init(changeType: .init(change)))
+        case .fetchedDatabaseChanges(let changes):
+            .fetchedDatabaseChanges(
+                .init(
+                    modifications: changes.modifications.map { .init($0) },
+                    deletions: changes.deletions.map { .init($0) }
                 )
-            }
-            return .init(
-                savedRecords: saved,
-                failedRecordSaves: failed,
-                deletedRecordIDs: changes.deletedRecordIDs.map { CKRecord.ID($0) },
-                failedRecordDeletes: changes.failedRecordDeletes.reduce(into: [:]) {
-                    $0[CKRecord.ID($1.key)] = CKError($1.value)
-                }
             )
+        case .fetchedRecordZoneChanges(let changes):
+            .fetchedRecordZoneChanges(
+                .init(
+                    modifications: await objects(of: changes.modifications.map(\.record)),
+                    deletions: changes.deletions.map { .init($0) }
+                )
+            )
+        case .sentDatabaseChanges(let changes): .sentDatabaseChanges(.init(changes))
+        case .sentRecordZoneChanges(let changes): .sentRecordZoneChanges(outcome(changes))
+        case .willFetchChanges(let context):
+            .willFetchChanges(.init(context: .init(context)))
+        case .willFetchRecordZoneChanges(let fetch):
+            .willFetchRecordZoneChanges(
+                .init(zoneID: CKRecordZone.ID(fetch.zoneID), isRefetch: fetch.isRefetch)
+            )
+        case .didFetchRecordZoneChanges(let fetch):
+            .didFetchRecordZoneChanges(
+                .init(
+                    zoneID: CKRecordZone.ID(fetch.zoneID),
+                    error: fetch.error.map { CKError($0) }
+                )
+            )
+        case .didFetchChanges(let context): .didFetchChanges(.init(context: .init(context)))
+        case .willSendChanges(let context): .willSendChanges(.init(context: .init(context)))
+        case .didSendChanges(let context): .didSendChanges(.init(context: .init(context)))
         }
     }
 
-    extension CKSyncEngine.Event.AccountChange.ChangeType {
-        fileprivate init(_ change: SyncEngine.Event.AccountChange) {
-            switch change {
-            case .signIn(let current): self = .signIn(currentUser: CKRecord.ID(current))
-            case .signOut(let previous): self = .signOut(previousUser: CKRecord.ID(previous))
-            case .switchAccounts(let previous, let current):
-                self = .switchAccounts(
-                    previousUser: CKRecord.ID(previous),
-                    currentUser: CKRecord.ID(current)
-                )
-            }
+    /// The records with the files of their assets; without them where a download fails.
+    private func objects(
+        of records: [Record]
+    ) async -> [CKDatabase.RecordZoneChange.Modification] {
+        let results = await database.delivered(records.map { ($0.recordID, .success($0)) })
+        return zip(records, results).map { record, result in
+            .init(record: CKRecord.object(for: (try? result.1.get()) ?? record))
         }
     }
 
-    extension CKSyncEngine.Event.SentDatabaseChanges {
-        fileprivate init(_ changes: SyncEngine.Event.SentDatabaseChanges) {
-            self.init(
-                savedZones: changes.savedZones.map { CKRecordZone($0) },
-                failedZoneSaves: changes.failedZoneSaves.map { failure in
-                    FailedZoneSave(zone: CKRecordZone(failure.zone), error: CKError(failure.error))
-                },
-                deletedZoneIDs: changes.deletedZoneIDs.map { CKRecordZone.ID($0) },
-                failedZoneDeletes: changes.failedZoneDeletes.reduce(into: [:]) {
-                    $0[CKRecordZone.ID($1.key)] = CKError($1.value)
-                }
+    /// Saved objects of the batch become what was saved.
+    private func outcome(
+        _ changes: SyncEngine.Event.SentRecordZoneChanges
+    ) -> CKSyncEngine.Event.SentRecordZoneChanges {
+        let sent = ties.withLock { $0.sent }
+        let saved = changes.savedRecords.map { record -> CKRecord in
+            guard let sent = sent[record.recordID] else { return .object(for: record) }
+            sent.object.become(record, sent: sent.record)
+            return sent.object
+        }
+        let failed = changes.failedRecordSaves.map { failure in
+            let object = sent[failure.record.recordID]?.object ?? .object(for: failure.record)
+            return CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave(
+                record: object,
+                error: CKError(failure.error, saving: object)
+            )
+        }
+        return .init(
+            savedRecords: saved,
+            failedRecordSaves: failed,
+            deletedRecordIDs: changes.deletedRecordIDs.map { CKRecord.ID($0) },
+            failedRecordDeletes: changes.failedRecordDeletes.reduce(into: [:]) {
+                $0[CKRecord.ID($1.key)] = CKError($1.value)
+            }
+        )
+    }
+}
+
+extension CKSyncEngine.Event.AccountChange.ChangeType {
+    fileprivate init(_ change: SyncEngine.Event.AccountChange) {
+        switch change {
+        case .signIn(let current): self = .signIn(currentUser: CKRecord.ID(current))
+        case .signOut(let previous): self = .signOut(previousUser: CKRecord.ID(previous))
+        case .switchAccounts(let previous, let current):
+            self = .switchAccounts(
+                previousUser: CKRecord.ID(previous),
+                currentUser: CKRecord.ID(current)
             )
         }
     }
+}
 
-#endif
+extension CKSyncEngine.Event.SentDatabaseChanges {
+    fileprivate init(_ changes: SyncEngine.Event.SentDatabaseChanges) {
+        self.init(
+            savedZones: changes.savedZones.map { CKRecordZone($0) },
+            failedZoneSaves: changes.failedZoneSaves.map { failure in
+                FailedZoneSave(zone: CKRecordZone(failure.zone), error: CKError(failure.error))
+            },
+            deletedZoneIDs: changes.deletedZoneIDs.map { CKRecordZone.ID($0) },
+            failedZoneDeletes: changes.failedZoneDeletes.reduce(into: [:]) {
+                $0[CKRecordZone.ID($1.key)] = CKError($1.value)
+            }
+        )
+    }
+}

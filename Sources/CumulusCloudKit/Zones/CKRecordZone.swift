@@ -3,93 +3,89 @@
 // Folder: zones, their names, and tokens of their changes. Read `CKRecordZone`, then
 // `CKRecordZoneID` and `CKServerChangeToken`.
 
-#if !canImport(ObjectiveC)
+internal import CumulusModel
+public import Foundation
 
-    internal import CumulusModel
-    public import Foundation
+/// A zone: batches are atomic within a custom one, and records refer to others of the same
+/// zone.
+public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// Names a zone.
+    public typealias ID = CKRecordZoneID
 
-    /// A zone: batches are atomic within a custom one, and records refer to others of the same
-    /// zone.
-    public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
-        /// Names a zone.
-        public typealias ID = CKRecordZoneID
+    /// What a zone can do; decided by the server.
+    public struct Capabilities: OptionSet, Hashable, Sendable {
+        /// The bits as they travel.
+        public let rawValue: UInt
+        /// Capabilities from their bits.
+        public init(rawValue: UInt) { self.rawValue = rawValue }
 
-        /// What a zone can do; decided by the server.
-        public struct Capabilities: OptionSet, Hashable, Sendable {
-            /// The bits as they travel.
-            public let rawValue: UInt
-            /// Capabilities from their bits.
-            public init(rawValue: UInt) { self.rawValue = rawValue }
-
-            /// Changes can be fetched by change tokens.
-            public static let fetchChanges = Capabilities(rawValue: 1)
-            /// Batches succeed or fail as a whole.
-            public static let atomic = Capabilities(rawValue: 2)
-            /// Hierarchies of records can be shared.
-            public static let sharing = Capabilities(rawValue: 4)
-            /// The zone can be shared as a whole.
-            public static let zoneWideSharing = Capabilities(rawValue: 8)
-        }
-
-        /// Name and owner of the zone.
-        public let zoneID: ID
-        /// Empty in a zone that was made here and not yet saved.
-        public let capabilities: Capabilities
-
-        /// A zone of the current user, to be saved.
-        public convenience init(zoneName: String) {
-            self.init(zoneID: ID(zoneName: zoneName))
-        }
-
-        /// A zone to be saved.
-        public convenience init(zoneID: ID) {
-            self.init(zoneID, [])
-        }
-
-        convenience init(_ zone: RecordZone) {
-            self.init(ID(zone.zoneID), Capabilities(rawValue: UInt(zone.capabilities.rawValue)))
-        }
-
-        private init(_ zoneID: ID, _ capabilities: Capabilities) {
-            self.zoneID = zoneID
-            self.capabilities = capabilities
-        }
-
-        /// The zone that every public and private database has.
-        public static func `default`() -> CKRecordZone { CKRecordZone(zoneID: .default) }
-
-        /// The zone as the client library takes it.
-        var model: RecordZone { RecordZone(zoneID: zoneID.model) }
-
-        /// Whether both have the same name and owner.
-        public override func isEqual(_ object: Any?) -> Bool {
-            (object as? CKRecordZone)?.zoneID.isEqual(zoneID) ?? false
-        }
-
-        /// Equal for equal names.
-        public override var hash: Int { zoneID.hash }
-
-        /// The zone's name, for people.
-        public override var description: String { "<CKRecordZone: \(zoneID.zoneName)>" }
-
-        /// The zone itself, since it never changes.
-        public func copy(with zone: NSZone? = nil) -> Any { self }
-
-        /// True.
-        public static var supportsSecureCoding: Bool { true }
-
-        /// Archives the zone.
-        public func encode(with coder: NSCoder) {
-            coder.encode(zoneID, forKey: "zoneID")
-            coder.encode(Int64(capabilities.rawValue), forKey: "capabilities")
-        }
-
-        /// A zone from an archive; nil if its name is missing.
-        public convenience init?(coder: NSCoder) {
-            guard let zoneID = coder.decode(ID.self, forKey: "zoneID") else { return nil }
-            let bits = UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "capabilities"))
-            self.init(zoneID, Capabilities(rawValue: bits))
-        }
+        /// Changes can be fetched by change tokens.
+        public static let fetchChanges = Capabilities(rawValue: 1)
+        /// Batches succeed or fail as a whole.
+        public static let atomic = Capabilities(rawValue: 2)
+        /// Hierarchies of records can be shared.
+        public static let sharing = Capabilities(rawValue: 4)
+        /// The zone can be shared as a whole.
+        public static let zoneWideSharing = Capabilities(rawValue: 8)
     }
 
-#endif
+    /// Name and owner of the zone.
+    public let zoneID: ID
+    /// Empty in a zone that was made here and not yet saved.
+    public let capabilities: Capabilities
+
+    /// A zone of the current user, to be saved.
+    public convenience init(zoneName: String) {
+        self.init(zoneID: ID(zoneName: zoneName))
+    }
+
+    /// A zone to be saved.
+    public convenience init(zoneID: ID) {
+        self.init(zoneID, [])
+    }
+
+    convenience init(_ zone: RecordZone) {
+        self.init(ID(zone.zoneID), Capabilities(rawValue: UInt(zone.capabilities.rawValue)))
+    }
+
+    private init(_ zoneID: ID, _ capabilities: Capabilities) {
+        self.zoneID = zoneID
+        self.capabilities = capabilities
+    }
+
+    /// The zone that every public and private database has.
+    public static func `default`() -> CKRecordZone { CKRecordZone(zoneID: .default) }
+
+    /// The zone as the client library takes it.
+    var model: RecordZone { RecordZone(zoneID: zoneID.model) }
+
+    /// Whether both have the same name and owner.
+    public override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKRecordZone)?.zoneID.isEqual(zoneID) ?? false
+    }
+
+    /// Equal for equal names.
+    public override var hash: Int { zoneID.hash }
+
+    /// The zone's name, for people.
+    public override var description: String { "<CKRecordZone: \(zoneID.zoneName)>" }
+
+    /// The zone itself, since it never changes.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Archives the zone.
+    public func encode(with coder: NSCoder) {
+        coder.encode(zoneID, forKey: "zoneID")
+        coder.encode(Int64(capabilities.rawValue), forKey: "capabilities")
+    }
+
+    /// A zone from an archive; nil if its name is missing.
+    public convenience init?(coder: NSCoder) {
+        guard let zoneID = coder.decode(ID.self, forKey: "zoneID") else { return nil }
+        let bits = UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "capabilities"))
+        self.init(zoneID, Capabilities(rawValue: bits))
+    }
+}
