@@ -6,7 +6,7 @@ internal import Foundation
 extension CKDatabase {
     /// All zones of the database, the default zone among them.
     public func allRecordZones() async throws -> [CKRecordZone] {
-        try await call { try await $0.allRecordZones() }.map { CKRecordZone($0) }
+        try await call { try await $0.allZones() }
     }
 
     /// The zone of that name.

@@ -27,8 +27,16 @@ typealias ZonePage = (
 )
 
 extension Database {
+    func allZones() async throws -> [CKRecordZone] {
+        let zones = try await allRecordZones()
+        let shared = try await sharedZones(among: zones)
+        return zones.map { CKRecordZone($0, isShared: shared.contains($0.zoneID)) }
+    }
+
     func fetchZones(_ ids: [CKRecordZoneID]) async throws -> ZoneResults {
-        Database.zones(try await recordZones(for: ids.map(\.model)))
+        let results = try await recordZones(for: ids.map(\.model))
+        let found = results.values.compactMap { try? $0.get() }
+        return Database.zones(results, shared: try await sharedZones(among: found))
     }
 
     func modifyZones(
@@ -39,18 +47,35 @@ extension Database {
             saving: zones.map(\.model),
             deleting: ids.map(\.model)
         )
+        let saved = results.saveResults.values.compactMap { try? $0.get() }
+        // The zones are saved, also if nobody can be asked for their shares now.
+        let shared = (try? await sharedZones(among: saved)) ?? []
         return (
-            Database.zones(results.saveResults),
+            Database.zones(results.saveResults, shared: shared),
             results.deleteResults.objects { CKRecordZoneID($0) }
         )
     }
 
+    /// Those of the zones that are shared as a whole.
+    ///
+    /// A zone does not come with its share: the share's record is looked up in all zones that can
+    /// have one, in one call.
+    private func sharedZones(among zones: [RecordZone]) async throws -> Set<RecordZone.ID> {
+        let ids = zones.filter { $0.capabilities.contains(.zoneWideSharing) }
+            .map { Record.ID(recordName: Share.zoneWideRecordName, zoneID: $0.zoneID) }
+        guard !ids.isEmpty else { return [] }
+        let found = try await records(for: ids, desiredKeys: [])
+        return Set(ids.filter { found[$0]?.isSuccess ?? false }.map(\.zoneID))
+    }
+
     private static func zones(
-        _ results: [RecordZone.ID: Result<RecordZone, any Error>]
+        _ results: [RecordZone.ID: Result<RecordZone, any Error>],
+        shared: Set<RecordZone.ID>
     ) -> ZoneResults {
         results.reduce(into: [:]) { zones, entry in
             zones[CKRecordZoneID(entry.key)] =
-                entry.value.map { CKRecordZone($0) }.mapError { CKError(any: $0) }
+                entry.value.map { CKRecordZone($0, isShared: shared.contains($0.zoneID)) }
+                .mapError { CKError(any: $0) }
         }
     }
 

@@ -40,8 +40,9 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         do {
             results = try await call { database in
                 if let ids { return try await database.fetchZones(ids) }
-                let all = try await database.allRecordZones().map { CKRecordZone($0) }
-                return all.reduce(into: [:]) { $0[$1.zoneID] = .success($1) }
+                return try await database.allZones().reduce(into: [:]) {
+                    $0[$1.zoneID] = .success($1)
+                }
             }
         } catch {
             for id in ids ?? [] { results[id] = .failure(error) }

@@ -33,6 +33,10 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     public let zoneID: ID
     /// Empty in a zone that was made here and not yet saved.
     public let capabilities: Capabilities
+    /// The share of the whole zone; nil if it has none, and in a zone that was made here.
+    ///
+    /// Known in a zone that a call fetched or saved.
+    public let share: CKReference?
 
     /// A zone of the current user, to be saved.
     public convenience init(zoneName: String) {
@@ -41,16 +45,24 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// A zone to be saved.
     public convenience init(zoneID: ID) {
-        self.init(zoneID, [])
+        self.init(zoneID, [], nil)
     }
 
-    convenience init(_ zone: RecordZone) {
-        self.init(ID(zone.zoneID), Capabilities(rawValue: UInt(zone.capabilities.rawValue)))
+    /// - Parameter isShared: Whether the zone is shared as a whole.
+    convenience init(_ zone: RecordZone, isShared: Bool = false) {
+        let id = ID(zone.zoneID)
+        let share = CKReference(
+            recordID: CKRecordID(recordName: CKRecordNameZoneWideShare, zoneID: id),
+            action: .none
+        )
+        let capabilities = Capabilities(rawValue: UInt(zone.capabilities.rawValue))
+        self.init(id, capabilities, isShared ? share : nil)
     }
 
-    private init(_ zoneID: ID, _ capabilities: Capabilities) {
+    private init(_ zoneID: ID, _ capabilities: Capabilities, _ share: CKReference?) {
         self.zoneID = zoneID
         self.capabilities = capabilities
+        self.share = share
     }
 
     /// The zone that every public and private database has.
@@ -80,12 +92,14 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     public func encode(with coder: NSCoder) {
         coder.encode(zoneID, forKey: "zoneID")
         coder.encode(Int64(capabilities.rawValue), forKey: "capabilities")
+        if let share { coder.encode(share, forKey: "share") }
     }
 
     /// A zone from an archive; nil if its name is missing.
     public convenience init?(coder: NSCoder) {
         guard let zoneID = coder.decode(ID.self, forKey: "zoneID") else { return nil }
         let bits = UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "capabilities"))
-        self.init(zoneID, Capabilities(rawValue: bits))
+        let share = coder.decode(CKReference.self, forKey: "share")
+        self.init(zoneID, Capabilities(rawValue: bits), share)
     }
 }

@@ -49,6 +49,7 @@ enum CaseSurface {
             .atomic, .fetchChanges, .sharing, .zoneWideSharing,
         ]
         let _: CKRecordZone.Capabilities = zone.capabilities
+        let _: CKRecord.Reference? = zone.share
         let _: [CKModifyRecordsOperation.RecordSavePolicy] = [
             .ifServerRecordUnchanged, .changedKeys, .allKeys,
         ]
