@@ -7,16 +7,16 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// What to look up.
     @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
     /// Called for each user who is found.
-    @preconcurrency @_Guarded
-    public var userIdentityDiscoveredBlock:
-        (@Sendable (CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)? = nil
+    @_Block
+    public var userIdentityDiscoveredBlock: ((CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)? =
+        nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var discoverUserIdentitiesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `discoverUserIdentitiesResultBlock`.
-    @preconcurrency @_Guarded
-    public var discoverUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var discoverUserIdentitiesCompletionBlock: (((any Error)?) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}
@@ -47,15 +47,14 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
 /// Finds the users among the contacts: none, since there are no contacts on this system.
 open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// Never called.
-    @preconcurrency @_Guarded
-    public var userIdentityDiscoveredBlock: (@Sendable (CKUserIdentity) -> Void)? = nil
+    @_Block
+    public var userIdentityDiscoveredBlock: ((CKUserIdentity) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var discoverAllUserIdentitiesResultBlock:
-        (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var discoverAllUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `discoverAllUserIdentitiesResultBlock`.
-    @preconcurrency @_Guarded
-    public var discoverAllUserIdentitiesCompletionBlock: (@Sendable ((any Error)?) -> Void)? =
+    @_Block
+    public var discoverAllUserIdentitiesCompletionBlock: (((any Error)?) -> Void)? =
         nil
 
     /// Finds the users among the contacts.

@@ -11,12 +11,12 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
     /// The app's token for web services.
     @_Guarded public var apiToken: String? = nil
     /// Called at the end, with the user's token.
-    @preconcurrency @_Guarded
-    public var fetchWebAuthTokenResultBlock: (@Sendable (Result<String, any Error>) -> Void)? =
+    @_Block
+    public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)? =
         nil
     /// The old form of `fetchWebAuthTokenResultBlock`.
-    @preconcurrency @_Guarded
-    public var fetchWebAuthTokenCompletionBlock: (@Sendable (String?, (any Error)?) -> Void)? =
+    @_Block
+    public var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)? =
         nil
 
     /// An operation without inputs.

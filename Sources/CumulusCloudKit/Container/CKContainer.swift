@@ -59,7 +59,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
     public class func `default`() -> CKContainer { CKContainer(ContainerClient.shared(nil)) }
 
     /// The container of that name.
-    public convenience init(identifier containerIdentifier: String) {
+    public required convenience init(identifier containerIdentifier: String) {
         self.init(ContainerClient.shared(containerIdentifier))
     }
 
@@ -156,21 +156,25 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     /// Calls of the container that the body gets take their settings from a configuration and a
     /// group.
-    public func configuredWith<Result>(
+    @discardableResult
+    public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKContainer) throws -> Result
-    ) rethrows -> Result {
+        body: (CKContainer) throws -> R
+    ) rethrows -> R {
         try body(CKContainer(client, CallSettings(configuration, group)))
     }
 
     /// Calls of the container that the body gets take their settings from a configuration and a
     /// group.
-    public func configuredWith<Result>(
+    ///
+    /// The body runs outside of the caller's actor.
+    @concurrent @discardableResult
+    public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKContainer) async throws -> Result
-    ) async rethrows -> Result {
+        body: @concurrent (CKContainer) async throws -> R
+    ) async rethrows -> R {
         try await body(CKContainer(client, CallSettings(configuration, group)))
     }
 

@@ -50,21 +50,25 @@ open class CKDatabase: NSObject, @unchecked Sendable {
 
     /// Calls of the database that the body gets take their settings from a configuration and a
     /// group.
-    public func configuredWith<Result>(
+    @discardableResult
+    public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKDatabase) throws -> Result
-    ) rethrows -> Result {
+        body: (CKDatabase) throws -> R
+    ) rethrows -> R {
         try body(CKDatabase(databaseScope, client, CallSettings(configuration, group), queue))
     }
 
     /// Calls of the database that the body gets take their settings from a configuration and a
     /// group.
-    public func configuredWith<Result>(
+    ///
+    /// The body runs outside of the caller's actor.
+    @concurrent @discardableResult
+    public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKDatabase) async throws -> Result
-    ) async rethrows -> Result {
+        body: @concurrent (CKDatabase) async throws -> R
+    ) async rethrows -> R {
         try await body(
             CKDatabase(databaseScope, client, CallSettings(configuration, group), queue)
         )

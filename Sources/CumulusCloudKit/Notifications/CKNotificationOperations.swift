@@ -17,12 +17,12 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
     /// False: all notifications are fetched.
     public var moreComing: Bool { false }
     /// Called for each notification.
-    @preconcurrency @_Guarded
-    public var notificationChangedBlock: (@Sendable (CKNotification) -> Void)? = nil
+    @_Block
+    public var notificationChangedBlock: ((CKNotification) -> Void)? = nil
     /// Called at the end, with the token for the next fetch.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchNotificationChangesCompletionBlock:
-        (@Sendable (CKServerChangeToken?, (any Error)?) -> Void)? = nil
+        ((CKServerChangeToken?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var token: CKServerChangeToken? = nil
 
@@ -60,9 +60,9 @@ open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     /// The notifications to mark.
     @_Guarded public var notificationIDs: [CKNotification.ID] = []
     /// Called at the end, with those that were marked.
-    @preconcurrency @_Guarded
+    @_Block
     public var markNotificationsReadCompletionBlock:
-        (@Sendable ([CKNotification.ID]?, (any Error)?) -> Void)? = nil
+        (([CKNotification.ID]?, (any Error)?) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}
@@ -93,8 +93,8 @@ open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
     /// The number.
     @_Guarded public var badgeValue = 0
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var modifyBadgeCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var modifyBadgeCompletionBlock: (((any Error)?) -> Void)? = nil
 
     /// Sets the number to 0.
     public override init() {}

@@ -43,7 +43,7 @@ public final class CKNotificationReceiver: Sendable {
     ///   can't be used any more: begin without one, and fetch everything.
     @preconcurrency
     public func run(
-        _ handler: @escaping @Sendable ([AnyHashable: Any]) async -> Void
+        _ handler: @escaping @concurrent @Sendable ([AnyHashable: Any]) async -> Void
     ) async throws {
         do {
             let client = try container.client.container()

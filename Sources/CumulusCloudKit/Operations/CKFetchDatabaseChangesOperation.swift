@@ -12,35 +12,35 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     /// Whether the operation goes on until there is no further page.
     @_Guarded public var fetchAllChanges = true
     /// Called for each zone that was made, or whose records changed.
-    @preconcurrency @_Guarded
-    public var recordZoneWithIDChangedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    @_Block
+    public var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)? = nil
     /// Called for each zone that was deleted.
-    @preconcurrency @_Guarded
-    public var recordZoneWithIDWasDeletedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    @_Block
+    public var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)? = nil
     /// Called for each zone whose user removed the app's data; without it the block of deleted
     /// zones is called.
-    @preconcurrency @_Guarded
-    public var recordZoneWithIDWasPurgedBlock: (@Sendable (CKRecordZone.ID) -> Void)? = nil
+    @_Block
+    public var recordZoneWithIDWasPurgedBlock: ((CKRecordZone.ID) -> Void)? = nil
     /// Called for each zone whose user's keys were reset; without it the block of deleted zones
     /// is called.
-    @preconcurrency @_Guarded
+    @_Block
     public var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock:
-        (@Sendable (CKRecordZone.ID) -> Void)? = nil
+        ((CKRecordZone.ID) -> Void)? = nil
     /// Called after each page.
-    @preconcurrency @_Guarded
-    public var changeTokenUpdatedBlock: (@Sendable (CKServerChangeToken) -> Void)? = nil
+    @_Block
+    public var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)? = nil
     /// Called at the end, with the token for the next fetch.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchDatabaseChangesResultBlock:
         (
-            @Sendable (
+            (
                 Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>
             ) -> Void
         )? = nil
     /// The old form of `fetchDatabaseChangesResultBlock`.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchDatabaseChangesCompletionBlock:
-        (@Sendable (CKServerChangeToken?, Bool, (any Error)?) -> Void)? = nil
+        ((CKServerChangeToken?, Bool, (any Error)?) -> Void)? = nil
 
     @_Guarded private var position: (token: CKServerChangeToken, moreComing: Bool)? = nil
 

@@ -14,15 +14,15 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
     /// The fields to fetch; nil means all; empty: system fields only.
     @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
     /// Called for each record that was saved, as it is now.
-    @preconcurrency @_Guarded
-    public var recordChangedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    @_Block
+    public var recordChangedBlock: ((CKRecord) -> Void)? = nil
     /// Called for each record that is gone.
-    @preconcurrency @_Guarded
-    public var recordWithIDWasDeletedBlock: (@Sendable (CKRecord.ID) -> Void)? = nil
+    @_Block
+    public var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)? = nil
     /// Called at the end, with the token for the next fetch.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchRecordChangesCompletionBlock:
-        (@Sendable (CKServerChangeToken?, Data?, (any Error)?) -> Void)? = nil
+        ((CKServerChangeToken?, Data?, (any Error)?) -> Void)? = nil
     /// Whether there is a further page; known at the end.
     @_Guarded public private(set) var moreComing = false
 

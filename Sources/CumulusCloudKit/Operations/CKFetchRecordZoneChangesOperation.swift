@@ -46,22 +46,20 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     /// Whether the operation goes on until there is no further page of a zone.
     @_Guarded public var fetchAllChanges = true
     /// Called for each record that was saved, as it is now.
-    @preconcurrency @_Guarded
-    public var recordWasChangedBlock:
-        (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    @_Block
+    public var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
     /// Called for each record that is gone.
-    @preconcurrency @_Guarded
-    public var recordWithIDWasDeletedBlock:
-        (@Sendable (CKRecord.ID, CKRecord.RecordType) -> Void)? = nil
+    @_Block
+    public var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)? = nil
     /// Called after each page of a zone.
-    @preconcurrency @_Guarded
+    @_Block
     public var recordZoneChangeTokensUpdatedBlock:
-        (@Sendable (CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)? = nil
+        ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)? = nil
     /// Called at the end of each zone, with the token for its next fetch.
-    @preconcurrency @_Guarded
+    @_Block
     public var recordZoneFetchResultBlock:
         (
-            @Sendable (
+            (
                 CKRecordZone.ID,
                 Result<
                     (
@@ -72,23 +70,23 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
             ) -> Void
         )? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchRecordZoneChangesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `recordWasChangedBlock`.
-    @preconcurrency @_Guarded
-    public var recordChangedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    @_Block
+    public var recordChangedBlock: ((CKRecord) -> Void)? = nil
     /// The old form of `recordZoneFetchResultBlock`.
-    @preconcurrency @_Guarded
+    @_Block
     public var recordZoneFetchCompletionBlock:
         (
-            @Sendable (
+            (
                 CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?
             ) -> Void
         )? = nil
     /// The old form of `fetchRecordZoneChangesResultBlock`.
-    @preconcurrency @_Guarded
-    public var fetchRecordZoneChangesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var fetchRecordZoneChangesCompletionBlock: (((any Error)?) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}

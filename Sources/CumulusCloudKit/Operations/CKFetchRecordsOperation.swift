@@ -10,23 +10,23 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The fields to fetch; nil means all; empty: system fields only.
     @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
     /// Called while a record's assets arrive, with the part that is there, 0 to 1.
-    @preconcurrency @_Guarded
-    public var perRecordProgressBlock: (@Sendable (CKRecord.ID, Double) -> Void)? = nil
+    ///
+    /// A record without assets has one call, with 1.
+    @_Block
+    public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)? = nil
     /// Called once for each record.
-    @preconcurrency @_Guarded
-    public var perRecordResultBlock:
-        (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
+    @_Block
+    public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perRecordResultBlock`.
-    @preconcurrency @_Guarded
-    public var perRecordCompletionBlock:
-        (@Sendable (CKRecord?, CKRecord.ID?, (any Error)?) -> Void)? = nil
+    @_Block
+    public var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)? = nil
     /// The old form of `fetchRecordsResultBlock`: with all records.
-    @preconcurrency @_Guarded
-    public var fetchRecordsCompletionBlock:
-        (@Sendable ([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)? = nil
+    @_Block
+    public var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)? =
+        nil
 
     @_Guarded private var results: RecordResults = [:]
     @_Guarded private var isForCurrentUser = false
@@ -54,7 +54,9 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             ids = [try await container.userRecordID()]
         }
         do {
-            let (ids, keys, progress) = (ids, desiredKeys, perRecordProgressBlock)
+            let (ids, keys) = (ids, desiredKeys)
+            // Assets of several records arrive beside each other.
+            let progress = perRecordProgressBlock.map { oneAtATime($0) }
             results = try await call { database in
                 try await database.fetch(ids, desiredKeys: keys, progress: progress)
             }
@@ -68,6 +70,10 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     private func tell() {
         for (id, result) in results {
+            // Downloads of assets told their progress before.
+            if case .success(let record) = result, !record.holdsAssets {
+                perRecordProgressBlock?(id, 1)
+            }
             perRecordResultBlock?(id, result)
             switch result {
             case .success(let record): perRecordCompletionBlock?(record, id, nil)

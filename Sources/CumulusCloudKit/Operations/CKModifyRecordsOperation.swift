@@ -38,26 +38,28 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Is not sent: fetches of changes tell own changes by their change tags.
     @_Guarded public var clientChangeTokenData: Data? = nil
     /// Called while a record's assets are uploaded, with the part that is there, 0 to 1.
-    @preconcurrency @_Guarded
-    public var perRecordProgressBlock: (@Sendable (CKRecord, Double) -> Void)? = nil
+    ///
+    /// A record without assets has one call, with 1, once it is saved.
+    @_Block
+    public var perRecordProgressBlock: ((CKRecord, Double) -> Void)? = nil
     /// Called once for each record to save.
-    @preconcurrency @_Guarded
-    public var perRecordSaveBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
+    @_Block
+    public var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
         nil
     /// Called once for each record to delete.
-    @preconcurrency @_Guarded
-    public var perRecordDeleteBlock: (@Sendable (CKRecord.ID, Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)? =
         nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var modifyRecordsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perRecordSaveBlock`.
-    @preconcurrency @_Guarded
-    public var perRecordCompletionBlock: (@Sendable (CKRecord, (any Error)?) -> Void)? = nil
+    @_Block
+    public var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)? = nil
     /// The old form of `modifyRecordsResultBlock`: with what was saved and deleted.
-    @preconcurrency @_Guarded
+    @_Block
     public var modifyRecordsCompletionBlock:
-        (@Sendable ([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? = nil
+        (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var saves: RecordResults = [:]
     @_Guarded private var deletes: DeleteResults = [:]
@@ -99,7 +101,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     private func report(on records: [CKRecord]) -> AssetReport? {
         guard let perRecordProgressBlock else { return nil }
-        return { id, share in
+        return oneAtATime { id, share in
             guard let record = records.first(where: { $0.recordID == id }) else { return }
             perRecordProgressBlock(record, share)
         }
@@ -108,6 +110,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     private func tell(_ records: [CKRecord], _ ids: [CKRecord.ID]) {
         for record in records {
             guard let result = saves[record.recordID] else { continue }
+            // Uploads of assets told their progress before.
+            if result.isSuccess, !record.holdsAssets { perRecordProgressBlock?(record, 1) }
             perRecordSaveBlock?(record.recordID, result)
             if case .failure(let error) = result {
                 perRecordCompletionBlock?(record, error)

@@ -39,8 +39,8 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Called when a long-lived operation begins.
     ///
     /// Operations end with their process: nothing keeps them longer on this system.
-    @preconcurrency @_Guarded
-    public var longLivedOperationWasPersistedBlock: (@Sendable () -> Void)? = nil
+    @_Block
+    public var longLivedOperationWasPersistedBlock: (() -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}

@@ -25,18 +25,18 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The fields to fetch; nil means all; empty: system fields only.
     @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
     /// Called once for each record, in their order.
-    @preconcurrency @_Guarded
-    public var recordMatchedBlock: (@Sendable (CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
+    @_Block
+    public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
         nil
     /// Called at the end, with where the next page begins.
-    @preconcurrency @_Guarded
-    public var queryResultBlock: (@Sendable (Result<Cursor?, any Error>) -> Void)? = nil
+    @_Block
+    public var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)? = nil
     /// The old form of `recordMatchedBlock`.
-    @preconcurrency @_Guarded
-    public var recordFetchedBlock: (@Sendable (CKRecord) -> Void)? = nil
+    @_Block
+    public var recordFetchedBlock: ((CKRecord) -> Void)? = nil
     /// The old form of `queryResultBlock`.
-    @preconcurrency @_Guarded
-    public var queryCompletionBlock: (@Sendable (Cursor?, (any Error)?) -> Void)? = nil
+    @_Block
+    public var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var next: Cursor? = nil
     @_Guarded private var errors: [CKRecord.ID: Result<CKRecord, any Error>] = [:]

@@ -8,16 +8,16 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     /// The zones to fetch; nil means all.
     @_Guarded public var recordZoneIDs: [CKRecordZone.ID]? = nil
     /// Called once for each zone.
-    @preconcurrency @_Guarded
+    @_Block
     public var perRecordZoneResultBlock:
-        (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+        ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of both: with all zones.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchRecordZonesCompletionBlock:
-        (@Sendable ([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? = nil
+        (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var results: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
 
@@ -70,21 +70,20 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     /// The zones to delete, with all their records.
     @_Guarded public var recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
     /// Called once for each zone to make.
-    @preconcurrency @_Guarded
+    @_Block
     public var perRecordZoneSaveBlock:
-        (@Sendable (CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
+        ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)? = nil
     /// Called once for each zone to delete.
-    @preconcurrency @_Guarded
-    public var perRecordZoneDeleteBlock:
-        (@Sendable (CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var modifyRecordZonesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `modifyRecordZonesResultBlock`: with what was made and deleted.
-    @preconcurrency @_Guarded
+    @_Block
     public var modifyRecordZonesCompletionBlock:
-        (@Sendable ([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)? = nil
+        (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var saves: [CKRecordZone.ID: Result<CKRecordZone, any Error>] = [:]
     @_Guarded private var deletes: [CKRecordZone.ID: Result<Void, any Error>] = [:]

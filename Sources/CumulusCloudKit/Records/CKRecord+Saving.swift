@@ -30,6 +30,9 @@ extension CKRecord {
     /// The record as it was fetched or saved last; nil if it was made here.
     var ancestor: Record? { content.withLock(\.fetched) }
 
+    /// Whether a field holds an asset, or a list of assets.
+    var holdsAssets: Bool { read(\.holdsAssets) }
+
     /// Becomes the saved record.
     ///
     /// What was set since `sent` was taken stays, and counts as changed.

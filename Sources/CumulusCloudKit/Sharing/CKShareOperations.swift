@@ -13,20 +13,20 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// The fields of these records to fetch; nil means all.
     @_Guarded public var rootRecordDesiredKeys: [CKRecord.FieldKey]? = nil
     /// Called once for each URL.
-    @preconcurrency @_Guarded
-    public var perShareMetadataResultBlock:
-        (@Sendable (URL, Result<CKShare.Metadata, any Error>) -> Void)? = nil
+    @_Block
+    public var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)? =
+        nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchShareMetadataResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `perShareMetadataResultBlock`.
-    @preconcurrency @_Guarded
-    public var perShareMetadataBlock: (@Sendable (URL, CKShare.Metadata?, (any Error)?) -> Void)? =
+    @_Block
+    public var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)? =
         nil
     /// The old form of `fetchShareMetadataResultBlock`.
-    @preconcurrency @_Guarded
-    public var fetchShareMetadataCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var fetchShareMetadataCompletionBlock: (((any Error)?) -> Void)? = nil
 
     @_Guarded private var results: [URL: Result<CKShare.Metadata, any Error>] = [:]
 
@@ -66,19 +66,17 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     /// The shares.
     @_Guarded public var shareMetadatas: [CKShare.Metadata]? = nil
     /// Called once for each share.
-    @preconcurrency @_Guarded
-    public var perShareResultBlock:
-        (@Sendable (CKShare.Metadata, Result<CKShare, any Error>) -> Void)? = nil
+    @_Block
+    public var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var acceptSharesResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perShareResultBlock`.
-    @preconcurrency @_Guarded
-    public var perShareCompletionBlock:
-        (@Sendable (CKShare.Metadata, CKShare?, (any Error)?) -> Void)? = nil
+    @_Block
+    public var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)? = nil
     /// The old form of `acceptSharesResultBlock`.
-    @preconcurrency @_Guarded
-    public var acceptSharesCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var acceptSharesCompletionBlock: (((any Error)?) -> Void)? = nil
 
     @_Guarded private var results: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
 
@@ -117,23 +115,23 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Whom to look up.
     @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]? = nil
     /// Called once for each look-up.
-    @preconcurrency @_Guarded
+    @_Block
     public var perShareParticipantResultBlock:
         (
-            @Sendable (
+            (
                 CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>
             ) -> Void
         )? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchShareParticipantsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `perShareParticipantResultBlock`: called for those who are found.
-    @preconcurrency @_Guarded
-    public var shareParticipantFetchedBlock: (@Sendable (CKShare.Participant) -> Void)? = nil
+    @_Block
+    public var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)? = nil
     /// The old form of `fetchShareParticipantsResultBlock`.
-    @preconcurrency @_Guarded
-    public var fetchShareParticipantsCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)? = nil
 
     @_Guarded private var results:
         [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] = [:]
@@ -176,12 +174,12 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     /// The URLs of the shares.
     @_Guarded public var shareURLs: [URL]? = nil
     /// Called once for each URL.
-    @preconcurrency @_Guarded
-    public var perShareAccessRequestCompletionBlock: (@Sendable (URL, (any Error)?) -> Void)? =
+    @_Block
+    public var perShareAccessRequestCompletionBlock: ((URL, (any Error)?) -> Void)? =
         nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var shareRequestAccessCompletionBlock: (@Sendable ((any Error)?) -> Void)? = nil
+    @_Block
+    public var shareRequestAccessCompletionBlock: (((any Error)?) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}

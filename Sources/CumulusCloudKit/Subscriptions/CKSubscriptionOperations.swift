@@ -8,17 +8,17 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
     /// The subscriptions to fetch; nil means all.
     @_Guarded public var subscriptionIDs: [CKSubscription.ID]? = nil
     /// Called once for each subscription.
-    @preconcurrency @_Guarded
+    @_Block
     public var perSubscriptionResultBlock:
-        (@Sendable (CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? = nil
+        ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? = nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var fetchSubscriptionsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of both: with all subscriptions.
-    @preconcurrency @_Guarded
+    @_Block
     public var fetchSubscriptionCompletionBlock:
-        (@Sendable ([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)? = nil
+        (([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var results: SubscriptionResults = [:]
 
@@ -72,21 +72,21 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     /// The subscriptions to delete.
     @_Guarded public var subscriptionIDsToDelete: [CKSubscription.ID]? = nil
     /// Called once for each subscription to save.
-    @preconcurrency @_Guarded
+    @_Block
     public var perSubscriptionSaveBlock:
-        (@Sendable (CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? = nil
+        ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? = nil
     /// Called once for each subscription to delete.
-    @preconcurrency @_Guarded
-    public var perSubscriptionDeleteBlock:
-        (@Sendable (CKSubscription.ID, Result<Void, any Error>) -> Void)? = nil
+    @_Block
+    public var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)? =
+        nil
     /// Called at the end.
-    @preconcurrency @_Guarded
-    public var modifySubscriptionsResultBlock: (@Sendable (Result<Void, any Error>) -> Void)? =
+    @_Block
+    public var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? =
         nil
     /// The old form of `modifySubscriptionsResultBlock`: with what was saved and deleted.
-    @preconcurrency @_Guarded
+    @_Block
     public var modifySubscriptionsCompletionBlock:
-        (@Sendable ([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)? = nil
+        (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)? = nil
 
     @_Guarded private var saves: SubscriptionResults = [:]
     @_Guarded private var deletes: [CKSubscription.ID: Result<Void, any Error>] = [:]

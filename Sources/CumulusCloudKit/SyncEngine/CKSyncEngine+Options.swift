@@ -191,9 +191,10 @@ extension CKSyncEngine {
         ///   - recordProvider: Returns a record as it is to be saved. If it returns nil, the
         ///     change is left out and stays pending: remove it from the state if the record is
         ///     gone.
+        @preconcurrency
         public init?(
             pendingChanges: [PendingRecordZoneChange],
-            recordProvider: (CKRecord.ID) async -> CKRecord?
+            recordProvider: @concurrent @Sendable (CKRecord.ID) async -> CKRecord?
         ) async {
             var objects: [Record.ID: CKRecord] = [:]
             let batch = await SyncEngine.RecordZoneChangeBatch(

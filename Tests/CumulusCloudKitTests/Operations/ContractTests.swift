@@ -2,6 +2,7 @@
 // what a cancelled one says. And requests that are too long for a server.
 
 import CumulusCloudKit
+import CumulusTesting
 import Foundation
 import Synchronization
 import Testing
@@ -136,6 +137,62 @@ import Testing
             await run(changes, on: database)
             #expect(zones.lines.count == 22 && zones.isSerial)
             #expect(zones.lines.suffix(2) == ["Trips ok", "result ok"])
+        }
+    }
+
+    /// Records with assets tell how much of them is there, others that they are there: each before
+    /// its result, and one call at a time.
+    @Test func progressIsToldBeforeEachResult() async throws {
+        let folder = URL(filePath: NSTemporaryDirectory()).appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "photo")
+        try Data(repeating: 7, count: 50_000).write(to: file)
+        try await Cloud.run { cloud in
+            var connection = cloud.connection(try await cloud.server.makeUser("ada"))
+            connection.assetDirectory = folder.appending(path: "cache").path
+            try await cloud.with(connection) { container in
+                let database = container.privateCloudDatabase
+                let notes = (0..<6).map { record("Note", "n\($0)", ["title": "a"]) }
+                for note in notes.dropFirst(2) { note["photo"] = CKAsset(fileURL: file) }
+                let names = notes.map(\.recordID.recordName)
+                let saved = Log()
+                let save = CKModifyRecordsOperation(recordsToSave: notes)
+                save.perRecordProgressBlock = { saved.add("\($0.recordID.recordName) \($1)") }
+                save.perRecordSaveBlock = { saved.add("\($0.recordName) \(self.word($1))") }
+                await run(save, on: database)
+                for name in names { #expect(ends(of: name, in: saved) == ["1.0", "ok"]) }
+                #expect(saved.isSerial)
+
+                let fetched = Log()
+                let none = CKRecord.ID(recordName: "none")
+                let fetch = CKFetchRecordsOperation(recordIDs: notes.map(\.recordID) + [none])
+                fetch.perRecordProgressBlock = { fetched.add("\($0.recordName) \($1)") }
+                fetch.perRecordResultBlock = { fetched.add("\($0.recordName) \(self.word($1))") }
+                await run(fetch, on: database)
+                for name in names { #expect(ends(of: name, in: fetched) == ["1.0", "ok"]) }
+                #expect(ends(of: "none", in: fetched) == ["11"] && fetched.isSerial)
+            }
+        }
+    }
+
+    /// The last two things that were told of a record.
+    private func ends(of name: String, in log: Log) -> [String] {
+        log.lines.filter { $0.hasPrefix(name + " ") }.suffix(2).map {
+            String($0.dropFirst(name.count + 1))
+        }
+    }
+
+    /// A block may use what only its operation uses.
+    @Test func blocksKeepWhatTheyCapture() async throws {
+        try await withZone { container in
+            let trips = (0..<3).map { record("Trip", "t\($0)", in: zone.zoneID) }
+            var told: [String] = []
+            let save = CKModifyRecordsOperation(recordsToSave: trips)
+            save.perRecordSaveBlock = { id, _ in told.append(id.recordName) }
+            save.modifyRecordsResultBlock = { _ in told.append("end") }
+            await run(save, on: container.privateCloudDatabase)
+            #expect(told == ["t0", "t1", "t2", "end"])
         }
     }
 
