@@ -12,8 +12,7 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
         nil
     /// Called at the end.
     @_Block
-    public var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `discoverUserIdentitiesResultBlock`.
     @_Block
     public var discoverUserIdentitiesCompletionBlock: (((any Error)?) -> Void)? = nil
@@ -54,8 +53,7 @@ open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendabl
     public var discoverAllUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `discoverAllUserIdentitiesResultBlock`.
     @_Block
-    public var discoverAllUserIdentitiesCompletionBlock: (((any Error)?) -> Void)? =
-        nil
+    public var discoverAllUserIdentitiesCompletionBlock: (((any Error)?) -> Void)? = nil
 
     /// Finds the users among the contacts.
     public override init() {}

@@ -12,12 +12,10 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
     @_Guarded public var apiToken: String? = nil
     /// Called at the end, with the user's token.
     @_Block
-    public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)? =
-        nil
+    public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)? = nil
     /// The old form of `fetchWebAuthTokenResultBlock`.
     @_Block
-    public var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)? =
-        nil
+    public var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}

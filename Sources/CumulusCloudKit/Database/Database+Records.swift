@@ -30,6 +30,9 @@ extension Database {
     }
 
     /// Saves and deletes records; saved objects become what was saved.
+    ///
+    /// - Throws: `zoneNotFound` if the zones of all items are missing. Otherwise each item has an
+    ///   error of its own.
     func modify(
         saving records: [CKRecord],
         deleting ids: [CKRecordID],
@@ -63,7 +66,18 @@ extension Database {
         for (id, result) in results.deleteResults {
             deletes[CKRecordID(id)] = result.mapError { CKError(any: $0) }
         }
+        if let error = Database.missingZone(saves, deletes) { throw error }
         return (saves, deletes)
+    }
+
+    /// Why a request failed as a whole: the zones of all its items don't exist; nil otherwise.
+    private static func missingZone(_ saves: RecordResults, _ deletes: DeleteResults) -> CKError? {
+        let errors = failures(saves).merging(failures(deletes)) { $1 }
+        guard errors.count == saves.count + deletes.count else { return nil }
+        let missing = errors.values.compactMap { $0 as? CKError }.filter { error in
+            error.code == .zoneNotFound
+        }
+        return missing.count == errors.count ? missing.first : nil
     }
 
     /// The same records with their assets on the server, if anybody follows the uploads.

@@ -71,8 +71,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         )? = nil
     /// Called at the end.
     @_Block
-    public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `recordWasChangedBlock`.
     @_Block
     public var recordChangedBlock: ((CKRecord) -> Void)? = nil

@@ -44,13 +44,14 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     public var perRecordProgressBlock: ((CKRecord, Double) -> Void)? = nil
     /// Called once for each record to save.
     @_Block
-    public var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
-        nil
+    public var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
     /// Called once for each record to delete.
     @_Block
-    public var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)? =
-        nil
+    public var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)? = nil
     /// Called at the end.
+    ///
+    /// A failure is the error of the whole request, such as `zoneNotFound` if no record's zone
+    /// exists, or a `partialFailure` with the errors of the items that failed.
     @_Block
     public var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perRecordSaveBlock`.
@@ -125,12 +126,12 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func conclude(_ error: CKError?) {
+        let error = error ?? CKError.partial(failures(saves).merging(failures(deletes)) { $1 })
         modifyRecordsResultBlock?(error.map { .failure($0) } ?? .success(()))
         guard let modifyRecordsCompletionBlock else { return }
-        let errors = failures(saves).merging(failures(deletes)) { $1 }
         // One that was cancelled before it began has no results.
         let saved = (recordsToSave ?? []).filter { saves[$0.recordID]?.isSuccess ?? false }
         let deleted = (recordIDsToDelete ?? []).filter { deletes[$0]?.isSuccess ?? false }
-        modifyRecordsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
+        modifyRecordsCompletionBlock(saved, deleted, error)
     }
 }

@@ -26,8 +26,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     @_Guarded public var desiredKeys: [CKRecord.FieldKey]? = nil
     /// Called once for each record, in their order.
     @_Block
-    public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? =
-        nil
+    public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)? = nil
     /// Called at the end, with where the next page begins.
     @_Block
     public var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)? = nil

@@ -76,10 +76,9 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     /// Called once for each zone to delete.
     @_Block
     public var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)? = nil
-    /// Called at the end.
+    /// Called at the end; a `partialFailure` has the errors of the zones that failed.
     @_Block
-    public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `modifyRecordZonesResultBlock`: with what was made and deleted.
     @_Block
     public var modifyRecordZonesCompletionBlock:
@@ -122,15 +121,11 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     }
 
     override func conclude(_ error: CKError?) {
+        let error = error ?? CKError.partial(failures(saves).merging(failures(deletes)) { $1 })
         modifyRecordZonesResultBlock?(error.map { .failure($0) } ?? .success(()))
         guard let modifyRecordZonesCompletionBlock else { return }
-        let errors = failures(saves).merging(failures(deletes)) { $1 }
         let saved = saves.values.compactMap { try? $0.get() }
         let deleted = deletes.filter(\.value.isSuccess).keys
-        modifyRecordZonesCompletionBlock(
-            saved,
-            Array(deleted),
-            error ?? CKError.partial(errors)
-        )
+        modifyRecordZonesCompletionBlock(saved, Array(deleted), error)
     }
 }

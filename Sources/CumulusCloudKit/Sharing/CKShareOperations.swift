@@ -18,12 +18,10 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
         nil
     /// Called at the end.
     @_Block
-    public var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perShareMetadataResultBlock`.
     @_Block
-    public var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)? =
-        nil
+    public var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)? = nil
     /// The old form of `fetchShareMetadataResultBlock`.
     @_Block
     public var fetchShareMetadataCompletionBlock: (((any Error)?) -> Void)? = nil
@@ -68,7 +66,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     /// Called once for each share.
     @_Block
     public var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)? = nil
-    /// Called at the end.
+    /// Called at the end; a `partialFailure` has the errors of the shares that failed.
     @_Block
     public var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perShareResultBlock`.
@@ -105,8 +103,9 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     }
 
     override func conclude(_ error: CKError?) {
+        let error = error ?? CKError.partial(failures(results))
         acceptSharesResultBlock?(error.map { .failure($0) } ?? .success(()))
-        acceptSharesCompletionBlock?(error ?? CKError.partial(failures(results)))
+        acceptSharesCompletionBlock?(error)
     }
 }
 
@@ -124,8 +123,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
         )? = nil
     /// Called at the end.
     @_Block
-    public var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `perShareParticipantResultBlock`: called for those who are found.
     @_Block
     public var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)? = nil
@@ -175,8 +173,7 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     @_Guarded public var shareURLs: [URL]? = nil
     /// Called once for each URL.
     @_Block
-    public var perShareAccessRequestCompletionBlock: ((URL, (any Error)?) -> Void)? =
-        nil
+    public var perShareAccessRequestCompletionBlock: ((URL, (any Error)?) -> Void)? = nil
     /// Called at the end.
     @_Block
     public var shareRequestAccessCompletionBlock: (((any Error)?) -> Void)? = nil

@@ -13,8 +13,7 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
         ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)? = nil
     /// Called at the end.
     @_Block
-    public var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of both: with all subscriptions.
     @_Block
     public var fetchSubscriptionCompletionBlock:
@@ -79,10 +78,9 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     @_Block
     public var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)? =
         nil
-    /// Called at the end.
+    /// Called at the end; a `partialFailure` has the errors of the subscriptions that failed.
     @_Block
-    public var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? =
-        nil
+    public var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
     /// The old form of `modifySubscriptionsResultBlock`: with what was saved and deleted.
     @_Block
     public var modifySubscriptionsCompletionBlock:
@@ -125,9 +123,9 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     }
 
     override func conclude(_ error: CKError?) {
+        let error = error ?? CKError.partial(failures(saves).merging(failures(deletes)) { $1 })
         modifySubscriptionsResultBlock?(error.map { .failure($0) } ?? .success(()))
         guard let modifySubscriptionsCompletionBlock else { return }
-        let errors = failures(saves).merging(failures(deletes)) { $1 }
         // One that was cancelled before it began has no results.
         let saved = (subscriptionsToSave ?? []).filter {
             saves[$0.subscriptionID]?.isSuccess ?? false
@@ -135,6 +133,6 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
         let deleted = (subscriptionIDsToDelete ?? []).filter {
             deletes[$0]?.isSuccess ?? false
         }
-        modifySubscriptionsCompletionBlock(saved, deleted, error ?? CKError.partial(errors))
+        modifySubscriptionsCompletionBlock(saved, deleted, error)
     }
 }

@@ -105,7 +105,68 @@ import Testing
             }
             #expect(log.lines.dropLast(2).sorted() == (items + ["delete none \(others)"]).sorted())
             let end = isAtomic ? "end 0 0 5" : "end 3 1 1"
-            #expect(log.lines.suffix(2) == ["result ok", end] && log.isSerial)
+            #expect(log.lines.suffix(2) == ["result 2", end] && log.isSerial)
+        }
+    }
+
+    /// An app that looks at the last block alone learns that something was not saved.
+    @Test func theEndTellsWhichItemsFailed() async throws {
+        try await withZone { container in
+            let database = container.privateCloudDatabase
+            let good = record("Trip", "good", in: zone.zoneID)
+            let orphan = record("Trip", "orphan", in: zone.zoneID)
+            orphan.setParent(CKRecord.ID(recordName: "none", zoneID: zone.zoneID))
+            var end: Result<Void, any Error> = .success(())
+            let save = CKModifyRecordsOperation(recordsToSave: [good, orphan])
+            save.isAtomic = false
+            save.modifyRecordsResultBlock = { end = $0 }
+            await run(save, on: database)
+            let errors = await failure { try end.get() }?.partialErrorsByItemID
+            #expect(errors?.count == 1)
+            #expect((errors?[orphan.recordID] as? CKError)?.code == .referenceViolation)
+
+            let zones = CKModifyRecordZonesOperation(recordZoneIDsToDelete: [Self.noZone])
+            zones.modifyRecordZonesResultBlock = { end = $0 }
+            await run(zones, on: database)
+            let missing = await failure { try end.get() }?.partialErrorsByItemID?[Self.noZone]
+            #expect((missing as? CKError)?.code == .zoneNotFound)
+        }
+    }
+
+    private static let noZone = CKRecordZone.ID(zoneName: "None")
+
+    /// A request that is for zones that don't exist fails as a whole, and so does its last block.
+    @Test func aRequestForAMissingZoneFails() async throws {
+        try await withZone { container in
+            let database = container.privateCloudDatabase
+            let trips = (0..<2).map { record("Trip", "t\($0)", in: Self.noZone) }
+            let old = CKRecord.ID(recordName: "old", zoneID: Self.noZone)
+            let log = Log()
+            let save = CKModifyRecordsOperation(recordsToSave: trips, recordIDsToDelete: [old])
+            self.log(save, to: log)
+            await run(save, on: database)
+            #expect(
+                log.lines == [
+                    "save t0 26", "old t0 26", "save t1 26", "old t1 26", "delete old 26",
+                    "result 26", "end 0 0 0",
+                ]
+            )
+            let error = await failure {
+                try await database.modifyRecords(saving: trips, deleting: [old])
+            }
+            #expect(error?.code == .zoneNotFound)
+
+            // One item for a zone that exists, and each has its own result.
+            let good = record("Trip", "good", in: zone.zoneID)
+            let results = try await database.modifyRecords(saving: trips + [good], deleting: [])
+            #expect((try? results.saveResults[good.recordID]?.get()) != nil)
+            let refused = await failure { try results.saveResults[trips[0].recordID]?.get() }
+            #expect(refused?.code == .zoneNotFound)
+
+            // The same objects are saved once their zone is made.
+            try await database.save(CKRecordZone(zoneID: Self.noZone))
+            let again = try await database.modifyRecords(saving: trips, deleting: [])
+            #expect(again.saveResults.values.allSatisfy { (try? $0.get()) != nil })
         }
     }
 
