@@ -36,6 +36,8 @@ extension SyncEngine {
         public var recordIDsToDelete: [Record.ID]
         /// Whether all changes of a zone succeed or none.
         public var atomicByZone: Bool
+        /// Records that can't be sent as they are, and why; the delegate is told of them.
+        package var unsendable: [(record: Record, error: ServiceError)] = []
 
         /// A batch of these records.
         public init(
@@ -80,6 +82,18 @@ extension SyncEngine {
         }
 
         var count: Int { recordsToSave.count + recordIDsToDelete.count }
+
+        /// The batch without these records; an atomic one without all of their zones.
+        func without(_ records: Set<Record.ID>) -> RecordZoneChangeBatch {
+            let zones = Set(records.map(\.zoneID))
+            func isOpen(_ id: Record.ID) -> Bool {
+                atomicByZone ? !zones.contains(id.zoneID) : !records.contains(id)
+            }
+            var open = self
+            open.recordsToSave.removeAll { !isOpen($0.recordID) }
+            open.recordIDsToDelete.removeAll { !isOpen($0) }
+            return open
+        }
 
         /// Two smaller batches that do the same; nil if the batch can't be divided.
         ///

@@ -156,10 +156,11 @@ public final class SyncEngine: Sendable {
 
     /// Sends what is pending, at once; returns when the delegate knows what became of it.
     ///
-    /// Errors of single records and zones are in the events. Do not await it in a method of the
-    /// delegate.
+    /// What the delegate adds again after a refusal waits for the next send. Do not await it in a
+    /// method of the delegate.
     ///
-    /// - Throws: The error that ended the send early; what was not sent stays pending.
+    /// - Throws: `partialFailure` if changes were refused, with their errors in the events; or the
+    ///   error that ended the send early: what was not sent stays pending.
     public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
         try await perform(.send(options))
     }

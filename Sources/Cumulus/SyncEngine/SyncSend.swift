@@ -3,6 +3,9 @@
 // Run by `SyncState`. A change leaves the ledger when it was made, or refused for good. The event
 // that says so comes before the next state update; after a crash in between, the change is sent
 // again.
+//
+// A send tries each item until it is refused once. What the app then adds again waits for the next
+// send. The send goes on with the other changes, and ends with an error.
 
 import CumulusModel
 
@@ -17,31 +20,33 @@ struct SyncSend: Sendable {
         case done
     }
 
-    /// The most requests in a row without any success; then the send ends.
-    ///
-    /// The app may add again what can't succeed, or other devices may always be faster.
-    static let fruitlessRequests = 8
-
     private let context: SyncEngine.SendChangesContext
     private var phase = Phase.changes
     private var error: ServiceError?
     /// Whether the delegate was told that the send begins.
     private var isTold = false
-    /// Requests in a row without any success.
-    private var fruitless = 0
+    /// Whether a change of this send was made.
+    private(set) var isFruitful = false
+    private var refusals = Refusals()
 
-    /// The failed changes of one request.
-    private struct Failures {
+    /// What was refused for good in this send.
+    private struct Refusals {
+        var zones: Set<RecordZone.ID> = []
+        var records: Set<Record.ID> = []
+        /// The first error.
         private(set) var first: ServiceError?
-        /// The first error that the engine waits for; its change stays pending.
-        private(set) var retry: ServiceError?
 
-        /// Notes an error; returns whether the server refused the change for good.
-        mutating func isFinal(_ error: ServiceError) -> Bool {
-            first = first ?? error
-            guard error.isRetriedBySyncEngine else { return true }
-            retry = retry ?? error
-            return false
+        mutating func note(_ error: ServiceError) { first = first ?? error }
+
+        /// What the send ends with; nil if nothing was refused.
+        var error: ServiceError? {
+            guard let first else { return nil }
+            let count = zones.count + records.count
+            let changes = count == 1 ? "a change was" : "\(count) changes were"
+            return ServiceError(
+                .partialFailure,
+                "\(changes) refused, and the delegate was told of each; the first: \(first.message)"
+            )
         }
     }
 
@@ -70,7 +75,9 @@ struct SyncSend: Sendable {
             return
         }
         let scope = context.options.scope
-        let zones = ledger.zoneChanges.all.filter { scope.contains($0) }
+        let zones = ledger.zoneChanges.all.filter { change in
+            scope.contains(change) && !refusals.zones.contains(change.item)
+        }
         if !zones.isEmpty {
             var (saves, deletes) = ([RecordZone](), [RecordZone.ID]())
             for change in zones {
@@ -80,13 +87,18 @@ struct SyncSend: Sendable {
                 }
             }
             phase = .zones(saves, deletes: deletes, ledger.mark)
-        } else if ledger.hasUntrackedChanges
-            || ledger.recordChanges.all.contains(where: { scope.contains($0) })
-        {
+        } else if ledger.hasUntrackedChanges || hasOpenChanges(ledger) {
             // A change that is added from now on may be missing in the batch.
             phase = .choosing(ledger.mark)
         } else {
-            end(nil, &events)
+            end(refusals.error, &events)
+        }
+    }
+
+    /// Whether a record is pending that this send has not tried.
+    private func hasOpenChanges(_ ledger: SyncLedger) -> Bool {
+        ledger.recordChanges.all.contains { change in
+            context.options.scope.contains(change) && !refusals.records.contains(change.item)
         }
     }
 
@@ -104,12 +116,7 @@ struct SyncSend: Sendable {
                 deletes: deletes.map { _ in error }
             )
             sent(saves, deletes, outcome, mark, &ledger, &events)
-        case (.choosing(let mark), .batch(let batch)):
-            if let batch, batch.count > 0 {
-                phase = .records([batch], mark)
-            } else {
-                end(nil, &events)
-            }
+        case (.choosing(let mark), .batch(let batch)): take(batch, mark, &ledger, &events)
         case (.records(let batches, let mark), .sentRecords(let outcome)):
             sent(batches, outcome, mark, &ledger, &events)
         case (.records(let batches, let mark), .failed(let error)):
@@ -125,19 +132,32 @@ struct SyncSend: Sendable {
         phase = .done
     }
 
-    /// Goes on after a request, unless there is a reason to wait.
+    // MARK: Refusals
+
+    /// Notes the error of a zone; returns whether the server refused its change for good.
+    private mutating func isRefused(_ zone: RecordZone.ID, _ error: ServiceError) -> Bool {
+        guard !error.isRetriedBySyncEngine else { return false }
+        refusals.zones.insert(zone)
+        refusals.note(error)
+        return true
+    }
+
+    /// Notes the error of a record; returns whether its change was refused for good.
+    private mutating func isRefused(_ record: Record.ID, _ error: ServiceError) -> Bool {
+        guard !error.isRetriedBySyncEngine else { return false }
+        refusals.records.insert(record)
+        refusals.note(error)
+        return true
+    }
+
+    /// Goes on after a request, unless one of its errors is waited for.
     private mutating func goOn(
-        _ failures: Failures,
-        isFruitful: Bool,
+        _ errors: [ServiceError],
+        _ successes: Int,
         _ events: inout [SyncEngine.Event]
     ) {
-        fruitless = isFruitful ? 0 : fruitless + 1
-        if let retry = failures.retry {
-            end(retry, &events)
-        } else if fruitless == SyncSend.fruitlessRequests, let failure = failures.first {
-            let message = "\(fruitless) requests in a row had no success: \(failure.message)"
-            end(ServiceError(.requestRateLimited, message), &events)
-        }
+        isFruitful = isFruitful || successes > 0
+        if let error = errors.first(where: \.isRetriedBySyncEngine) { end(error, &events) }
     }
 
     // MARK: Zones
@@ -151,7 +171,7 @@ struct SyncSend: Sendable {
         _ events: inout [SyncEngine.Event]
     ) {
         var told = SyncEngine.Event.SentDatabaseChanges()
-        var failures = Failures()
+        var errors: [ServiceError] = []
         for (zone, result) in zip(saves, outcome.saves) {
             switch result {
             case .success(let saved):
@@ -159,14 +179,16 @@ struct SyncSend: Sendable {
                 ledger.know(zone.zoneID)
                 told.savedZones.append(saved)
             case .failure(let error):
-                if failures.isFinal(error) { ledger.settle(.saveZone(zone), mark) }
+                if isRefused(zone.zoneID, error) { ledger.settle(.saveZone(zone), mark) }
+                errors.append(error)
                 told.failedZoneSaves.append(.init(zone: zone, error: error))
             }
         }
         for (id, error) in zip(deletes, outcome.deletes) {
             // If the zone does not exist, it is deleted already; perhaps an answer was lost.
             if let error, error.code != .zoneNotFound {
-                if failures.isFinal(error) { ledger.settle(.deleteZone(id), mark) }
+                if isRefused(id, error) { ledger.settle(.deleteZone(id), mark) }
+                errors.append(error)
                 told.failedZoneDeletes[id] = error
             } else {
                 ledger.settleDeletion(of: id, mark)
@@ -175,11 +197,46 @@ struct SyncSend: Sendable {
         }
         events.append(.sentDatabaseChanges(told))
         phase = .changes
-        let successes = told.savedZones.count + told.deletedZoneIDs.count
-        goOn(failures, isFruitful: successes > 0, &events)
+        goOn(errors, told.savedZones.count + told.deletedZoneIDs.count, &events)
     }
 
     // MARK: Records
+
+    /// Takes the delegate's batch; nil, and one with nothing that can be sent, end the send.
+    private mutating func take(
+        _ batch: SyncEngine.RecordZoneChangeBatch?,
+        _ mark: SyncLedger.Mark,
+        _ ledger: inout SyncLedger,
+        _ events: inout [SyncEngine.Event]
+    ) {
+        guard var batch else { return end(refusals.error, &events) }
+        batch.unsendable.removeAll { refusals.records.contains($0.record.recordID) }
+        let isRefusing = !batch.unsendable.isEmpty
+        if isRefusing { refuse(batch.unsendable, mark, &ledger, &events) }
+        let open = batch.without(refusals.records)
+        if open.count > 0 {
+            phase = .records([open], mark)
+        } else if isRefusing {
+            phase = .changes
+        } else {
+            end(refusals.error, &events)
+        }
+    }
+
+    /// Tells of records that can't be sent as they are; they are no longer pending.
+    private mutating func refuse(
+        _ failures: [(record: Record, error: ServiceError)],
+        _ mark: SyncLedger.Mark,
+        _ ledger: inout SyncLedger,
+        _ events: inout [SyncEngine.Event]
+    ) {
+        for failure in failures where isRefused(failure.record.recordID, failure.error) {
+            ledger.settle(.saveRecord(failure.record.recordID), mark)
+        }
+        var told = SyncEngine.Event.SentRecordZoneChanges()
+        told.failedRecordSaves = failures.map { .init(record: $0.record, error: $0.error) }
+        events.append(.sentRecordZoneChanges(told))
+    }
 
     private mutating func sent(
         _ batches: [SyncEngine.RecordZoneChangeBatch],
@@ -189,7 +246,7 @@ struct SyncSend: Sendable {
         _ events: inout [SyncEngine.Event]
     ) {
         var told = SyncEngine.Event.SentRecordZoneChanges()
-        var failures = Failures()
+        var errors: [ServiceError] = []
         for (record, result) in zip(batches[0].recordsToSave, outcome.saves) {
             switch result {
             case .success(let saved):
@@ -197,13 +254,17 @@ struct SyncSend: Sendable {
                 ledger.holdRecords(in: record.recordID.zoneID)
                 told.savedRecords.append(saved)
             case .failure(let error):
-                if failures.isFinal(error) { ledger.settle(.saveRecord(record.recordID), mark) }
+                if isRefused(record.recordID, error) {
+                    ledger.settle(.saveRecord(record.recordID), mark)
+                }
+                errors.append(error)
                 told.failedRecordSaves.append(.init(record: record, error: error))
             }
         }
         for (id, error) in zip(batches[0].recordIDsToDelete, outcome.deletes) {
             if let error {
-                if failures.isFinal(error) { ledger.settle(.deleteRecord(id), mark) }
+                if isRefused(id, error) { ledger.settle(.deleteRecord(id), mark) }
+                errors.append(error)
                 told.failedRecordDeletes[id] = error
             } else {
                 ledger.settle(.deleteRecord(id), mark)
@@ -213,8 +274,7 @@ struct SyncSend: Sendable {
         events.append(.sentRecordZoneChanges(told))
         let rest = Array(batches.dropFirst())
         phase = rest.isEmpty ? .changes : .records(rest, mark)
-        let successes = told.savedRecords.count + told.deletedRecordIDs.count
-        goOn(failures, isFruitful: successes > 0, &events)
+        goOn(errors, told.savedRecords.count + told.deletedRecordIDs.count, &events)
     }
 
     /// Takes the failure of a whole request; a request that is too large is sent again in halves.

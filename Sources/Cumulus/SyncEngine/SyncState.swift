@@ -93,6 +93,11 @@ struct SyncState: Sendable {
     }
 
     private(set) var ledger: SyncLedger
+    /// After so many sends in a row without any success the engine waits before the next one.
+    ///
+    /// The app may add again what can't succeed, or other devices may always be faster.
+    static let mostFruitlessSends = 8
+
     private let isAutomatic: Bool
     private var activity = Activity.none
     /// Events to deliver before anything else is done.
@@ -108,6 +113,8 @@ struct SyncState: Sendable {
     private(set) var run = 0
     private(set) var isCancelled = false
     private var backoff = SyncBackoff()
+    /// Sends in a row in which all changes were refused.
+    private var fruitlessSends = 0
     private var limits = SyncEngine.BatchLimits.standard
 
     /// - Parameter isAutomatic: Whether it fetches and sends without requests.
@@ -220,7 +227,9 @@ struct SyncState: Sendable {
         case .fetching(var fetch, let request):
             return take(fetch.next(&ledger, &events), .fetching(fetch, request), request)
         case .sending(var send, let request):
-            return take(send.next(&ledger, &events), .sending(send, request), request)
+            let turn = send.next(&ledger, &events)
+            if send.isFruitful { fruitlessSends = 0 }
+            return take(turn, .sending(send, request), request)
         case .ending(let request, let error):
             end(request, error, now, dice)
             return nil
@@ -325,7 +334,11 @@ struct SyncState: Sendable {
         if let number = request.number { finished.append((number, error)) }
         guard let error else {
             backoff = SyncBackoff()
+            if case .send = request.work { fruitlessSends = 0 }
             return
+        }
+        if case .send = request.work, error.code == .partialFailure {
+            return goOn(after: error, now, dice)
         }
         // Only a new container, with another token, can help.
         guard !isSignedOut, error.isRetriedBySyncEngine else { return }
@@ -334,6 +347,17 @@ struct SyncState: Sendable {
         case .send: wantsSend = true
         }
         backoff.fail(error, now, dice())
+    }
+
+    /// Sends the rest, and what the app added again, in another send.
+    private mutating func goOn(after refusal: ServiceError, _ now: Instant, _ dice: () -> UInt64) {
+        wantsSend = true
+        fruitlessSends += 1
+        if fruitlessSends < SyncState.mostFruitlessSends {
+            backoff = SyncBackoff()
+        } else {
+            backoff.fail(refusal, now, dice())
+        }
     }
 }
 

@@ -84,7 +84,11 @@ public final class CKSyncEngine: Sendable {
 
     /// Sends what is pending, at once; returns when the delegate knows what became of it.
     ///
-    /// Do not await it in a method of the delegate.
+    /// What the delegate adds again after a refusal waits for the next send. Do not await it in a
+    /// method of the delegate.
+    ///
+    /// - Throws: `partialFailure` if changes were refused, with their errors in the events; or the
+    ///   error that ended the send early.
     public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
         do {
             try await model.sendChanges(options.model)

@@ -13,8 +13,6 @@ final class SyncAdapter: SyncEngineDelegate, Sendable {
         var record: Record
     }
 
-    private typealias Refused = CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave
-
     private struct Ties: Sendable {
         weak var engine: CKSyncEngine?
         weak var delegate: (any CKSyncEngineDelegate)?
@@ -80,50 +78,32 @@ final class SyncAdapter: SyncEngineDelegate, Sendable {
     ) async -> SyncEngine.RecordZoneChangeBatch? {
         guard let (engine, delegate) = await ends() else { return nil }
         let asked = CKSyncEngine.SendChangesContext(context)
-        while let batch = await delegate.nextRecordZoneChangeBatch(asked, syncEngine: engine) {
-            var (sent, refused) = ([Record.ID: Sent](), [Refused]())
-            var records: [Record] = []
-            for object in batch.recordsToSave {
-                do throws(ServiceError) {
-                    let record = try object.prepared()
-                    records.append(record)
-                    sent[record.recordID] = Sent(object: object, record: record)
-                } catch {
-                    refused.append(Refused(record: object, error: CKError(error)))
-                }
-            }
-            ties.withLock { [sent] in $0.sent = sent }
-            await tell(refused, engine, delegate)
-            let ids = batch.recordIDsToDelete.map(\.model)
-            // Of a batch that held only such records there is nothing to send.
-            if records.isEmpty, ids.isEmpty, !refused.isEmpty { continue }
-            return SyncEngine.RecordZoneChangeBatch(
-                recordsToSave: records,
-                recordIDsToDelete: ids,
-                atomicByZone: batch.atomicByZone
-            )
-        }
-        return nil
+        guard let batch = await delegate.nextRecordZoneChangeBatch(asked, syncEngine: engine)
+        else { return nil }
+        return take(batch)
     }
 
-    /// Tells of records whose fields can't be saved; they are no longer pending.
-    private func tell(
-        _ refused: [Refused],
-        _ engine: CKSyncEngine,
-        _ delegate: any CKSyncEngineDelegate
-    ) async {
-        guard !refused.isEmpty else { return }
-        let changes = refused.map {
-            CKSyncEngine.PendingRecordZoneChange.saveRecord($0.record.recordID)
-        }
-        engine.state.remove(pendingRecordZoneChanges: changes)
-        let event = CKSyncEngine.Event.SentRecordZoneChanges(
-            savedRecords: [],
-            failedRecordSaves: refused,
-            deletedRecordIDs: [],
-            failedRecordDeletes: [:]
+    /// The batch for the client library; it notes which records' fields can't be saved.
+    private func take(
+        _ batch: CKSyncEngine.RecordZoneChangeBatch
+    ) -> SyncEngine.RecordZoneChangeBatch {
+        var taken = SyncEngine.RecordZoneChangeBatch(
+            recordIDsToDelete: batch.recordIDsToDelete.map(\.model),
+            atomicByZone: batch.atomicByZone
         )
-        await delegate.handleEvent(.sentRecordZoneChanges(event), syncEngine: engine)
+        var sent: [Record.ID: Sent] = [:]
+        for object in batch.recordsToSave {
+            var record = object.read { $0 }
+            do throws(ServiceError) {
+                record = try object.prepared()
+                taken.recordsToSave.append(record)
+            } catch {
+                taken.unsendable.append((record, error))
+            }
+            sent[record.recordID] = Sent(object: object, record: record)
+        }
+        ties.withLock { [sent] in $0.sent = sent }
+        return taken
     }
 
     // MARK: - Events

@@ -111,12 +111,16 @@ import Testing
                 #expect(tablet.texts == ["a": "one"])
                 #expect(tablet.store.withLock { $0.events } == ["signIn", "fetched manual"])
 
-                // Both edit: the second to send meets a conflict and merges.
+                // Both edit: the second to send meets a conflict, merges, and sends again.
                 phone.edit("a", "phone", first)
                 tablet.edit("a", "tablet", second)
                 try await first.sendChanges()
-                try await second.sendChanges()
+                let refusal = await failure { try await second.sendChanges() }
+                #expect(refusal?.code == .partialFailure)
                 #expect(tablet.store.withLock { $0.failures } == [.serverRecordChanged])
+                #expect(second.state.pendingRecordZoneChanges.count == 1)
+                try await second.sendChanges()
+                #expect(second.state.pendingRecordZoneChanges.isEmpty)
                 try await first.fetchChanges()
                 #expect(phone.texts == ["a": "tablet"])
 
@@ -146,7 +150,8 @@ import Testing
                 device.edit("bad", "text", engine)
                 let id = CKRecord.ID(recordName: "bad", zoneID: Self.zone.zoneID)
                 device.store.withLock { $0.records[id]?["number"] = Double.nan }
-                try await engine.sendChanges()
+                let refusal = await failure { try await engine.sendChanges() }
+                #expect(refusal?.code == .partialFailure)
                 #expect(device.store.withLock { $0.failures } == [.invalidArguments])
                 #expect(device.store.withLock { $0.events }.contains("saved good"))
                 #expect(engine.state.pendingRecordZoneChanges.isEmpty)

@@ -24,8 +24,19 @@ import Testing
         }
 
         func sync() async throws {
-            try await engine.sendChanges()
+            try await send()
             try await engine.fetchChanges()
+        }
+
+        /// Sends until nothing is refused: the device adds again what it has mended.
+        func send() async throws {
+            for _ in 0..<8 {
+                do {
+                    return try await engine.sendChanges()
+                } catch CKError.partialFailure {
+                    if isDone { return }
+                }
+            }
         }
 
         var notes: [CKRecord.ID: NotesDevice.Note] { device.read(\.notes) }
@@ -92,6 +103,31 @@ import Testing
         }
     }
 
+    /// A refusal is told to the delegate, and then to the caller; what the device adds again waits
+    /// for the next send.
+    @Test func aRefusedSaveIsThrownAndWaits() async throws {
+        try await withDevices { phone, tablet, _ in
+            phone.device.make(zone, phone.engine)
+            phone.device.edit(id("a"), 1, phone.engine)
+            try await phone.sync()
+            try await tablet.sync()
+            phone.device.edit(id("a"), 2, phone.engine)
+            try await phone.engine.sendChanges()
+            let told = tablet.device.read(\.events).count
+            tablet.device.edit(id("a"), 3, tablet.engine)
+            let refusal = await failure { try await tablet.engine.sendChanges() }
+            #expect(refusal?.code == .partialFailure)
+            #expect(
+                Array(tablet.device.read(\.events).dropFirst(told)) == [
+                    "willSendChanges", "sentRecordZoneChanges", "didSendChanges",
+                ]
+            )
+            #expect(tablet.engine.state.pendingRecordZoneChanges == [.saveRecord(id("a"))])
+            try await tablet.engine.sendChanges()
+            #expect(tablet.isDone && tablet.notes[id("a")]?.edits == [1, 2, 3])
+        }
+    }
+
     /// Whichever device sends first, the other one merges, and nothing is lost.
     @Test(arguments: [false, true])
     func editsMeetInBothOrders(isSwapped: Bool) async throws {
@@ -139,7 +175,7 @@ import Testing
                 case 12 where hasZone: device.delete(zone, engine)
                 // A zone that is made again before its deletion is sent is not deleted at all.
                 case 13 where !isDeleting: device.make(zone, engine)
-                case 14..<17: try await engine.sendChanges()
+                case 14..<17: try await station.send()
                 default: try await engine.fetchChanges()
                 }
             }

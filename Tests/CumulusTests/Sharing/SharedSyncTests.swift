@@ -156,7 +156,7 @@ import Testing
             try await engine.fetchChanges()
             #expect(device.names == ["bergen", "oslo", "the-share"])
             device.write(note("late", in: theirs, below: "museum"), engine)
-            try await engine.sendChanges()
+            await #expect(throws: ServiceError.self) { try await engine.sendChanges() }
             #expect(device.store.withLock { $0.refusals } == [.permissionFailure])
 
             try await database.deleteRecord(withID: share.recordID)

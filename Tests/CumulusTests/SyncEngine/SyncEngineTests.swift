@@ -126,6 +126,11 @@ import Testing
             devices[0].edit("n7", "left", engines[0])
             devices[1].edit("n7", "right", engines[1])
             try await engines[0].sendChanges()
+            let refusal = await #expect(throws: ServiceError.self) {
+                try await engines[1].sendChanges()
+            }
+            #expect(refusal?.code == .partialFailure)
+            #expect(engines[1].state.pendingRecordZoneChanges.count == 1)
             try await engines[1].sendChanges()
             try await engines[0].fetchChanges()
             #expect(devices[0].texts["n7"] == "left right")

@@ -28,7 +28,7 @@ import Testing
         ]
         #expect(probe.send().contains("sentRecords !a \(code) !b \(code)"))
         #expect(probe.state.ledger.recordChanges.isEmpty == !isRetried.contains(code))
-        #expect(probe.ends[2] == (isRetried.contains(code) ? code : nil))
+        #expect(probe.ends[2] == (isRetried.contains(code) ? code : .partialFailure))
     }
 
     /// A whole request that fails is told as a failure of each of its records.
@@ -62,9 +62,61 @@ import Testing
         }
         probe.state.add([.saveRecord(a), .saveRecord(b)])
         probe.record = { copies[$0] ?? Record(recordType: "Note", recordID: $0) }
-        let told = probe.send().filter { $0.hasPrefix("sent") }
-        #expect(told.first == "sentRecords !a serverRecordChanged !b unknownItem")
-        #expect(told.last == "sentRecords +a +b")
+        #expect(
+            probe.send().filter { $0.hasPrefix("sent") } == [
+                "sentRecords !a serverRecordChanged !b unknownItem"
+            ]
+        )
+        #expect(probe.ends[2] == .partialFailure)
+        #expect(probe.state.ledger.recordChanges.all == [.saveRecord(a), .saveRecord(b)])
+        #expect(probe.send().contains("sentRecords +a +b"))
+        #expect(probe.ends == [1: nil, 2: nil])
+    }
+
+    /// A refusal does not keep the other changes from being sent, and is told before the end.
+    @Test func theRestIsSentAfterARefusal() {
+        var probe = SyncProbe()
+        probe.begin()
+        let (first, second) = (a, b)
+        probe.server.refusals = [a: ServiceError(.permissionFailure, "no")]
+        probe.onEvent = { event, state in
+            guard case .sentRecordZoneChanges(let sent) = event,
+                !sent.failedRecordSaves.isEmpty
+            else { return }
+            state.add([.saveRecord(first), .saveRecord(second)])
+        }
+        probe.state.add([.saveRecord(a)])
+        #expect(
+            probe.send().filter { $0.hasPrefix("sent") || $0.hasPrefix("[send") || $0 == "didSend" }
+                == [
+                    "[send 1]", "sentRecords !a permissionFailure", "[send 1]", "sentRecords +b",
+                    "didSend",
+                ]
+        )
+        #expect(probe.ends[2] == .partialFailure)
+        #expect(probe.state.ledger.recordChanges.all == [.saveRecord(a)])
+    }
+
+    /// A record that can't be sent at all is told in the same way, and once.
+    @Test func whatCannotBeSentIsRefused() {
+        var probe = SyncProbe()
+        probe.begin()
+        probe.unsendable = [a]
+        let id = a
+        probe.onEvent = { event, state in
+            guard case .sentRecordZoneChanges(let sent) = event,
+                !sent.failedRecordSaves.isEmpty
+            else { return }
+            state.add([.saveRecord(id)])
+        }
+        probe.state.add([.saveRecord(a), .saveRecord(b)])
+        #expect(
+            probe.send().filter { $0.hasPrefix("sent") } == [
+                "sentRecords !a invalidArguments", "sentRecords +b",
+            ]
+        )
+        #expect(probe.ends[2] == .partialFailure)
+        #expect(probe.state.ledger.recordChanges.all == [.saveRecord(a)])
     }
 
     @Test func aMissingZoneIsMadeBeforeItsRecords() {
@@ -79,9 +131,10 @@ import Testing
         probe.state.add([.saveRecord(a)])
         #expect(
             probe.send().filter { $0.hasPrefix("sent") } == [
-                "sentRecords !a zoneNotFound", "sentZones +Z", "sentRecords +a",
+                "sentRecords !a zoneNotFound", "sentZones +Z",
             ]
         )
+        #expect(probe.send().filter { $0.hasPrefix("sent") } == ["sentRecords +a"])
     }
 
     @Test func anAtomicBatchFailsAsAWhole() {
@@ -122,8 +175,8 @@ import Testing
     }
 
     /// An app that adds again what can't succeed does not keep the engine busy.
-    @Test func aSendWithoutSuccessEnds() {
-        var probe = SyncProbe()
+    @Test func sendsWithoutSuccessWait() {
+        var probe = SyncProbe(isAutomatic: true)
         probe.begin()
         probe.onCall = { call, _ in
             guard case .modifyRecords = call else { return nil }
@@ -134,11 +187,20 @@ import Testing
             if case .sentRecordZoneChanges = event { state.add([.saveRecord(id)]) }
         }
         probe.state.add([.saveRecord(a)])
-        let told = probe.send()
-        #expect(told.filter { $0 == "[send 1]" }.count == SyncSend.fruitlessRequests)
+        let told = probe.take()
+        #expect(told.filter { $0 == "[send 1]" }.count == SyncState.mostFruitlessSends)
         #expect(told.last { $0 != "state" } == "didSend")
-        #expect(probe.ends[2] == .requestRateLimited)
         #expect(probe.state.ledger.recordChanges.all == [.saveRecord(a)])
+        #expect(probe.run() == 1_000)
+        probe.now = probe.now + 1_000
+        #expect(probe.take().filter { $0 == "[send 1]" }.count == 1)
+        #expect(probe.run() == 2_000)
+        // A success ends that.
+        probe.onCall = { _, _ in nil }
+        probe.onEvent = { _, _ in }
+        probe.now = probe.now + 2_000
+        #expect(probe.take().contains("sentRecords +a"))
+        #expect(probe.run() == nil)
     }
 
     // MARK: Waiting

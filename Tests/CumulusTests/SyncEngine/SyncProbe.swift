@@ -23,6 +23,8 @@ struct SyncProbe {
     var record: (Record.ID) -> Record? = { Record(recordType: "Note", recordID: $0) }
     var options: (SyncEngine.FetchChangesContext) -> SyncEngine.FetchChangesOptions = { $0.options }
     var isAtomic = false
+    /// Records that the app can't write as they are to be sent.
+    var unsendable: Set<Record.ID> = []
     /// Fetches and sends that ended, with the code of their error.
     private(set) var ends: [Int: ServiceError.Code?] = [:]
 
@@ -98,11 +100,17 @@ struct SyncProbe {
         var batch = SyncEngine.RecordZoneChangeBatch(atomicByZone: isAtomic)
         for change in state.ledger.recordChanges.all where context.options.scope.contains(change) {
             switch change {
-            case .saveRecord(let id): record(id).map { batch.recordsToSave.append($0) }
+            case .saveRecord(let id):
+                guard let record = record(id) else { continue }
+                if unsendable.contains(id) {
+                    batch.unsendable.append((record, ServiceError(.invalidArguments, "no")))
+                } else {
+                    batch.recordsToSave.append(record)
+                }
             case .deleteRecord(let id): batch.recordIDsToDelete.append(id)
             }
         }
-        return batch.count == 0 ? nil : batch
+        return batch.count == 0 && batch.unsendable.isEmpty ? nil : batch
     }
 
     // MARK: Lines
