@@ -153,13 +153,12 @@ extension CLLocation {
         location.verticalAccuracy = verticalAccuracy >= 0 ? verticalAccuracy : nil
         location.course = course >= 0 ? course : nil
         location.speed = speed >= 0 ? speed : nil
-        location.timestamp = FieldValue(foundation: timestamp)?.timestamp
+        location.timestamp = Timestamp(timestamp)
         return location
     }
 
     /// A place that a field held.
     package convenience init(_ location: Location) {
-        let milliseconds = location.timestamp?.millisecondsSince1970 ?? 0
         self.init(
             coordinate: CLLocationCoordinate2D(
                 latitude: location.latitude,
@@ -170,7 +169,7 @@ extension CLLocation {
             verticalAccuracy: location.verticalAccuracy ?? -1,
             course: location.course ?? -1,
             speed: location.speed ?? -1,
-            timestamp: Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
+            timestamp: Date(location.timestamp ?? Timestamp(millisecondsSince1970: 0))
         )
     }
 }

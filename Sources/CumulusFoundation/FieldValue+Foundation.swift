@@ -3,7 +3,7 @@
 // Called with the arguments of predicates, and by the CloudKit layer with what is set in records.
 
 package import CumulusModel
-internal import Foundation
+package import Foundation
 
 /// An object that can stand for `%@` in a predicate's format, such as a record ID.
 ///
@@ -30,7 +30,7 @@ extension FieldValue {
         case let value as any FormatArgument: value.formatArgument
         // A number object also casts to Bool and to each type of number that it fits.
         case let value as NSNumber where type(of: value as Any) is NSNumber.Type: number(value)
-        case let value as Date: date(value)
+        case let value as Date: Timestamp(value).map { .timestamp($0) }
         case let value as Data: .bytes([UInt8](value))
         case let value as any QueryArgument: value.queryArgument
         case let value as CGFloat: .double(Double(value))
@@ -51,16 +51,6 @@ extension FieldValue {
         }
     }
 
-    private static func date(_ date: Date) -> FieldValue? {
-        if date == .distantPast {
-            return .timestamp(Timestamp(millisecondsSince1970: Timestamp.range.lowerBound))
-        }
-        let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
-        return Int64(exactly: milliseconds).map {
-            .timestamp(Timestamp(millisecondsSince1970: $0))
-        }
-    }
-
     private static func list(_ elements: [Any]) -> FieldValue? {
         var values: [FieldValue] = []
         for element in elements {
@@ -68,6 +58,36 @@ extension FieldValue {
             values.append(value)
         }
         return .list(values)
+    }
+}
+
+extension Timestamp {
+    /// The moment of a date; nil if no field can hold it.
+    ///
+    /// It keeps what is finer than a millisecond, and the date behind the first moment that a
+    /// field can hold.
+    package init?(_ date: Date) {
+        let milliseconds =
+            date == .distantPast
+            ? Double(Timestamp.range.lowerBound) : (date.timeIntervalSince1970 * 1_000).rounded()
+        guard let whole = Int64(exactly: milliseconds) else { return nil }
+        self.init(millisecondsSince1970: whole)
+        guard Date(self) != date else { return }
+        self.init(
+            millisecondsSince1970: whole,
+            exactSeconds: date.timeIntervalSinceReferenceDate
+        )
+    }
+}
+
+extension Date {
+    /// The date of a moment, as exactly as the moment is known.
+    package init(_ moment: Timestamp) {
+        if let seconds = moment.exactSeconds {
+            self.init(timeIntervalSinceReferenceDate: seconds)
+        } else {
+            self.init(timeIntervalSince1970: Double(moment.millisecondsSince1970) / 1_000)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 // and opened when one has come.
 //
 // Called by `Database` for every record, either way. A sealed value is: version (1 byte), key id
-// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. The names of container, environment, zone,
+// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. `ExactMoments` says what version 2 adds. The names of container, environment, zone,
 // record, type and field, and the kind of the value are authenticated with it, so that a server
 // can't pass off one field as another. It can still return an older value of the same field.
 
@@ -44,7 +44,10 @@ package struct Keyring: Sendable {
         let key: SymmetricKey
     }
 
+    /// Of a value whose moments milliseconds hold.
     private static let version: UInt8 = 1
+    /// Of a value behind its exact moments.
+    private static let exactVersion: UInt8 = 2
     private static let idBytes = 8
 
     private let container: String
@@ -128,15 +131,15 @@ package struct Keyring: Sendable {
         guard value.isEncryptable else {
             throw invalid(place, "references, assets and lists of several kinds can't be encrypted")
         }
-        var plain = CanonicalWriter()
-        value.encode(to: &plain)
+        let isExact = value.hasExactMoments
         do {
             let box = try AES.GCM.seal(
-                plain.bytes,
+                isExact ? value.exactBytes : value.plainBytes,
                 using: entry.key,
                 authenticating: context(of: sealed, at: place)
             )
-            sealed.bytes = [Keyring.version] + entry.id + box.nonce + box.ciphertext + box.tag
+            let version = isExact ? Keyring.exactVersion : Keyring.version
+            sealed.bytes = [version] + entry.id + box.nonce + box.ciphertext + box.tag
         } catch {
             throw invalid(place, "\(error)")
         }
@@ -144,7 +147,9 @@ package struct Keyring: Sendable {
     }
 
     private func open(_ sealed: SealedValue, at place: Place) -> FieldValue? {
-        guard sealed.bytes.first == Keyring.version, sealed.bytes.count > 1 + Keyring.idBytes,
+        guard let version = sealed.bytes.first,
+            version == Keyring.version || version == Keyring.exactVersion,
+            sealed.bytes.count > 1 + Keyring.idBytes,
             let entry = entries.first(where: { sealed.bytes[1...].starts(with: $0.id) }),
             let box = try? AES.GCM.SealedBox(combined: sealed.bytes[(1 + Keyring.idBytes)...]),
             let plain = try? AES.GCM.open(
@@ -153,7 +158,8 @@ package struct Keyring: Sendable {
                 authenticating: context(of: sealed, at: place)
             )
         else { return nil }
-        return FieldValue(encoded: Bytes(plain))
+        return version == Keyring.exactVersion
+            ? FieldValue(exactBytes: Bytes(plain)) : FieldValue(encoded: Bytes(plain))
     }
 
     /// What is authenticated with a value.

@@ -25,9 +25,3 @@ extension FieldValue {
         }
     }
 }
-
-extension Date {
-    init(_ moment: Timestamp) {
-        self.init(timeIntervalSince1970: Double(moment.millisecondsSince1970) / 1_000)
-    }
-}

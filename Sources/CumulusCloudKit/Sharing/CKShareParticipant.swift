@@ -4,6 +4,7 @@
 // what is set in it.
 
 internal import Cumulus
+internal import CumulusFoundation
 internal import CumulusModel
 public import Foundation
 internal import Synchronization

@@ -110,11 +110,22 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 /// A moment, to the millisecond, in the years 1 to 9999.
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z, negative before.
-    public var millisecondsSince1970: Int64
+    public var millisecondsSince1970: Int64 { didSet { exactSeconds = nil } }
+    /// Seconds since 2001-01-01T00:00:00Z as the app gave them; nil if milliseconds hold the
+    /// moment.
+    ///
+    /// Plain fields leave it on the device. Encrypted ones, which only clients read, carry it.
+    package private(set) var exactSeconds: Double?
 
     /// The moment so many milliseconds after 1970 began.
     public init(millisecondsSince1970: Int64) {
         self.millisecondsSince1970 = millisecondsSince1970
+    }
+
+    /// A moment that milliseconds hold only roughly.
+    package init(millisecondsSince1970: Int64, exactSeconds: Double?) {
+        self.millisecondsSince1970 = millisecondsSince1970
+        self.exactSeconds = exactSeconds
     }
 
     /// What the server accepts: 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
