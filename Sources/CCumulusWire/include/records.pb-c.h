@@ -480,6 +480,9 @@ struct  Cumulus__V1__Status
     , 0, {0,NULL}, CUMULUS__V1__REASON__NONE, 0, NULL }
 
 
+/*
+ * A record that is named twice is answered twice.
+ */
 struct  Cumulus__V1__FetchRecordsRequest
 {
   ProtobufCMessage base;
@@ -533,6 +536,10 @@ struct  Cumulus__V1__RecordResult
     , CUMULUS__V1__RECORD_RESULT__RESULT__NOT_SET, {0} }
 
 
+/*
+ * Saves and deletions name each record once: a request that names one twice fails as a whole, with
+ * code 12.
+ */
 struct  Cumulus__V1__ModifyRecordsRequest
 {
   ProtobufCMessage base;

@@ -229,6 +229,9 @@ struct  Cumulus__V1__SubscriptionChange
     , NULL }
 
 
+/*
+ * A subscription that is named twice is answered twice.
+ */
 struct  Cumulus__V1__FetchSubscriptionsRequest
 {
   ProtobufCMessage base;

@@ -67,6 +67,9 @@ struct  Cumulus__V1__ListZonesResponse
     , 0,NULL }
 
 
+/*
+ * A zone that is named twice is answered twice.
+ */
 struct  Cumulus__V1__FetchZonesRequest
 {
   ProtobufCMessage base;

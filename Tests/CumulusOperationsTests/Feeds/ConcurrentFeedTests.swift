@@ -124,6 +124,31 @@ import Testing
         #expect(try page(since: part.token, at: other).news.map(\.change) == [match])
     }
 
+    /// A change that is repeated at a node that has not heard of it is a second change.
+    @Test func aRepeatedChangeIsToldAgain() throws {
+        try subscribe(.standard)
+        let start = try page(since: page(since: nil, at: one).token, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        other.now += 5
+        let save = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [SaveItem("n", ["stars": 2])]
+        )
+        let request = one.request(.modifyRecords(save), by: tablet)
+        for node in [one, other] { _ = try node.run(request).get() }
+        let told = try page(since: start, at: one)
+        #expect(told.news.count == 1)
+        try one.take(from: other)
+        try other.take(from: one)
+        for node in [one, other] {
+            let again = try page(since: told.token, at: node)
+            #expect(again.news.count == 1)
+            #expect(again.news.first?.identity != told.news.first?.identity)
+            #expect(try page(since: again.token, at: node).news.isEmpty)
+        }
+    }
+
     /// The earlier copy of a creation makes its life older than another one, which is shown then:
     /// a device that was told of the first is told of the second.
     @Test func aCopyThatShowsAnotherLifeIsTold() throws {

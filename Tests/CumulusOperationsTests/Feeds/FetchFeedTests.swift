@@ -386,6 +386,22 @@ import Testing
         #expect(rest.isLast)
     }
 
+    /// A page that is not the last one tells a record of a custom zone as it is now.
+    ///
+    /// The change that brought it there comes with a later page, and enters though the device has
+    /// the record.
+    @Test func whatWasToldAsItIsEntersWithALaterPage() throws {
+        try subscribe("s", many)
+        let start = try page(since: start())
+        for stars: Int64 in [2, 0, 3] {
+            try store.save([SaveItem("n", ["stars": .int64(stars)], in: custom)], by: tablet)
+        }
+        let part = try page(since: start.token, through: start.place + 2)
+        #expect(lines(part) == ["s z/n updated uncertainMatch"] && !part.isLast)
+        let rest = try page(since: part.token)
+        #expect(lines(rest) == ["s z/n updated entered"] && rest.isLast)
+    }
+
     /// A device that goes on elsewhere in the middle may hold what came and went: it is told, also
     /// by the pages behind the first one there.
     @Test func whatCameBeforeACutIsTakenBack() throws {
