@@ -172,12 +172,12 @@ package final class RawClient {
         let client = try RawClient(endpoint)
         defer { client.close() }
         try client.send(Bytes(text.utf8))
-        var answer: Bytes = []
-        // What follows the answer's first bytes is here soon.
-        while let bytes = try? client.receive(within: answer.isEmpty ? 10_000 : 300) {
-            answer += bytes
+        var answer = HTTPAnswerText(isToHead: text.hasPrefix("HEAD "))
+        // What follows a whole answer is here soon.
+        while let bytes = try? client.receive(within: answer.isWhole ? 300 : 10_000) {
+            answer.append(bytes)
         }
-        return String(decoding: answer, as: UTF8.self)
+        return answer.text
     }
 
     private func wait(for events: Int16, milliseconds: Int32) throws {

@@ -6,6 +6,7 @@ import CumulusTesting
 import CumulusTransport
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @Suite struct CrowdTests {
@@ -39,10 +40,15 @@ import Testing
     }
 
     /// A page that never answers.
-    private struct Endless: WebPages {
+    private final class Endless: WebPages {
+        private let count = Mutex(0)
+        /// Requests that have come.
+        var requests: Int { count.withLock { $0 } }
+
         func isAt(_ path: Substring) -> Bool { path == "/endless" }
 
         func answer(_ request: WebRequest) async -> WebAnswer? {
+            count.withLock { $0 += 1 }
             try? await Task.sleep(for: .seconds(60))
             return WebAnswer(status: 200)
         }
@@ -50,10 +56,11 @@ import Testing
 
     /// A room that is full of requests in progress.
     @Test func healthChecksHaveRoomOfTheirOwn() async throws {
-        try await withHTTP(bounds(3, ofOne: 3, reserve: 2), pages: [Endless()]) { endpoint, _, _ in
+        let page = Endless()
+        try await withHTTP(bounds(3, ofOne: 3, reserve: 2), pages: [page]) { endpoint, _, _ in
             let busy = try (0..<3).map { _ in try open(endpoint, get("/endless")) }
             defer { for client in busy { client.close() } }
-            try await Task.sleep(for: .milliseconds(100))
+            while page.requests < 3 { try await Task.sleep(for: .milliseconds(5)) }
             for _ in 0..<5 {
                 #expect(try RawClient.exchange(endpoint, get("/livez")).hasPrefix("HTTP/1.1 200"))
                 let refused = try RawClient.exchange(endpoint, get("/"))

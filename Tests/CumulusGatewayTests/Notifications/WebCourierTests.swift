@@ -155,7 +155,8 @@ import Testing
         try await withWebUser { user, server in
             let url = try await url(user)
             async let first = poll(user, url, patience: 60_000)
-            try await Task.sleep(for: .milliseconds(100))
+            // It follows a feed.
+            while server.callsInProgress == 0 { try await Task.sleep(for: .milliseconds(5)) }
             async let second = poll(user, url, patience: 60_000)
             #expect(try await first == nil)
             let device = server.container(token: user.session)

@@ -250,8 +250,12 @@ import Testing
             let meter = WebhookMeter()
             let isFirst = Mutex(false)
             let file = Mutex([careful])
+            let reads = Atomic<Int>(0)
             try await delivering(
-                { file.withLock { $0 } },
+                {
+                    reads.add(1, ordering: .relaxed)
+                    return file.withLock { $0 }
+                },
                 of: server,
                 meter,
                 isFirst: { isFirst.withLock { $0 } }
@@ -268,7 +272,11 @@ import Testing
                 try await wait("the new entry is used") { endpoint.records == ["a"] }
                 try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
                 file.withLock { $0 = [] }
-                try await Task.sleep(for: .milliseconds(1_200))
+                // What was read once is done before it is read again.
+                let before = reads.load(ordering: .relaxed)
+                try await wait("the file is read twice") {
+                    reads.load(ordering: .relaxed) >= before + 2
+                }
                 try await save("b", in: user)
                 try await Task.sleep(for: .milliseconds(100))
                 #expect(endpoint.records == ["a"])

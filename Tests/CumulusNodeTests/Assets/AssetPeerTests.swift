@@ -293,7 +293,7 @@ import Testing
             for server in servers {
                 var problem: ServiceError?
                 do {
-                    _ = try await download("p", at: server, token, timeout: .seconds(2))
+                    _ = try await download("p", at: server, token, timeout: .seconds(4))
                 } catch {
                     problem = error as? ServiceError
                 }

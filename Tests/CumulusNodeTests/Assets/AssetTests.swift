@@ -296,17 +296,23 @@ import Testing
         let packs = FaultyPacks()
         try await withServer(packs: packs) { server in
             let folder = try TemporaryFolder()
-            let container = server.container(
-                token: try await server.makeUser("ada"),
-                timeout: .seconds(2),
+            let token = try await server.makeUser("ada")
+            let container = server.container(token: token, assetDirectory: folder.path)
+            let database = container.privateCloudDatabase
+            // It asks again until its time is up.
+            let hurried = server.container(
+                token: token,
+                timeout: .seconds(3),
                 assetDirectory: folder.path
             )
-            let database = container.privateCloudDatabase
             var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
             record["image"] = .asset(Asset(data: Data(Self.content)))
             let asset = try self.asset(try await database.save(record)["image"])
             packs.isUnreadable.store(true, ordering: .relaxed)
-            let refusal = await error { _ = try await database.download(asset) }
+            let refusal = await error {
+                _ = try await hurried.privateCloudDatabase.download(asset)
+            }
+            await hurried.close()
             #expect(refusal?.message.contains("too many open files") == true, "\(refusal as Any)")
             try await server.collect()
             packs.isUnreadable.store(false, ordering: .relaxed)

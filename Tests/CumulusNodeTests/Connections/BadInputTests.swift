@@ -478,14 +478,14 @@ import Testing
                 let start = Date()
                 let record = Record("mine\(number)", ["text": large])
                 _ = try healthy.save([record], in: .public)[0].get()
-                #expect(Date().timeIntervalSince(start) < 1)
+                #expect(Date().timeIntervalSince(start) < 5)
                 let other = try RawClient(greeting: server.endpoint, token: token)
                 do {
                     _ = try other.fetch("mine\(number)", in: .public)
                 } catch let error as ServiceError {
                     #expect(error.reason == .overloaded)
                 }
-                #expect(Date().timeIntervalSince(start) < 4)
+                #expect(Date().timeIntervalSince(start) < 10)
                 other.close()
             }
             #expect(

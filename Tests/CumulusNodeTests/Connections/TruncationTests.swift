@@ -79,7 +79,7 @@ import Testing
             limit: 0
         )
         do {
-            _ = try raw.perform(.changesZone, request.encoded(), milliseconds: 600)
+            _ = try raw.perform(.changesZone, request.encoded(), milliseconds: 2_000)
             return nil
         } catch let error as ServiceError {
             return error

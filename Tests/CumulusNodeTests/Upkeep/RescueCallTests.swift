@@ -52,7 +52,7 @@ import Testing
             let admin = NodeOperator(
                 endpoint: server.endpoint,
                 token: TestServer.operatorToken,
-                timeout: .milliseconds(200)
+                timeout: .seconds(3)
             )
             let error = await #expect(throws: ServiceError.self) {
                 _ = try await admin.rescue([[0xFF]], of: scope)

@@ -145,15 +145,15 @@ import Testing
         return error
     }()
 
-    /// By itself a client would greet it five times in that second.
+    /// By itself a client would greet it much more often.
     @Test func aNodeThatIsNotReadyIsGreetedAgainWhenItSays() async throws {
         let server = try await ScriptedServer([.refuseGreeting(Self.notReady)])
-        let error = try await error(at: [server], timeout: .seconds(1))
+        let error = try await error(at: [server], timeout: .seconds(2))
         #expect(error.code == .serviceUnavailable)
         #expect(error.retryAfterMilliseconds == 700)
         #expect(error.message.contains(server.endpoint), "\(error)")
         #expect(error.message.contains("it has no state yet"), "\(error)")
-        #expect(server.connections <= 2)
+        #expect(server.connections <= 3)
     }
 
     @Test func anotherNodeIsAskedMeanwhile() async throws {
@@ -168,14 +168,14 @@ import Testing
         try await server.stop()
     }
 
-    /// By itself a client would ask again five times in that second.
+    /// By itself a client would ask again much more often.
     @Test func aPauseThatIsAskedForIsMade() async throws {
         var busy = ServiceError(.requestRateLimited, .overloaded, "too many reads are waiting")
         busy.retryAfterMilliseconds = 700
         let server = try await ScriptedServer([.refuseCall(busy)])
-        let error = try await error(at: [server], timeout: .seconds(1))
+        let error = try await error(at: [server], timeout: .seconds(2))
         #expect(error.code == .requestRateLimited)
-        #expect(server.calls <= 2)
+        #expect(server.calls <= 3)
     }
 
     /// A node would refuse the others, and make them wait longer than they have to.

@@ -228,7 +228,7 @@ import Testing
     @Test func withoutANodeTheStreamEnds() async throws {
         let server = try await TestServer()
         let token = try await server.makeUser("ada")
-        let container = server.container(token: token, timeout: .seconds(1))
+        let container = server.container(token: token, timeout: .seconds(3))
         var pages = container.privateCloudDatabase.followDatabaseChanges(since: nil)
             .makeAsyncIterator()
         #expect(try await pages.next()?.isUpToDate == true)

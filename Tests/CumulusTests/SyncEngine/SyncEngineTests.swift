@@ -243,9 +243,10 @@ import Testing
         )
         try await waitUntilSent(engine)
         let id = Record.ID(recordName: "a", zoneID: Self.zone)
-        let record = try await container.privateCloudDatabase.record(for: id)
+        let patient = second.container(token: token)
+        let record = try await patient.privateCloudDatabase.record(for: id)
         #expect(record["text"]?.string == "2")
-        await container.close()
+        for container in [container, patient] { await container.close() }
         try await second.stop()
     }
 

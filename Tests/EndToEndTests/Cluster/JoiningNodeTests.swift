@@ -72,7 +72,7 @@ import Testing
         try await second.wait(for: "listens")
         var refusals: Set<ServiceError.Code> = []
         while true {
-            let reader = container([try second.endpoint], token, timeout: .milliseconds(200))
+            let reader = container([try second.endpoint], token, timeout: .seconds(2))
             do {
                 _ = try await reader.privateCloudDatabase.record(for: last)
                 await reader.close()
@@ -119,7 +119,7 @@ import Testing
         #expect(lines.last?["endpoint"] == .string(dead))
 
         // A good token is not called revoked, and nothing is written.
-        let patient = container([try second.endpoint], token, timeout: .seconds(1))
+        let patient = container([try second.endpoint], token, timeout: .seconds(3))
         let id = Record.ID(recordName: "r")
         let error = await #expect(throws: ServiceError.self) {
             _ = try await patient.privateCloudDatabase.save(
