@@ -2,9 +2,10 @@
 // and opened when one has come.
 //
 // Called by `Database` for every record, either way. A sealed value is: version (1 byte), key id
-// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. `ExactMoments` says what version 2 adds. The names of container, environment, zone,
-// record, type and field, and the kind of the value are authenticated with it, so that a server
-// can't pass off one field as another. It can still return an older value of the same field.
+// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. `ExactMoments` says what version 2 adds.
+// The names of container, environment, zone, record, type and field, and the kind of the value are
+// authenticated with it, so that a server can't pass off one field as another. It can still return
+// an older value of the same field.
 
 import Crypto
 import CumulusModel
