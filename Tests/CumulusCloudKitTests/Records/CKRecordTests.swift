@@ -37,15 +37,6 @@ import Testing
         #expect(Dictionary(uniqueKeysWithValues: note.map { ($0.0, $0.1) }).count == 8)
     }
 
-    /// A date may come back half a millisecond earlier or later than an app has set it.
-    @Test func aDateIsKeptToTheNearestMillisecond() {
-        let note = note()
-        note["early"] = Date(timeIntervalSince1970: 1.000_4)
-        note["late"] = Date(timeIntervalSince1970: 1.000_6)
-        #expect(note["early"] as? Date == Date(timeIntervalSince1970: 1))
-        #expect(note["late"] as? Date == Date(timeIntervalSince1970: 1.001))
-    }
-
     @Test func fieldsAreSetInEachForm() {
         let note = note()
         let text: String? = "x"
