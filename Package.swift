@@ -332,12 +332,14 @@ let package = Package(
         room("CloudKit", ["CumulusCloudKit"]),
         room("CoreLocation", ["CumulusFoundation"]),
         tests("CumulusFoundationTests", ["CumulusFoundation", "CumulusModel", "CumulusStorage"]),
-        tests(
-            "CumulusCloudKitTests",
-            [
+        .testTarget(
+            name: "CumulusCloudKitTests",
+            dependencies: [
                 "CloudKit", "CumulusCloudKit", "CumulusFoundation", "Cumulus", "CumulusModel",
                 "CumulusTesting",
-            ]
+            ],
+            exclude: ["Fixtures"],
+            swiftSettings: plain
         ),
         // Apps as they stand; with the list of members that the tests above have, in Swift 5.
         .testTarget(

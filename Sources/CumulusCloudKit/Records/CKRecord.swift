@@ -209,7 +209,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     }
 
     /// The fields that the server can't read.
-    public var encryptedValues: any CKRecordKeyValueSetting { EncryptedFields(of: self) }
+    public var encryptedValues: any CKRecordKeyValueSetting & Sendable { EncryptedFields(of: self) }
 
     // MARK: - Fields by key-value coding
 

@@ -89,6 +89,11 @@ extension CKSyncEngine {
             /// The changes of these records, and of their zones themselves.
             case recordIDs([CKRecord.ID])
 
+            /// Whether changes of the record of that name are in this scope.
+            public func contains(_ recordID: CKRecord.ID) -> Bool {
+                contains(PendingRecordZoneChange.saveRecord(recordID))
+            }
+
             /// Whether a change of a record is in this scope.
             public func contains(_ change: PendingRecordZoneChange) -> Bool {
                 model.contains(change.model)

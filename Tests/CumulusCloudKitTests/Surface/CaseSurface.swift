@@ -105,6 +105,8 @@ enum CaseSurface {
         try await engine.fetchChanges(options)
         let _: CKSyncEngine.SendChangesOptions = .init(scope: .allExcluding([zone]))
         try await engine.sendChanges(.init(scope: .zoneIDs([zone])))
+        let scope: CKSyncEngine.SendChangesOptions.Scope = .zoneIDs([zone])
+        let _: Bool = scope.contains(CKRecord.ID(zoneID: zone))
         let _: [CKSyncEngine.SyncReason] = [.scheduled, .manual]
         let batch = CKSyncEngine.RecordZoneChangeBatch(
             recordsToSave: [],
