@@ -1,5 +1,5 @@
-// Encrypted moments that are finer than a millisecond: sealed, opened, and readable by older releases
-// wherever milliseconds are enough.
+// Encrypted moments that are finer than a millisecond: they are sealed and opened as they were set.
+// Where milliseconds are enough, older releases read what is sealed.
 
 import CumulusModel
 import Testing
