@@ -34,7 +34,9 @@ package struct QueryMarker: Hashable, Sendable {
                 self.keys = keys
             }
             if !reader.isAtEnd { syncToken = try reader.text() }
-            guard reader.isAtEnd, !cursor.isEmpty else { throw MalformedBytes("no end") }
+            guard reader.isAtEnd, !cursor.isEmpty, syncToken?.isEmpty != true else {
+                throw MalformedBytes("no end")
+            }
         } catch {
             throw .badRequest("'continuationMarker' is none that a query of this server gave")
         }

@@ -1,8 +1,11 @@
 // What a server is told whose key is refused: what is wrong, and nothing of which keys there are.
 
 import Crypto
+import Cumulus
 import CumulusGateway
 import CumulusModel
+import CumulusNode
+import CumulusOperations
 import CumulusTesting
 import Testing
 

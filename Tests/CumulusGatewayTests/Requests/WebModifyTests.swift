@@ -229,6 +229,9 @@ import Testing
                 #expect(throws: WebError.self) { try QueryMarker(cut) }
             }
             #expect(throws: WebError.self) { try QueryMarker(content + [0]) }
+            let tokened = QueryMarker(cursor: [1, 2, 3], keys: keys, syncToken: "AAEC")
+            #expect(try QueryMarker(tokened.content) == tokened)
+            #expect(throws: WebError.self) { try QueryMarker(tokened.content + [0]) }
             var dice = SeededGenerator(seed: 9)
             for _ in 0..<500 {
                 _ = try? QueryMarker(Damage.mutation(of: content, using: &dice))
