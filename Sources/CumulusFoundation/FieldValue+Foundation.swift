@@ -32,6 +32,8 @@ extension FieldValue {
         case let value as NSNumber where type(of: value as Any) is NSNumber.Type: number(value)
         case let value as Date: Timestamp(value).map { .timestamp($0) }
         case let value as Data: .bytes([UInt8](value))
+        // Arguments of queries have milliseconds. An empty array of anything casts to this one.
+        case let value as [Date] where !value.isEmpty: list(value)
         case let value as any QueryArgument: value.queryArgument
         case let value as CGFloat: .double(Double(value))
         case let value as String: .string(value)

@@ -56,7 +56,7 @@ final class FormatPredicate: NSPredicate {
         guard let value = value.flatMap(unwrapped), !(value is NSNull) else {
             return NilArgument()
         }
-        if let field = FieldValue(foundation: value) { return field }
+        if let field = FieldValue(foundation: value) { return field.inMilliseconds }
         throw ServiceError(
             .invalidArguments,
             .invalidValue,
@@ -84,4 +84,24 @@ final class FormatPredicate: NSPredicate {
     }
 
     override var hash: Int { predicateFormat.hashValue }
+}
+
+extension FieldValue {
+    /// The value with moments as queries compare them.
+    fileprivate var inMilliseconds: FieldValue {
+        switch self {
+        case .timestamp(let moment): return .timestamp(moment.inMilliseconds)
+        case .location(var place):
+            place.timestamp = place.timestamp?.inMilliseconds
+            return .location(place)
+        case .list(let elements): return .list(elements.map(\.inMilliseconds))
+        default: return self
+        }
+    }
+}
+
+extension Timestamp {
+    fileprivate var inMilliseconds: Timestamp {
+        Timestamp(millisecondsSince1970: millisecondsSince1970)
+    }
 }

@@ -154,7 +154,8 @@ extension Bytes {
         }
     }
 
-    /// Each node has a user that the other lacks: as many commits, the same records, other settings.
+    /// Each node has a user that the other lacks: as many commits and the same records, but other
+    /// settings.
     @Test func theStatusTellsNodesApartThatLackSettings() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
             follow(servers)
