@@ -56,7 +56,7 @@ extension Database {
         )
     }
 
-    /// Those of the zones that are shared as a whole.
+    /// Finds the zones that are shared as a whole.
     ///
     /// A zone does not come with its share: the share's record is looked up in all zones that can
     /// have one, in one call.

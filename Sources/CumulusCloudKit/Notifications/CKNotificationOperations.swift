@@ -8,7 +8,7 @@ internal import Foundation
 
 /// Fetches the notifications of all subscriptions of the user since a token.
 ///
-/// Those that the user marked as read, on whichever device, have the type `readNotification`.
+/// A notification that the user marked as read on any device has the type `readNotification`.
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
     /// Of the last fetch; nil means from the oldest notification that the server knows.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil

@@ -182,7 +182,7 @@ enum LongLivedOperations {
         running.withLock { $0[operation.operationID] = nil }
     }
 
-    /// Those of a container, in the order of their ids.
+    /// Lists the running operations of a container, in the order of their ids.
     static func all(of client: ContainerClient) -> [CKOperation] {
         running.withLock { Array($0.values) }
             .filter { $0.isOf(client) }

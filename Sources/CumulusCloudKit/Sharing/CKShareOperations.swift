@@ -111,7 +111,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
 
 /// Finds people to add to a share.
 open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
-    /// Whom to look up.
+    /// The operation looks up these users.
     @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]? = nil
     /// Called once for each look-up.
     @_Block

@@ -25,8 +25,8 @@ package enum CascadeCompensation {
     ///
     /// What its origin knew of goes by its own commits; this node waits for them.
     ///
-    /// - Parameter rows: What its puts left, as `apply` returns it; none for a commit of this
-    ///   node's, whose creations add no birth to a life.
+    /// - Parameter rows: What its puts left, as `apply` returns it. It is empty for a commit of
+    ///   this node's own: its creations add no birth to a life.
     package static func run(
         after commit: Commit,
         leaving rows: [RecordRow],
