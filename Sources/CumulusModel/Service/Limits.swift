@@ -145,6 +145,15 @@ package struct Limits: Hashable, Sendable {
     package var comparisonSteps = 20_000
     /// Bytes of changes that wait for that; beyond them all feeds of the container are reset.
     package var owedChangeBytes = 64 << 20
+    /// Rows of indexes that a request writes in its turn of the writer, about.
+    ///
+    /// They take some 20 milliseconds. The rows of further records are written in later turns.
+    package var indexRowsPerTurn = 4_000
+    /// Records of a zone whose rows are still to be written; a request that would leave more has to
+    /// come again.
+    ///
+    /// Each query of the zone looks them up.
+    package var owedRecordsPerZone = 1_000
     /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.
     package var commitBytes: Int { max(requestBytes, frameBytes / 4 * 3) }
     /// Bytes before the caller's HELLO is complete.

@@ -25,7 +25,7 @@ package struct ComparisonKeeper: Sendable {
     package func run() async {
         await ScopeWork(
             node: node,
-            news: node.gate.comparisonNews,
+            news: node.gate.comparisonNews.stream,
             problem: "changes can't be compared with subscriptions now, and feeds wait for that",
             work: work
         ).run()

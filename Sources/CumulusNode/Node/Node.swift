@@ -196,6 +196,8 @@ package final class Node: Sendable {
         state.cascadeRecords = configuration.limits.cascadeRecords
         state.comparisonSteps = configuration.limits.comparisonSteps
         state.owedChangeBytes = configuration.limits.owedChangeBytes
+        state.indexRowsPerTurn = configuration.limits.indexRowsPerTurn
+        state.owedRecordsPerZone = configuration.limits.owedRecordsPerZone
         state.broken = configuration.broken
         if found.missing > 0 {
             environment.logger.warning(

@@ -27,7 +27,7 @@ package struct CascadeKeeper: Sendable {
     package func run() async {
         await ScopeWork(
             node: node,
-            news: node.gate.cascadeNews,
+            news: node.gate.cascadeNews.stream,
             problem: "what long cascades owe can't be deleted now",
             work: work
         ).run()

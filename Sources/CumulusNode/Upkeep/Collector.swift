@@ -77,7 +77,7 @@ package struct Collector: Sendable {
                 try await trying { try await truncateLogs() }
                 try await trying { try await reclaimDeletes() }
                 // Other nodes had their time for some of it.
-                node.gate.callForCascades()
+                node.gate.cascadeNews.tell()
                 let now = node.environment.now()
                 node.audit?.tellLeftOut(now: now)
                 if began + Collector.settlingMilliseconds <= now {

@@ -37,7 +37,7 @@ package final class SchemaKeeper: Sendable {
         // What fails is too much to do, or has no room on the disk, perhaps.
         await ScopeWork(
             node: node,
-            news: node.gate.schemaNews,
+            news: node.gate.schemaNews.stream,
             problem:
                 "the schema's indexes, or records of dropped types, can't be brought up to date",
             work: work

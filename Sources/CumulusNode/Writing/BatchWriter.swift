@@ -57,9 +57,13 @@ struct BatchWriter {
 
     /// Runs a batch; once it threw, the store can't go on.
     ///
-    /// - Parameter written: Comes back when the batch before has met its fate.
+    /// The batch ends early where it has written very many rows of indexes.
+    ///
+    /// - Parameters:
+    ///   - waiting: At least the first is in the batch.
+    ///   - written: Comes back when the batch before has met its fate.
     mutating func run(
-        _ batch: ArraySlice<StoreGate.QueuedWrite>,
+        _ waiting: ArraySlice<StoreGate.QueuedWrite>,
         after written: () -> Void
     ) throws(EngineError) -> PlannedBatch {
         let start = environment.nanoseconds()
@@ -68,12 +72,12 @@ struct BatchWriter {
         var group = GroupCommit(engine: engine, state: state, over: onItsWay?.batch.rows)
         try expireRequests(&group, moment)
         var reports: [Report] = []
-        reports.reserveCapacity(batch.count)
+        reports.reserveCapacity(waiting.count)
         var housekeeping = 0
-        var waiting: [Int] = []
+        var unready: [Int] = []
         // What all answers of a batch show of the server's records.
         var room = limits.batchBytes
-        for (index, write) in batch.enumerated() {
+        for (index, write) in waiting.enumerated() where index == 0 || !group.isFull {
             switch write.work {
             case .request(let request, let token, let completion):
                 let answer = try run(request, token, &group, moment)
@@ -83,12 +87,13 @@ struct BatchWriter {
                 let before = group.count
                 let progress = try run(job, &group, moment)
                 reports.append(progress.report)
-                if progress.waits { waiting.append(index) }
+                if progress.waits { unready.append(index) }
                 if !job.kind.isSeen { housekeeping += group.count - before }
             }
         }
+        let batch = waiting.prefix(reports.count)
         let count = group.count
-        try runAgain(waiting, batch, &reports, &group, moment)
+        try runAgain(unready, batch, &reports, &group, moment)
         // They counted the first time.
         housekeeping += group.count - count
         let nanoseconds = environment.nanoseconds() - start
@@ -188,7 +193,8 @@ struct BatchWriter {
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
             hasCascadeNews: state.cascadeVersion != before.cascadeVersion,
-            hasComparisonNews: state.comparisonVersion != before.comparisonVersion
+            hasComparisonNews: state.comparisonVersion != before.comparisonVersion,
+            hasIndexNews: state.owedIndexVersion != before.owedIndexVersion
         )
     }
 

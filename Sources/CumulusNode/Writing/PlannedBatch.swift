@@ -29,6 +29,8 @@ final class PlannedBatch: Sendable {
         let hasCascadeNews: Bool
         /// A change is left to be compared with topics.
         let hasComparisonNews: Bool
+        /// Rows of indexes are left to be written.
+        let hasIndexNews: Bool
 
         /// Scopes to which the batch added commits or events of feeds.
         var touched: [ScopeNumber] {

@@ -7,7 +7,8 @@
 //
 // Folder: everything between a request and the disk. Read `StoreGate`, then `StoreWork`,
 // `BatchWriter`, `PlannedBatch` and `Flusher`; `Surveys` look at what a request needs before its
-// turn, `VisibleState` says what callers may see, `WriteStops` why writes are refused.
+// turn, `IndexKeeper` does what a turn left, `VisibleState` says what callers may see, `WriteStops`
+// why writes are refused.
 
 package import CumulusModel
 import CumulusOperations
@@ -32,15 +33,14 @@ package final class StoreGate: Sendable {
     let bell = CommitBell()
     let visible: VisibleState
     var epochs: AccessEpochs { visible.epochs }
-    /// Speaks up after every batch with which indexes came or went; for one listener.
-    let schemaNews: AsyncStream<Void>
-    private let schemaSource: AsyncStream<Void>.Continuation
-    /// Speaks up after every batch that left a cascade something to do; for one listener.
-    let cascadeNews: AsyncStream<Void>
-    private let cascadeSource: AsyncStream<Void>.Continuation
-    /// Speaks up after every batch that left changes to be compared with topics; for one listener.
-    let comparisonNews: AsyncStream<Void>
-    private let comparisonSource: AsyncStream<Void>.Continuation
+    /// After a batch with which indexes came or went.
+    let schemaNews = KeeperNews()
+    /// After a batch that left a cascade something to do.
+    let cascadeNews = KeeperNews()
+    /// After a batch that left changes to be compared with topics.
+    let comparisonNews = KeeperNews()
+    /// After a batch that left rows of indexes to be written.
+    let indexNews = KeeperNews()
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -66,11 +66,6 @@ package final class StoreGate: Sendable {
         isReadOnly: Bool = false
     ) throws(EngineError) {
         stops = WriteStops(isReadOnly: isReadOnly)
-        (schemaNews, schemaSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (cascadeNews, cascadeSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (comparisonNews, comparisonSource) = AsyncStream.makeStream(
-            bufferingPolicy: .bufferingNewest(1)
-        )
         self.engine = engine
         self.environment = environment
         self.limits = limits
@@ -225,8 +220,9 @@ package final class StoreGate: Sendable {
     package func runBatch(leaving: Bool = false) -> Bool {
         guard let waiting = writes.takeAll(holding: true) else { return false }
         let count = batchCount(waiting)
-        writes.putBack(waiting[count...])
         let planned = plan(waiting[..<count])
+        // The batch may have ended before all were in it.
+        writes.putBack(waiting[(planned?.batch.count ?? count)...])
         if planned != nil, !leaving { flusher.begin() }
         writes.release()
         guard let planned else { return true }
@@ -279,17 +275,15 @@ package final class StoreGate: Sendable {
     private func show(_ planned: PlannedBatch, _ next: VisibleState.Next) {
         guard let change = planned.change else { return }
         if visible.advance(to: next) { epochs.bell.ring(for: []) }
-        if change.hasSchemaNews { schemaSource.yield() }
-        if change.hasCascadeNews { callForCascades() }
-        if change.hasComparisonNews { comparisonSource.yield() }
+        if change.hasSchemaNews { schemaNews.tell() }
+        if change.hasCascadeNews { cascadeNews.tell() }
+        if change.hasComparisonNews { comparisonNews.tell() }
+        if change.hasIndexNews { indexNews.tell() }
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)
         bell.ring(for: change.touched, in: change.news)
     }
-
-    /// Wakes `CascadeKeeper`.
-    func callForCascades() { cascadeSource.yield() }
 
     /// Hands the outcomes out, one hop per loop.
     private func deliver(_ planned: PlannedBatch) {

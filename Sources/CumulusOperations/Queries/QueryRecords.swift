@@ -147,6 +147,7 @@ package struct QueryRecords: Sendable {
             let staysInType = plan.staysInType && rights.creator == nil
             let search = QuerySearch(
                 query: bound,
+                scope: number,
                 plan: plan,
                 // A small tree is looked through, however large the zone is.
                 names: try access?.names(limit: QueryRecords.treeNames, reader),
@@ -155,6 +156,7 @@ package struct QueryRecords: Sendable {
                 access: access,
                 firstStretch: firstStretch,
                 steps: (limits.querySteps, turnSteps),
+                ignoresOwed: broken.contains(.indexOwed),
                 circumstances: circumstances
             )
             return QueryReading(

@@ -4,13 +4,15 @@
 // a time, while the way in the order of results is walked as far. Whichever ends first was the
 // shortest, or nearly: the walk goes at most twice as far as the shortest count, and counting reads
 // index rows only. So no statistics have to be kept. A long search ends its turn on a reader thread
-// and goes on later where it was. hot: once per record that is looked at.
+// and goes on later where it was. Records whose rows in indexes are owed are looked up by name
+// first, and passed over on every way. hot: once per record that is looked at.
 
 import CumulusModel
 import CumulusStorage
 
 struct QuerySearch: Sendable {
     private let query: BoundQuery
+    private let scope: ScopeNumber
     private let plan: QueryPlan
     /// Only what comes behind it counts.
     private let start: ResultPlace?
@@ -20,21 +22,24 @@ struct QuerySearch: Sendable {
     private let names: [String]?
     /// Asked for each record that satisfies the predicate; nil: the caller may read all.
     private let access: AccessReader?
-    private(set) var results: SortedResults
-    private(set) var work = QueryRecords.Work()
-    private var effort: QueryEffort
+    var results: SortedResults
+    var work = QueryRecords.Work()
+    var effort: QueryEffort
     /// The zones before it have been searched.
     private var zone = 0
     private var part: Part?
 
     /// What a record costs, in steps of a comparison; and an index row.
     private static let recordSteps = 20
-    private static let rowSteps = 4
+    static let rowSteps = 4
     /// Rows that are counted before anything is walked.
     private let firstStretch: Int
+    /// Always false in a node.
+    private let ignoresOwed: Bool
 
     init(
         query: BoundQuery,
+        scope: ScopeNumber,
         plan: QueryPlan,
         names: [String]?,
         limit: Int,
@@ -42,9 +47,11 @@ struct QuerySearch: Sendable {
         access: AccessReader?,
         firstStretch: Int,
         steps: (limit: Int, turn: Int),
+        ignoresOwed: Bool,
         circumstances: QueryRecords.Circumstances
     ) {
         self.query = query
+        self.scope = scope
         self.plan = plan
         self.start = start
         self.names = plan.names ?? names
@@ -52,6 +59,7 @@ struct QuerySearch: Sendable {
         // What may not be read must not be counted by its distance alone.
         nearest = access == nil ? query.nearest : nil
         self.firstStretch = firstStretch
+        self.ignoresOwed = ignoresOwed
         effort = QueryEffort(
             limit: steps.limit,
             turnSteps: steps.turn,
@@ -65,7 +73,7 @@ struct QuerySearch: Sendable {
     mutating func goOn(in zones: [FoundZone], _ reader: ReadTransaction) throws -> Bool {
         effort.beginTurn()
         while zone < zones.count {
-            if var part = part.take() ?? begin(in: zones[zone], reader) {
+            if var part = try part.take() ?? begin(in: zones[zone], reader) {
                 while try !advance(&part) {
                     guard effort.isTurnOver else { continue }
                     self.part = part
@@ -77,12 +85,18 @@ struct QuerySearch: Sendable {
         return true
     }
 
-    private func begin(in zone: FoundZone, _ reader: ReadTransaction) -> Part? {
-        zone.number.map { number in
-            let way = names.map { Way.names($0[...]) } ?? firstWay(in: number)
-            let before = (results, work.rowsKept)
-            return Part(zone: zone, number: number, reader: reader, way: way, before: before)
+    private func begin(in zone: FoundZone, _ reader: ReadTransaction) throws -> Part? {
+        guard let number = zone.number else { return nil }
+        let before = (results, work.rowsKept)
+        var part = Part(zone: zone, number: number, reader: reader, before: before)
+        if let names {
+            part.way = .names(names[...])
+            return part
         }
+        let owed = ignoresOwed ? [] : try reader.owedRecords(in: number, of: scope)
+        part.owed = Set(owed)
+        part.way = owed.isEmpty ? firstWay(in: part) : .owed(owed[...])
+        return part
     }
 
     mutating func spend(onRow row: Bytes) throws(ServiceError) {
@@ -90,13 +104,15 @@ struct QuerySearch: Sendable {
     }
 
     /// A zone that is searched.
-    private struct Part {
+    struct Part {
         let zone: FoundZone
         let number: ZoneNumber
         let reader: ReadTransaction
-        var way: Way
-        /// What was found in the zones before it.
-        let before: (results: SortedResults, rowsKept: UInt64)
+        var way = Way.walk
+        /// What was found in the zones before it, and among its owed records.
+        var before: (results: SortedResults, rowsKept: UInt64)
+        /// Names of the records whose rows in indexes don't count.
+        var owed: Set<String> = []
         /// Where the walk through its records is.
         var next: Bytes?
         /// Where the walk through an index is.
@@ -106,8 +122,10 @@ struct QuerySearch: Sendable {
     // MARK: Ways
 
     /// How a zone is searched, and what is left of the way.
-    private enum Way {
+    enum Way {
         case names(ArraySlice<String>)
+        /// Records whose rows in indexes are owed; another way follows.
+        case owed(ArraySlice<String>)
         /// Of several ways the shortest is looked for.
         case race([IndexCount], stretch: Int)
         case rows(IndexAccess, IndexRows)
@@ -116,24 +134,24 @@ struct QuerySearch: Sendable {
         case walk
     }
 
-    private struct Cells {
+    struct Cells {
         let definition: IndexDefinition
         var keys: KeyRange
     }
 
-    private func firstWay(in zone: ZoneNumber) -> Way {
+    private func firstWay(in part: Part) -> Way {
         let accesses = plan.accesses
         if accesses.isEmpty { return .walk }
-        if plan.walk == nil, accesses.count == 1 { return way(through: accesses[0], in: zone) }
-        return .race(accesses.map { IndexCount($0, in: zone) }, stretch: firstStretch)
+        if plan.walk == nil, accesses.count == 1 { return way(through: accesses[0], in: part) }
+        return .race(accesses.map { IndexCount($0, in: part.number) }, stretch: firstStretch)
     }
 
-    private func way(through access: IndexAccess, in zone: ZoneNumber) -> Way {
-        guard access.isCovering, let nearest else {
-            return .rows(access, IndexRows(access, in: zone))
+    private func way(through access: IndexAccess, in part: Part) -> Way {
+        guard access.isCovering, part.owed.isEmpty, let nearest else {
+            return .rows(access, IndexRows(access, in: part.number))
         }
         let cells = access.ranges.map {
-            Cells(definition: $0.index.definition, keys: $0.keys(in: zone))
+            Cells(definition: $0.index.definition, keys: $0.keys(in: part.number))
         }
         return .cells(access, nearest, cells[...])
     }
@@ -145,6 +163,7 @@ struct QuerySearch: Sendable {
         part.way = .walk
         switch way {
         case .names(var names): return try lookUp(&names, &part)
+        case .owed(var names): return try lookUpOwed(&names, &part)
         case .race(var counts, let stretch): return try race(&counts, stretch, &part)
         case .rows(let access, var rows): return try take(access, &rows, &part)
         case .cells(let access, let nearest, var cells):
@@ -162,7 +181,7 @@ struct QuerySearch: Sendable {
             guard try isWithin(stretch, &counts[index], part) else { continue }
             try effort.check(counts[index].count, times: QuerySearch.rowSteps + query.nodes.count)
             (results, work.rowsKept) = part.before
-            part.way = way(through: plan.accesses[index], in: part.number)
+            part.way = way(through: plan.accesses[index], in: part)
             return false
         }
         if try walk(stretch, &part) { return true }
@@ -198,6 +217,33 @@ struct QuerySearch: Sendable {
         return true
     }
 
+    /// Looks up the records that no index leads to; then the zone is searched.
+    private mutating func lookUpOwed(
+        _ names: inout ArraySlice<String>,
+        _ part: inout Part
+    ) throws -> Bool {
+        while let name = names.popFirst() {
+            try effort.spend(QuerySearch.recordSteps)
+            try lookUpOwed(name, part)
+            guard effort.isTurnOver else { continue }
+            part.way = .owed(names)
+            return false
+        }
+        part.before = (results, work.rowsKept)
+        part.way = firstWay(in: part)
+        return false
+    }
+
+    private mutating func lookUpOwed(_ name: String, _ part: Part) throws {
+        let key = RowKey.record(part.number, name)
+        guard let row = try part.reader.get(key) else { return }
+        let type = try part.reader.decoding(key.bytes) { () throws(MalformedBytes) in
+            try RecordRow.livingType(in: row)
+        }
+        // What of other types is owed does not show in what the search tells of its work.
+        if type == query.recordType { _ = try look(at: row, named: name, part) }
+    }
+
     /// Reads the rows of an access.
     private mutating func take(
         _ access: IndexAccess,
@@ -213,77 +259,11 @@ struct QuerySearch: Sendable {
         return false
     }
 
-    private mutating func describe(_ access: IndexAccess) {
+    mutating func describe(_ access: IndexAccess) {
         let count = access.ranges.count
         let ranges = count == 1 ? "a range" : "\(count) ranges"
         work.plan = "read \(ranges) of the index on \(access.fields)"
         if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
-    }
-
-    /// Reads the rows of cells, and takes apart those that may be on the page.
-    private mutating func take(
-        _ access: IndexAccess,
-        _ nearest: BoundQuery.Nearest,
-        _ cells: inout ArraySlice<Cells>,
-        _ part: inout Part
-    ) throws -> Bool {
-        describe(access)
-        while let cell = cells.first {
-            guard let next = try take(cell, of: access, nearest, part) else {
-                cells.removeFirst()
-                continue
-            }
-            cells[cells.startIndex].keys.start = next
-            part.way = .cells(access, nearest, cells)
-            return false
-        }
-        return true
-    }
-
-    /// Returns the key to go on with in another turn; nil: all rows were read.
-    private mutating func take(
-        _ cell: Cells,
-        of access: IndexAccess,
-        _ nearest: BoundQuery.Nearest,
-        _ part: Part
-    ) throws -> Bytes? {
-        var failure: (any Error)?
-        var next: Bytes?
-        try part.reader.lendRows(.index, cell.keys) { key, value in
-            if effort.isTurnOver {
-                next = Bytes(key)
-                return false
-            }
-            do {
-                if let metres = IndexEntry.distance(from: nearest.place, to: value),
-                    try isSettled(metres, nearest)
-                {
-                    return true
-                }
-                let (key, value) = (Bytes(key), Bytes(value))
-                let entry = try IndexEntry(cell.definition, key: key, value: value)
-                _ = try look(at: entry, access, part)
-                return true
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        if let failure { throw failure }
-        return next
-    }
-
-    /// Whether all is said about a row: its place is too far, or behind a full page.
-    private mutating func isSettled(
-        _ metres: Double,
-        _ nearest: BoundQuery.Nearest
-    ) throws -> Bool {
-        let isNear = nearest.reaches(metres)
-        guard !isNear || comesTooLate(metres) else { return false }
-        work.rowsRead += 1
-        if isNear { work.rowsKept += 1 }
-        try effort.spend(QuerySearch.rowSteps)
-        return true
     }
 
     /// Looks at the next records in the order of the results, so many, or until the turn is over;
@@ -358,6 +338,7 @@ struct QuerySearch: Sendable {
                     return false
                 }
                 room -= 1
+                if part.owed.contains(name) { return true }
                 _ = try look(at: row, named: name, part)
                 return true
             } catch {
@@ -379,13 +360,14 @@ struct QuerySearch: Sendable {
     // MARK: Records
 
     /// Whether the record of an index row is a result.
-    private mutating func look(
+    mutating func look(
         at entry: IndexEntry,
         _ access: IndexAccess,
         _ part: Part
     ) throws -> Bool {
         work.rowsRead += 1
         try effort.spend(QuerySearch.rowSteps)
+        if !part.owed.isEmpty, part.owed.contains(entry.name) { return false }
         if access.isCovering, entry.isWhole {
             var candidate = Candidate(entry)
             return try look(at: &candidate, nil, part)
@@ -427,12 +409,6 @@ struct QuerySearch: Sendable {
         if let start, !start.precedes(place, by: query.sortKeys) { return false }
         if results.add(place, view) { work.rowsKept += 1 }
         return true
-    }
-
-    /// Whether all of a full page is nearer.
-    private func comesTooLate(_ metres: Double) -> Bool {
-        guard results.isFull, case .double(let last)?? = results.lastKey else { return false }
-        return metres > last
     }
 
     /// Whether the first sort key alone says that it comes behind a full page: of a long way most

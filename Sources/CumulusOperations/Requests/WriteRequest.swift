@@ -180,12 +180,24 @@ package struct WriteRequest: Sendable {
         let outcome = try modify(number, &transaction)
         guard case .success(let outcome) = outcome, !outcome.dots.isEmpty, !outcome.needsSurvey
         else { return (outcome.map(Answer.modified), false) }
+        if transaction.owesTooMuch { return (.failure(WriteRequest.owesTooMuch), false) }
         if let requestID {
             let row = RequestRow(digest: digest, dots: outcome.dots, outcome: outcome.rowBytes)
             transaction.put(.request(requestID, number, caller.user), row)
         }
         return (.success(.modified(outcome)), true)
     }
+
+    /// Refuses for a moment a request of very many values.
+    private static let owesTooMuch: ServiceError = {
+        var error = ServiceError(
+            .requestRateLimited,
+            .overloaded,
+            "the zone's indexes still follow earlier requests; try again in a moment"
+        )
+        error.retryAfterMilliseconds = 500
+        return error
+    }()
 
     private func setMergePolicy(
         _ entry: MergePolicies.Entry,

@@ -154,6 +154,7 @@ struct Wiring {
             Task { await SchemaKeeper(node).run() },
             Task { await CascadeKeeper(node).run() },
             Task { await ComparisonKeeper(node).run() },
+            Task { await IndexKeeper(node).run() },
         ] + deliverWebhooks(node, loops)
     }
 

@@ -149,6 +149,7 @@ extension WriteTransaction {
         deleteRange(.index, .indexRows(of: zone))
         deleteRange(.index, .assetUses(of: zone))
         deleteRange(.log, .hanging(of: zone))
+        forgetOwedIndexRows(of: zone)
         put(.hangFloor(zone), nil)
         state.sharesVersion += 1
         forgetZone(zone)

@@ -42,6 +42,7 @@ extension WriteTransaction {
         bytes: Bytes,
         in scope: ScopeNumber
     ) throws(EngineError) -> [RecordRow] {
+        if commit.stamp.dot.incarnation != state.incarnation { allowIndexRows() }
         let found = try find(commit.zone, in: scope)
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
         var application = CommitApplication(

@@ -54,6 +54,7 @@ enum RowCheck {
         case .mixed: _ = try MixedRow(row: value)
         case .repeated: _ = try RepeatedRow(row: value)
         case .owedChange: _ = try OwedChange(row: value)
+        case .owedIndexRows: _ = try OwedIndexRows(row: value)
         case .milestone: _ = try Milestone(row: value)
         case .lease: _ = try LeaseRow(row: value)
         case .sharePlace: _ = try SharePlace(row: value)

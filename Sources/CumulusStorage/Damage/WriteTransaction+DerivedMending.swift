@@ -55,6 +55,8 @@ extension WriteTransaction {
             KeyRange(prefix: RowKey(.assetUse) { $0.add(zone) }.bytes),
         ]
         guard ranges.contains(where: damage.touches) else { return }
+        for (key, value) in try standingIndexRows(of: zone, in: scope)
+        where damage.range.contains(key.bytes) { found[key.bytes] = value }
         for all in [KeyRange.records(of: zone), .siblings(of: zone)] {
             var range = all
             while true {
@@ -91,6 +93,7 @@ extension WriteTransaction {
         for reference in try backReferences(of: row) {
             rows.append((key: reference.key(in: zone, child: name), value: reference.value))
         }
+        if try owesIndexRows(of: name, in: zone) { return rows }
         if row.isDead { return rows }
         let candidate = Candidate(row, named: name)
         for index in try settledIndexes(of: row.type, scope) {

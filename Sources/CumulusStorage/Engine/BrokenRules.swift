@@ -128,6 +128,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedAsked = BrokenRules(rawValue: 1 << 57)
     /// A feed goes on past changes that are still to be compared with its topics.
     package static let feedOwed = BrokenRules(rawValue: 1 << 58)
+    /// Queries trust indexes also where rows of records are owed.
+    package static let indexOwed = BrokenRules(rawValue: 1 << 59)
     /// Creations by one request are lives of their own.
     package static let keys = BrokenRules(rawValue: 1 << 64)
     /// Counters that increments began at several nodes are lives of their own.

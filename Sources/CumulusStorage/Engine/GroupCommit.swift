@@ -20,6 +20,9 @@ package struct GroupCommit: ~Copyable {
     /// There is nothing to commit.
     package var isEmpty: Bool { transaction.isEmpty }
 
+    /// Whether further requests are to wait for the next batch.
+    package var isFull: Bool { transaction.isFull }
+
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { transaction.byteCount }
 

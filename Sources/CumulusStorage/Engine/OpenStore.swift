@@ -112,6 +112,7 @@ package enum OpenStore {
         state.inherited = try reader.inheritance(of: node.nodeID)
         let isRestored = try isBackup || reader.get(.restored) != nil
         state.isRestored = try isRestored && reader.hasMembers(besides: node.nodeID)
+        state.owedRecords = try reader.owedRecords()
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
         if isRestored { transaction.put(.restored, state.isRestored ? Bytes() : nil) }

@@ -37,6 +37,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
         self.now = now
         loaded = [:]
         uncompensated = []
+        state.indexRowsLeft = state.indexRowsPerTurn
+        state.owesTooMuch = false
     }
 
     mutating func noteUncompensated(_ commit: Commit, in scope: ScopeNumber) {
@@ -49,6 +51,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
     }
 
     package var broken: BrokenRules { state.broken }
+
+    /// Whether the request added to a zone that owes too many records, see `OwedIndexRows`.
+    package var owesTooMuch: Bool { state.owesTooMuch }
 
     // MARK: Raw rows
 
@@ -152,6 +157,11 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// A zone was made or ended.
     var holdsZones: Bool { overlay.holdsZones }
 
+    /// Whether the batch wrote so many rows of indexes that others are to wait for the next batch.
+    var isFull: Bool {
+        state.indexRowsWritten > 0 && state.indexRowsWritten >= state.indexRowsPerTurn
+    }
+
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { overlay.byteCount }
 
@@ -186,6 +196,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         }
         state.touched = []
         state.comparisonsDone = 0
+        state.indexRowsWritten = 0
         state.zoneStates = [:]
         state.heads = [:]
         state.trim()

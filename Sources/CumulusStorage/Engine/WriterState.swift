@@ -106,6 +106,20 @@ package struct WriterState: Sendable {
     package var owedChangeBytes = Limits.standard.owedChangeBytes
     /// Steps that this batch has taken.
     var comparisonsDone = 0
+    /// Rows of indexes that a request writes with its records: what is beyond them is owed.
+    package var indexRowsPerTurn = Limits.standard.indexRowsPerTurn
+    /// Owed records of a zone; a request that would add to more is refused.
+    package var owedRecordsPerZone = Limits.standard.owedRecordsPerZone
+    /// Records whose rows in indexes are owed, by zone, see `OwedIndexRows`.
+    var owedRecords: [ZoneNumber: OwedRecords] = [:]
+    /// Rises when a record is owed.
+    package var owedIndexVersion = 0
+    /// Rows of indexes that the request may still write.
+    var indexRowsLeft = Limits.standard.indexRowsPerTurn
+    /// Rows of indexes that this batch wrote and deleted.
+    var indexRowsWritten = 0
+    /// Whether the request added to a zone that owes too many records.
+    var owesTooMuch = false
     /// Rises when a register changes that may end somebody's session: callers who were judged
     /// before are judged again.
     package var accountsVersion: UInt64 = 0

@@ -6,7 +6,8 @@
 // in the background and never read again.
 //
 // Folder: the indexes of record types: their rows, their building, their audit. Read
-// `IndexDefinition`, then `IndexedValues`, `WriteTransaction+Indexes` and `IndexRows`.
+// `IndexDefinition`, then `IndexedValues`, `WriteTransaction+IndexRows`, `OwedIndexRows`,
+// `WriteTransaction+Indexes` and `IndexRows`.
 
 package import CumulusModel
 

@@ -3,7 +3,7 @@
 //   key   = zone · index no. · 0, or 1 and a value, or 2 · record name
 //   value = empty; of cells: latitude and longitude
 //
-// Written by `ApplyCommit` with the record, read by queries. 0 stands for no value. 2 stands for
+// Written by the writer for each record, read by queries. 0 stands for no value. 2 stands for
 // more elements or words than have rows: a search reads those records too. Texts are
 // kept by their first bytes, as results are sorted. hot: once per index of each saved record.
 
@@ -65,6 +65,16 @@ extension Candidate {
             let (values, isWhole) = try indexedElements(of: definition)
             let rows = values.map { value in key(.value) { $0.add(indexed: value) } }
             return (rows + (isWhole ? [] : [key(.more)])).map { ($0, []) }
+        }
+    }
+
+    /// About how many rows it has in an index, told without looking at its value.
+    func estimatedRows(in index: NumberedIndex) -> Int {
+        switch index.definition.form {
+        case .value, .cell: 1
+        // A word, or an element of a list, takes at least two bytes, with few exceptions.
+        case .element, .word:
+            min(IndexedValues.most, byteCount(of: index.definition.column) / 2) + 1
         }
     }
 

@@ -1,8 +1,9 @@
-// How the writer keeps indexes: which ones follow from the schema, the rows of each record that is
-// written, and the building of those that came late.
+// How the writer keeps indexes: which ones follow from the schema, and the building of those that
+// came late.
 //
-// Rows are written with their record, in indexes that are building too: a walk through the records
-// that were there before makes such an index ready, a bounded step at a time.
+// `WriteTransaction+IndexRows` writes the rows of each record that changes, in indexes that are
+// building too. A walk through the records that were there before makes such an index ready, a
+// bounded step at a time.
 
 package import CumulusModel
 
@@ -87,61 +88,6 @@ extension IndexDefinition {
 }
 
 // MARK: - Rows of a record
-
-extension WriteTransaction {
-    /// Writes what became of a record into the indexes of its type; nil means it is not there.
-    mutating func storeIndexRows(
-        of name: String,
-        _ old: RecordRow?,
-        _ new: RecordRow?,
-        at place: ZonePlace
-    ) throws(EngineError) {
-        let old = try indexed(old, name, place)
-        let new = try indexed(new, name, place)
-        var gone: [HashedKey: Bytes] = [:]
-        if let old {
-            for index in old.indexes where new?.keeps(index, of: old) != true {
-                for row in try old.candidate.rows(in: place.number, index) {
-                    gone[HashedKey(row.key.bytes)] = row.value
-                }
-            }
-        }
-        if let new {
-            for index in new.indexes where old?.keeps(index, of: new) != true {
-                for row in try new.candidate.rows(in: place.number, index) {
-                    let key = HashedKey(row.key.bytes)
-                    if gone.removeValue(forKey: key) == row.value { continue }
-                    put(row.key, row.value)
-                }
-            }
-        }
-        for key in gone.keys { put(RowKey(.indexRow, bytes: key.bytes), nil) }
-    }
-
-    /// A record that has rows in indexes; nil means it has none.
-    private mutating func indexed(
-        _ row: RecordRow?,
-        _ name: String,
-        _ place: ZonePlace
-    ) throws(EngineError) -> IndexedRecord? {
-        guard let row, !row.isDead else { return nil }
-        let indexes = try settledIndexes(of: row.type, place.scope)
-        if indexes.isEmpty { return nil }
-        return IndexedRecord(candidate: Candidate(row, named: name), indexes: indexes)
-    }
-}
-
-private struct IndexedRecord {
-    let candidate: Candidate
-    let indexes: [NumberedIndex]
-
-    /// Whether an index of another state of the record needs no change: to cut texts into words
-    /// again is dear.
-    func keeps(_ index: NumberedIndex, of other: IndexedRecord) -> Bool {
-        candidate.type == other.candidate.type
-            && candidate.agrees(with: other.candidate, in: index.definition.column)
-    }
-}
 
 extension Candidate {
     /// The rows of this record in an index.
@@ -337,6 +283,8 @@ extension WriteTransaction {
         _ builds: [IndexWork.Build]
     ) throws(EngineError) -> Int {
         guard let row = try record(zone, name), !row.isDead else { return 0 }
+        // What is owed is written whole into indexes that are not ready.
+        if try owesIndexRows(of: name, in: zone) { return 0 }
         let candidate = Candidate(row, named: name)
         var count = 0
         for build in builds where build.type == row.type {

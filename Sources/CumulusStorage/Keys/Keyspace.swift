@@ -61,6 +61,10 @@
 // | log     | milestone      | scope, position                    | `Milestone`, local      |
 // | log     | lease          | database, user, digest             | `LeaseRow`, local       |
 // | log     | hang           | zone, name, birth, stamp           | `HangRow`, local        |
+// | log     | owed change    | scope, database, type, position,   | `OwedChange`, local     |
+// |         |                | zone, name                         |                         |
+// | log     | owed index     | scope, zone, name                  | `OwedIndexRows`, local  |
+// |         | rows           |                                    |                         |
 //
 // All of it is written by the release that introduced the format.
 //
@@ -123,6 +127,7 @@ package enum Subspace: UInt8, Sendable {
     case hang = 108
     case repeated = 109
     case owedChange = 110
+    case owedIndexRows = 111
 
     package var family: Family {
         switch self {
@@ -134,7 +139,8 @@ package enum Subspace: UInt8, Sendable {
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
         case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
-            .topicEvent, .mixed, .milestone, .lease, .hang, .repeated, .owedChange:
+            .topicEvent, .mixed, .milestone, .lease, .hang, .repeated, .owedChange,
+            .owedIndexRows:
             .log
         }
     }

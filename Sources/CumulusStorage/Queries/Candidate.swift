@@ -98,6 +98,9 @@ package struct Candidate {
         return entry
     }
 
+    /// Bytes of the value in a column of a record; 0 if it is empty.
+    func byteCount(of column: BoundQuery.Column) -> Int { entry(of: column)?.value.count ?? 0 }
+
     /// How far the place in a column is from another one; nil if the column is empty.
     mutating func distance(
         from origin: Location,

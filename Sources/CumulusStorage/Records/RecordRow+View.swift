@@ -69,7 +69,7 @@ extension RecordView {
 
 extension RecordRow {
     /// The type of the record in a row; nil for a tombstone.
-    static func livingType(in row: Bytes) throws(MalformedBytes) -> String? {
+    package static func livingType(in row: Bytes) throws(MalformedBytes) -> String? {
         var reader = CanonicalReader(row)
         var head = try reader.message()
         return try head.livingType()

@@ -1,0 +1,47 @@
+// Writes the rows of indexes that batches of writes left to be written later.
+//
+// Run beside the listener until it is cancelled. Between two turns of the writer others write for
+// as long as the last one took. What is owed stands in the store (`OwedIndexRows`), and queries see
+// to it meanwhile.
+
+import CumulusModel
+import CumulusStorage
+import CumulusWire
+import Logging
+
+package struct IndexKeeper: Sendable {
+    private let node: Node
+
+    package init(_ node: Node) {
+        self.node = node
+    }
+
+    /// Returns when the task is cancelled.
+    package func run() async {
+        await ScopeWork(
+            node: node,
+            news: node.gate.indexNews.stream,
+            problem: "the indexes of some records can't be written now, and queries take longer",
+            work: work
+        ).run()
+    }
+
+    /// Writes all rows that are owed.
+    private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
+        while try await node.gate.reading(.prompt, { try $0.owesIndexRows(of: number) }) {
+            try Task.checkCancellation()
+            try await pay(number)
+        }
+    }
+
+    private func pay(_ scope: ScopeNumber) async throws {
+        let start = node.environment.now()
+        let limit = node.configuration.limits.indexRowsPerTurn / 2
+        // A disk that is nearly full takes it: deletions, which make room, must not wait for it.
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            try transaction.payIndexRows(of: scope, limit: max(1, limit))
+        }
+        let milliseconds = node.environment.now().milliseconds - start.milliseconds
+        try await node.environment.sleep(max(1, milliseconds))
+    }
+}

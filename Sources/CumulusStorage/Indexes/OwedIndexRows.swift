@@ -1,0 +1,185 @@
+// Records whose rows in indexes are still to be written: a row of this node alone for each, written
+// in the batch that changed the record, and gone when its rows are right.
+//
+// Written and paid by `WriteTransaction+IndexRows`. Queries look up such records by name, and skip
+// their rows in indexes (`QuerySearch`). The rows outlive the process.
+
+package import CumulusModel
+
+/// What stands in indexes of a record that has changed since.
+package struct OwedIndexRows: RowValue, Equatable {
+    /// Where a turn of the writer ended within a record.
+    struct Part: Hashable {
+        /// The record whose rows are being written; nil if it was gone.
+        var goal: RecordView?
+        /// Indexes with lower numbers hold the rows of `goal`.
+        var next: IndexNumber
+    }
+
+    /// The record as its rows stand, with what indexes look at; nil if it has no rows.
+    var base: RecordView?
+    /// Only of indexes with lower numbers is it sure that all rows of `base` stand.
+    ///
+    /// Others were not ready when the record was owed, or were made later.
+    var firstUnsure: IndexNumber
+    /// nil if no row was written since the record was owed.
+    var part: Part?
+
+    init(base: RecordView?, firstUnsure: IndexNumber, part: Part? = nil) {
+        (self.base, self.firstUnsure, self.part) = (base, firstUnsure, part)
+    }
+
+    /// The record whose rows stand in an index.
+    func standing(in index: IndexNumber) -> RecordView? {
+        if let part, index < part.next { return part.goal }
+        return base
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.indexed(base)
+        writer.varint(UInt64(firstUnsure))
+        writer.varint(part == nil ? 0 : 1)
+        guard let part else { return }
+        writer.indexed(part.goal)
+        writer.varint(UInt64(part.next))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        base = try reader.indexed()
+        firstUnsure = try reader.indexNumber()
+        guard try reader.count(limit: 1) == 1 else { return }
+        part = Part(goal: try reader.indexed(), next: try reader.indexNumber())
+    }
+}
+
+extension CanonicalWriter {
+    /// A record, without what no index looks at.
+    fileprivate mutating func indexed(_ record: RecordView?) {
+        varint(record == nil ? 0 : 1)
+        guard let record else { return }
+        for text in [record.name, record.type, record.createdBy, record.modifiedBy] {
+            delimited(text.utf8)
+        }
+        delimited(record.changeTag)
+        bigEndian(UInt64(bitPattern: record.created))
+        bigEndian(UInt64(bitPattern: record.modified))
+        // No record has an empty name.
+        delimited((record.parent ?? "").utf8)
+        delimited((record.share ?? "").utf8)
+        delimited(record.fields)
+    }
+}
+
+extension CanonicalReader {
+    fileprivate mutating func indexed() throws(MalformedBytes) -> RecordView? {
+        guard try count(limit: 1) == 1 else { return nil }
+        let (name, type) = (try text(), try text())
+        let (createdBy, modifiedBy) = (try text(), try text())
+        let tag = try delimitedBytes()
+        let created = Int64(bitPattern: try bigEndian())
+        let modified = Int64(bitPattern: try bigEndian())
+        let (parent, share) = (try text(), try text())
+        return RecordView(
+            name: name,
+            type: type,
+            changeTag: tag,
+            created: created,
+            createdBy: createdBy,
+            modified: modified,
+            modifiedBy: modifiedBy,
+            parent: parent.isEmpty ? nil : parent,
+            share: share.isEmpty ? nil : share,
+            fields: try delimitedBytes()
+        )
+    }
+
+    fileprivate mutating func indexNumber() throws(MalformedBytes) -> IndexNumber {
+        IndexNumber(try count(limit: Int(IndexNumber.max)))
+    }
+}
+
+extension RowKey {
+    static func owedIndexRows(
+        _ scope: ScopeNumber,
+        _ zone: ZoneNumber,
+        _ name: String
+    ) -> RowKey {
+        RowKey(.owedIndexRows) {
+            $0.add(scope)
+            $0.add(zone)
+            $0.add(name)
+        }
+    }
+
+    static func owedIndexRows(
+        _ key: Bytes
+    ) throws(EngineError) -> (scope: ScopeNumber, zone: ZoneNumber, name: String) {
+        var parts = KeyReader(key)
+        return (try parts.number(), try parts.number(), try parts.text())
+    }
+}
+
+extension KeyRange {
+    /// The records of a zone, or of all zones of a scope.
+    static func owedIndexRows(of scope: ScopeNumber, _ zone: ZoneNumber? = nil) -> KeyRange {
+        let prefix = RowKey(.owedIndexRows) {
+            $0.add(scope)
+            if let zone { $0.add(zone) }
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+}
+
+/// How many records of a zone have owed rows.
+struct OwedRecords {
+    let scope: ScopeNumber
+    var count = 0
+}
+
+extension ReadTransaction {
+    /// Whether a scope has records whose rows in indexes are owed.
+    package func owesIndexRows(of scope: ScopeNumber) throws(EngineError) -> Bool {
+        var isFound = false
+        try lendRows(.log, .owedIndexRows(of: scope)) { _, _ in
+            isFound = true
+            return false
+        }
+        return isFound
+    }
+
+    /// The names of a zone's records whose rows in indexes are owed.
+    package func owedRecords(
+        in zone: ZoneNumber,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [String] {
+        var names: [String] = []
+        try visitOwed(.owedIndexRows(of: scope, zone)) { names.append($0.name) }
+        return names
+    }
+
+    /// How many records have owed rows, by zone.
+    func owedRecords() throws(EngineError) -> [ZoneNumber: OwedRecords] {
+        var counts: [ZoneNumber: OwedRecords] = [:]
+        try visitOwed(.all(.owedIndexRows)) {
+            counts[$0.zone, default: OwedRecords(scope: $0.scope)].count += 1
+        }
+        return counts
+    }
+
+    /// Visits keys; the rows may be large.
+    private func visitOwed(
+        _ range: KeyRange,
+        _ visit: ((scope: ScopeNumber, zone: ZoneNumber, name: String)) -> Void
+    ) throws(EngineError) {
+        var failure: EngineError?
+        try lendRows(.log, range) { key, _ in
+            do throws(EngineError) {
+                visit(try RowKey.owedIndexRows(Bytes(key)))
+            } catch {
+                failure = error
+            }
+            return failure == nil
+        }
+        if let failure { throw failure }
+    }
+}

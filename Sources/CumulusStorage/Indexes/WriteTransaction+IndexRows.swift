@@ -1,0 +1,322 @@
+// Writes the rows of records in indexes: with the record, or in later turns of the writer.
+//
+// `storeIndexRows` is called with each change of a record. A request writes a bounded number of
+// rows in its turn, so that a save or a deletion with very many doesn't hold up the saves of
+// others. A record beyond them is owed: `payIndexRows` writes its rows in later turns. Until then
+// the record stays owed, however often it changes. hot: once per saved record.
+
+import CumulusModel
+
+extension WriteTransaction {
+    /// Owed records that a turn reads at once.
+    private static let mostRecords = 16
+    /// Bytes of an owed record that count as a row.
+    private static let bytesPerRow = 4_096
+
+    // MARK: At once
+
+    /// Writes what became of a record into the indexes of its type, or leaves that to a later turn;
+    /// nil means the record is not there.
+    mutating func storeIndexRows(
+        of name: String,
+        _ old: RecordRow?,
+        _ new: RecordRow?,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        if try owesIndexRows(of: name, in: place.number) { return }
+        let change = IndexChange(
+            old: try indexed(old, name, place.scope),
+            new: try indexed(new, name, place.scope)
+        )
+        let moves = change.moves.filter { !change.keeps($0.index) }
+        let estimate = moves.reduce(0) { $0 + change.estimatedRows(of: $1) }
+        guard estimate <= state.indexRowsLeft else { return try owe(name, old, at: place) }
+        var count = 0
+        for move in moves { count += try write(move, of: change, in: place.number) }
+        state.indexRowsLeft = max(0, state.indexRowsLeft - count)
+        state.indexRowsWritten += count
+    }
+
+    /// A commit of another node's is about to be applied.
+    ///
+    /// Very many come in one turn: an ordinary record of each is not owed.
+    mutating func allowIndexRows() {
+        state.indexRowsLeft += state.indexRowsPerTurn / 100
+    }
+
+    /// Writes the rows of a record in one index.
+    ///
+    /// Returns how many rows it wrote and deleted.
+    ///
+    /// - Parameter isSure: Whether all rows of the old record stand.
+    private mutating func write(
+        _ move: IndexMove,
+        of change: IndexChange,
+        in zone: ZoneNumber,
+        isSure: Bool = true
+    ) throws(EngineError) -> Int {
+        var gone: [HashedKey: Bytes] = [:]
+        if move.leaves, let old = change.old {
+            for row in try old.candidate.rows(in: zone, move.index) {
+                gone[HashedKey(row.key.bytes)] = row.value
+            }
+        }
+        var count = 0
+        if move.enters, let new = change.new {
+            for row in try new.candidate.rows(in: zone, move.index) {
+                let known = gone.isEmpty ? nil : gone.removeValue(forKey: HashedKey(row.key.bytes))
+                if isSure, known == row.value { continue }
+                put(row.key, row.value)
+                count += 1
+            }
+        }
+        for key in gone.keys { put(RowKey(.indexRow, bytes: key.bytes), nil) }
+        return count + gone.count
+    }
+
+    /// A record that has rows in indexes; nil if it has none.
+    private mutating func indexed(
+        _ row: RecordRow?,
+        _ name: String,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> IndexedRecord? {
+        guard let row, !row.isDead else { return nil }
+        let indexes = try settledIndexes(of: row.type, scope)
+        if indexes.isEmpty { return nil }
+        let candidate = Candidate(row, named: name)
+        return IndexedRecord(type: row.type, candidate: candidate, indexes: indexes)
+    }
+
+    // MARK: Owing
+
+    /// Whether the rows of a record are owed.
+    borrowing func owesIndexRows(
+        of name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Bool {
+        guard let owed = state.owedRecords[zone] else { return false }
+        return try get(.owedIndexRows(owed.scope, zone, name)) != nil
+    }
+
+    /// Leaves the rows of a record to later turns.
+    ///
+    /// - Parameter old: The record as its rows stand; nil if it has none.
+    private mutating func owe(
+        _ name: String,
+        _ old: RecordRow?,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        let base = try view(of: old, named: name, place.scope)
+        let key = RowKey.owedIndexRows(place.scope, place.number, name)
+        put(key, try owed(base, place.scope))
+        var owed = state.owedRecords[place.number] ?? OwedRecords(scope: place.scope)
+        owed.count += 1
+        state.owedRecords[place.number] = owed
+        if owed.count > state.owedRecordsPerZone { state.owesTooMuch = true }
+        state.owedIndexVersion += 1
+    }
+
+    /// - Parameter base: The record whose rows stand.
+    private mutating func owed(
+        _ base: RecordView?,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> OwedIndexRows {
+        let indexes = try base.map { (base) throws(EngineError) in
+            try settledIndexes(of: base.type, scope)
+        }
+        let unready = indexes?.filter { !$0.isReady }.map(\.number).min()
+        return OwedIndexRows(base: base, firstUnsure: unready ?? state.node.nextIndex)
+    }
+
+    /// A record with the fields that have indexes; nil if it has no rows in indexes.
+    private mutating func view(
+        of row: RecordRow?,
+        named name: String,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> RecordView? {
+        guard let row, let indexed = try indexed(row, name, scope) else { return nil }
+        let fields = Set(indexed.indexes.map(\.definition.field))
+        var body = RecordBody()
+        for entry in row.body.entries where fields.contains(row.body.name(of: entry)) {
+            body.append(entry, of: row.body)
+        }
+        var view = RecordView(row, name: name)
+        view.fields = body.bytes
+        return view
+    }
+
+    /// Forgets what a zone owes.
+    mutating func forgetOwedIndexRows(of zone: ZoneNumber) {
+        guard let owed = state.owedRecords.removeValue(forKey: zone) else { return }
+        deleteRange(.log, .owedIndexRows(of: owed.scope, zone))
+    }
+
+    // MARK: Paying
+
+    /// Writes rows of indexes that are owed in a scope, in the order of zones and names, until they
+    /// are as many as the limit, or somewhat more.
+    package mutating func payIndexRows(
+        of scope: ScopeNumber,
+        limit: Int
+    ) throws(EngineError) {
+        var left = limit
+        while left > 0 {
+            let range = KeyRange.owedIndexRows(of: scope)
+            let page = try rows(.log, range, limit: WriteTransaction.mostRecords)
+            if page.isEmpty { return }
+            for (key, value) in page where left > 0 {
+                left -= 1 + value.count / WriteTransaction.bytesPerRow
+                left -= try pay(key, value, of: scope, limit: left)
+            }
+        }
+    }
+
+    /// Writes rows of a record that is owed; a record with more rows than the limit stays owed.
+    ///
+    /// Returns how many rows it wrote and deleted.
+    private mutating func pay(
+        _ key: Bytes,
+        _ value: Bytes,
+        of scope: ScopeNumber,
+        limit: Int
+    ) throws(EngineError) -> Int {
+        let (_, zone, name) = try RowKey.owedIndexRows(key)
+        let owed = try decoding(key) { () throws(MalformedBytes) in try OwedIndexRows(row: value) }
+        let current = try view(of: try record(zone, name), named: name, scope)
+        let part = owed.part ?? OwedIndexRows.Part(goal: current, next: 0)
+        let (count, next) = try write(owed, part, in: zone, scope, limit: limit)
+        let rowKey = RowKey(.owedIndexRows, bytes: key)
+        if let next {
+            var rest = owed
+            rest.part = OwedIndexRows.Part(goal: part.goal, next: next)
+            put(rowKey, rest)
+        } else if part.goal == current {
+            put(rowKey, nil)
+            notePaid(in: zone)
+        } else {
+            // The record changed between two turns.
+            put(rowKey, try self.owed(part.goal, scope))
+        }
+        return count
+    }
+
+    /// Writes rows of the record that is the goal, an index after the other.
+    ///
+    /// Returns how many rows it wrote and deleted, and the index to go on with; nil if there is
+    /// none.
+    private mutating func write(
+        _ owed: OwedIndexRows,
+        _ part: OwedIndexRows.Part,
+        in zone: ZoneNumber,
+        _ scope: ScopeNumber,
+        limit: Int
+    ) throws(EngineError) -> (count: Int, next: IndexNumber?) {
+        let change = IndexChange(
+            old: try indexed(owed.base, scope),
+            new: try indexed(part.goal, scope)
+        )
+        var count = 0
+        for move in change.moves where move.index.number >= part.next {
+            let number = move.index.number
+            if count >= limit, count > 0 { return (count, number) }
+            let isSure = number < owed.firstUnsure
+            if isSure, change.keeps(move.index) { continue }
+            count += try write(move, of: change, in: zone, isSure: isSure)
+        }
+        return (count, nil)
+    }
+
+    private mutating func indexed(
+        _ view: RecordView?,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> IndexedRecord? {
+        guard let view else { return nil }
+        let indexes = try settledIndexes(of: view.type, scope)
+        let candidate = try decoding(Bytes(view.name.utf8)) { () throws(MalformedBytes) in
+            try Candidate(view)
+        }
+        return IndexedRecord(type: view.type, candidate: candidate, indexes: indexes)
+    }
+
+    /// The rows in indexes that stand of a zone's records that are owed.
+    mutating func standingIndexRows(
+        of zone: ZoneNumber,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> [(key: RowKey, value: Bytes)] {
+        if state.owedRecords[zone] == nil { return [] }
+        var found: [(key: RowKey, value: Bytes)] = []
+        for (key, value) in try rows(.log, .owedIndexRows(of: scope, zone)) {
+            let owed = try decoding(key) { () throws(MalformedBytes) in
+                try OwedIndexRows(row: value)
+            }
+            for view in Set([owed.base, owed.part?.goal]) {
+                guard let record = try indexed(view, scope) else { continue }
+                for index in record.indexes where owed.standing(in: index.number) == view {
+                    found += try record.candidate.rows(in: zone, index)
+                }
+            }
+        }
+        return found
+    }
+
+    private mutating func notePaid(in zone: ZoneNumber) {
+        guard var owed = state.owedRecords[zone] else { return }
+        owed.count -= 1
+        state.owedRecords[zone] = owed.count > 0 ? owed : nil
+    }
+}
+
+// MARK: - A change of a record
+
+private struct IndexedRecord {
+    let type: String
+    let candidate: Candidate
+    /// By their numbers.
+    let indexes: [NumberedIndex]
+}
+
+/// Which rows change in one index.
+private struct IndexMove {
+    let index: NumberedIndex
+    /// Whether the index is one of the old record's type.
+    let leaves: Bool
+    /// Whether it is one of the new record's type.
+    let enters: Bool
+}
+
+/// A record before and after; nil if it has no rows in indexes.
+private struct IndexChange {
+    let old: IndexedRecord?
+    let new: IndexedRecord?
+
+    /// The type is the same before and after.
+    private var staysInType: Bool { old?.type == new?.type }
+
+    /// By the numbers of indexes.
+    var moves: [IndexMove] {
+        if staysInType {
+            return (new?.indexes ?? []).map { IndexMove(index: $0, leaves: true, enters: true) }
+        }
+        let leaving = (old?.indexes ?? []).map {
+            IndexMove(index: $0, leaves: true, enters: false)
+        }
+        let entering = (new?.indexes ?? []).map {
+            IndexMove(index: $0, leaves: false, enters: true)
+        }
+        if leaving.isEmpty || entering.isEmpty { return leaving + entering }
+        return (leaving + entering).sorted { $0.index.number < $1.index.number }
+    }
+
+    /// Whether an index needs no change: to cut texts into words again is dear.
+    func keeps(_ index: NumberedIndex) -> Bool {
+        guard staysInType, let old, let new else { return false }
+        return old.candidate.agrees(with: new.candidate, in: index.definition.column)
+    }
+
+    /// About how many rows come and go.
+    func estimatedRows(of move: IndexMove) -> Int {
+        let gone = move.leaves ? old?.candidate.estimatedRows(in: move.index) : nil
+        let come = move.enters ? new?.candidate.estimatedRows(in: move.index) : nil
+        return (gone ?? 0) + (come ?? 0)
+    }
+}
