@@ -24,9 +24,7 @@ package final class TestServer: Sendable {
     private let loops: EventLoops
     private let listener: NIOFrameListener
     private let following = Mutex<Task<Void, Never>?>(nil)
-    private let indexing: Task<Void, Never>?
-    private let paying: Task<Void, Never>?
-    private let comparing: Task<Void, Never>?
+    private let keepers: [Task<Void, Never>]
     private let lead: ClockLead
 
     /// Starts a node on a free port of loopback.
@@ -42,6 +40,7 @@ package final class TestServer: Sendable {
         joins: Bool = false,
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
+        paysIndexRows: Bool = true,
         takesRegistrations: Bool = false,
         idTokens: TokenIssuers? = nil,
         knowsWebhook: @escaping Node.WebhookNames = { _, _ in false },
@@ -78,9 +77,14 @@ package final class TestServer: Sendable {
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
-        indexing = startsThreads ? Task { await SchemaKeeper(node).run() } : nil
-        paying = startsThreads && paysCascades ? Task { await CascadeKeeper(node).run() } : nil
-        comparing = startsThreads ? Task { await ComparisonKeeper(node).run() } : nil
+        var keepers: [Task<Void, Never>] = []
+        if startsThreads {
+            keepers.append(Task { await SchemaKeeper(node).run() })
+            keepers.append(Task { await ComparisonKeeper(node).run() })
+            if paysCascades { keepers.append(Task { await CascadeKeeper(node).run() }) }
+            if paysIndexRows { keepers.append(Task { await IndexKeeper(node).run() }) }
+        }
+        self.keepers = keepers
         if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 
@@ -114,12 +118,8 @@ package final class TestServer: Sendable {
 
     package func stop() async throws {
         await unfollow()
-        indexing?.cancel()
-        await indexing?.value
-        paying?.cancel()
-        await paying?.value
-        comparing?.cancel()
-        await comparing?.value
+        for keeper in keepers { keeper.cancel() }
+        for keeper in keepers { await keeper.value }
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()

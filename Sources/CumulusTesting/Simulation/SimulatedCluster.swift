@@ -23,6 +23,8 @@ package struct SimulatedCluster {
     /// Steps that a batch takes to compare changes with topics; nil: as many as in a node, so that
     /// none is left to be compared later.
     let comparisonSteps: Int?
+    /// Rows of indexes that a request writes; nil: as many as in a node, so that none is owed.
+    let indexRows: Int?
     /// What was left of cascades when all that they owed was paid.
     package internal(set) var unpaid: [String] = []
     package let broken: SimulatedRule?
@@ -100,6 +102,7 @@ package struct SimulatedCluster {
         cascadeDice = SeededGenerator(seed: seed &+ 0xCA5)
         comparisonDice = SeededGenerator(seed: seed &+ 0x70C)
         comparisonSteps = SimulatedCluster.comparisonSteps(seed: seed)
+        indexRows = SimulatedCluster.indexRows(seed: seed)
         feeds = RoamingFeeds(seed: seed, breaking: broken?.inStores ?? [])
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
@@ -132,8 +135,7 @@ package struct SimulatedCluster {
     private func prepare(_ one: Int) {
         stores[one].breakRules(broken?.inStores ?? [])
         if !keys { stores[one].leaveOutLives() }
-        if let cascadeRecords { stores[one].cascadeRecords = cascadeRecords }
-        if let comparisonSteps { stores[one].comparisonSteps = comparisonSteps }
+        limitTurns(of: stores[one])
     }
 
     package var stores: [TestStore] { works.map(\.store) }
@@ -200,7 +202,7 @@ package struct SimulatedCluster {
         }
         for one in feeds.settlingTurns(works.count) { try stepFeeds(one, isSettling: true) }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
-        for store in stores { try store.settleIndexes() }
+        try settleIndexes()
         let scope = try stores[0].scopeNumber()
         counts["types of mixed fields"] =
             try stores[0].reader.registers(scope, SchemaRegister.mixedNamespace).count

@@ -48,6 +48,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case floors
     /// A node that has not read what the last page of a query showed does not go on with it.
     case cursorSeen = "cursor-seen"
+    /// A query looks up the records whose rows in indexes are owed.
+    case indexOwed = "index-owed"
     /// Pages of state wait, and nobody reads them, until all of them are there.
     case staged
     /// A life that ends is told as lost if the commit that ended it didn't know all of it.
@@ -124,6 +126,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .retired: .retired
         case .floors: .floors
         case .cursorSeen: .cursorSeen
+        case .indexOwed: .indexOwed
         case .staged: .staged
         case .losses: .losses
         case .knownEnds: .knownEnds

@@ -1,5 +1,5 @@
-// What a store owes and a node does in the background: the rest of long cascades, and comparisons
-// with topics.
+// What a store owes and a node does in the background: the rest of long cascades, comparisons with
+// topics, and rows of indexes.
 //
 // Called by tests and simulations, which say when it is done.
 
@@ -40,6 +40,21 @@ extension TestStore {
             guard let type = try reader.owedType(of: scope) else { return }
             try change { (transaction: inout WriteTransaction) throws(EngineError) in
                 try transaction.payComparisons(of: type, in: scope)
+            }
+        }
+    }
+
+    /// Writes rows of indexes that are owed, as the node does in the background.
+    ///
+    /// - Parameters:
+    ///   - limit: Rows that a turn of the writer writes.
+    ///   - turns: Stops after so many.
+    package func payIndexRows(limit: Int = 1_000, turns: Int = .max) throws {
+        let scope = try scopeNumber()
+        for _ in 0..<turns {
+            guard try reader.owesIndexRows(of: scope) else { return }
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                try transaction.payIndexRows(of: scope, limit: limit)
             }
         }
     }

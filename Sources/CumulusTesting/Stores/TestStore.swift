@@ -93,6 +93,8 @@ package final class TestStore {
         state.cascadeRecords = before.cascadeRecords
         state.comparisonSteps = before.comparisonSteps
         state.owedChangeBytes = before.owedChangeBytes
+        state.indexRowsPerTurn = before.indexRowsPerTurn
+        state.owedRecordsPerZone = before.owedRecordsPerZone
         state.isRestored = before.isRestored
         state.brokenRegisters = before.brokenRegisters
     }
@@ -119,6 +121,11 @@ package final class TestStore {
     package var owedChangeBytes: Int {
         get { state.owedChangeBytes }
         set { state.owedChangeBytes = newValue }
+    }
+
+    /// Bounds the rows of indexes that a request writes, and the owed records of a zone.
+    package func limitIndexRows(_ rows: Int, owed records: Int = 1_000) {
+        (state.indexRowsPerTurn, state.owedRecordsPerZone) = (rows, records)
     }
 
     /// Looks through the packs as a node does at its start.

@@ -44,6 +44,8 @@ import Testing
             ("400 million", Limits.standard.querySteps, 400_000_000),
             ("20,000 steps of a batch", Limits.standard.comparisonSteps, 20_000),
             ("64 MiB of a container's changes", Limits.standard.owedChangeBytes, 64 << 20),
+            ("4,000 rows of indexes", Limits.standard.indexRowsPerTurn, 4_000),
+            ("1,000 records of a zone", Limits.standard.owedRecordsPerZone, 1_000),
             ("2,000 references", Limits.standard.ownersPerRequest, 2_000),
             ("250 records of a cascade", Limits.standard.cascadeRecords, 250),
             ("101 participants", Limits.standard.participantsPerShare + 1, 101),

@@ -14,6 +14,8 @@ import Testing
     /// As many as one request may have.
     private static let owners = Limits.standard.ownersPerRequest
     private static let recordsAtOnce = 400
+    /// A tenth of a second is what other users may notice; test machines are slower than others.
+    private static let longestTurn = 100
 
     /// Few bytes: 200,000 fit into a request.
     private static func name(_ number: Int) -> String { String(number, radix: 36) }
@@ -73,7 +75,8 @@ import Testing
         return (count, engine.reads - before, server.node.meter.longestTurn.value / 1_000)
     }
 
-    /// Tells the figures, and holds the reads to what the saves beside may have taken.
+    /// Tells the figures; holds the longest turn to its limit, and the reads to what the saves
+    /// beside may have taken.
     private func check(_ figures: (saves: Int, reads: Int, milliseconds: Int), _ what: String) {
         print(
             """
@@ -81,6 +84,7 @@ import Testing
             beside, \(figures.reads) reads of the writer
             """
         )
+        #expect(figures.milliseconds < Self.longestTurn, "\(what)")
         // A save takes a few reads, a record of the large one too.
         #expect(figures.reads < 20 * figures.saves + Self.owners / 2)
     }
@@ -114,7 +118,7 @@ import Testing
         )
     }
 
-    @Test func aSaveOf200000LinksIsOneTurn() async throws {
+    @Test func aSaveOf200000LinksHoldsNobodyUp() async throws {
         let engine = CountingEngine()
         try await withServer(engine: engine) { server in
             let token = try await server.makeUser("ada")

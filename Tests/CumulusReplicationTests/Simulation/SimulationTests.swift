@@ -221,7 +221,7 @@ import Testing
         case .tokenHorizon, .laterHorizon, .commitPages, .nodeBehind, .seen: .changes
         case .retired: .dependencies
         case .floors: .wholes
-        case .cursorSeen: .queries
+        case .cursorSeen, .indexOwed: .queries
         case .losses, .knownEnds: .losses
         case .latest, .repeats, .zeroKeys, .doubledLives: .outcome
         case .shownCreated: .replay

@@ -104,6 +104,7 @@ final class SimulatedNode: @unchecked Sendable {
         process.run { await SchemaKeeper(node).run() }
         process.run { await CascadeKeeper(node).run() }
         process.run { await ComparisonKeeper(node).run() }
+        process.run { await IndexKeeper(node).run() }
     }
 
     private var configuration: Node.Configuration {

@@ -62,6 +62,9 @@ package struct RoamingQuery {
             if page.next == nil { try end(asked, on: store) }
         } catch let error as ServiceError {
             note(error)
+        } catch let error as ReadFailure {
+            faults.append("a query failed: \(error)")
+            asked = nil
         }
     }
 
