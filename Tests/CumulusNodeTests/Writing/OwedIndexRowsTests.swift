@@ -13,7 +13,7 @@ import Testing
     private static let records = 100
 
     /// Records of 20 values, of which few fit into a turn.
-    private static let limits = limits {
+    private static let tight = limits {
         $0.indexRowsPerTurn = 200
         $0.owedRecordsPerZone = 150
     }
@@ -46,7 +46,7 @@ import Testing
 
     @Test func aQueryBehindALargeSaveSeesIt() async throws {
         let engine = MemoryEngine()
-        try await withServer(engine: engine, limits: Self.limits) { server in
+        try await withServer(engine: engine, limits: Self.tight) { server in
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
             try save("r", by: client)
@@ -61,7 +61,7 @@ import Testing
         let engine = MemoryEngine()
         let first = try await TestServer(
             engine: engine,
-            limits: Self.limits,
+            limits: Self.tight,
             paysIndexRows: false
         )
         let token = try await first.makeUser("ada")
@@ -76,7 +76,7 @@ import Testing
         _ = try client.save([Record("other")])[0].get()
         try await first.stop()
         let again = MemoryEngine(reopening: engine)
-        try await withServer(engine: again, limits: Self.limits) { server in
+        try await withServer(engine: again, limits: Self.tight) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
             #expect(try count(3, by: client) == 10)
             #expect(try await eventually { try !owes(server) })
