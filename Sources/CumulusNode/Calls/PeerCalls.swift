@@ -137,7 +137,7 @@ enum PeerCalls {
             report.time,
             of: peer,
             ours: node.environment.wallClock(),
-            now: node.environment.now()
+            now: node.environment.steadyNow
         )
         node.judgeClock()
         node.replicas.note(vector, of: peer, scope)

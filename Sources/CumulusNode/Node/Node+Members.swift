@@ -60,7 +60,7 @@ extension Node {
             let said = clocks.heard(
                 member.nodeID,
                 wallClock: environment.wallClock(),
-                now: environment.now()
+                now: environment.steadyNow
             )
             let twin = peerRuns.twin(of: member.nodeID, now: environment.now())
             var reports: [WireMember.Report] = []

@@ -12,6 +12,10 @@ package import Logging
 package struct NodeEnvironment: Sendable {
     /// A clock that never goes back.
     package var now: @Sendable () -> Instant
+    /// How long the machine has slept since it began, in milliseconds.
+    ///
+    /// `now` does not count that time.
+    package var sleptMilliseconds: @Sendable () -> Int64 = { 0 }
     /// The same clock, to measure with.
     package var nanoseconds: @Sendable () -> UInt64
     /// Milliseconds since 1970 UTC.
@@ -60,6 +64,11 @@ package struct NodeEnvironment: Sendable {
         self.fail = fail
         self.end = end
     }
+
+    /// The clock that never goes back, with the time for which the machine slept.
+    ///
+    /// It goes on as a right wall clock does.
+    var steadyNow: Instant { now() + sleptMilliseconds() }
 }
 
 /// The environment's dice where a generator is asked for.

@@ -146,9 +146,11 @@ struct OwnClock {
     private static let jumpMilliseconds: Int64 = 15_000
 
     /// Returns whether peers are to be told at once what the clock says.
-    mutating func look(wallClock: Int64, now: Instant) -> Bool {
+    ///
+    /// - Parameter slept: How long the machine has slept: the clock has not jumped by that.
+    mutating func look(wallClock: Int64, now: Instant, slept: Int64 = 0) -> Bool {
         lookTime = now + OwnClock.lookMilliseconds
-        let base = wallClock &- now.milliseconds
+        let base = wallClock &- now.milliseconds &- slept
         if let last = self.base, (base &- last).magnitude > Node.farOffMilliseconds {
             jumpEnd = now + OwnClock.jumpMilliseconds
         }
@@ -163,7 +165,7 @@ extension Node {
 
     /// Milliseconds by which this node's clock is ahead of its peers'.
     var clockLead: Int64 {
-        clocks.lead(wallClock: environment.wallClock(), now: environment.now())
+        clocks.lead(wallClock: environment.wallClock(), now: environment.steadyNow)
     }
 
     /// What time it is, in milliseconds since 1970 UTC.
@@ -171,13 +173,13 @@ extension Node {
     /// If this node's clock is wrong, what most others say.
     var clock: Int64 {
         let wallClock = environment.wallClock()
-        let lead = clocks.lead(wallClock: wallClock, now: environment.now())
+        let lead = clocks.lead(wallClock: wallClock, now: environment.steadyNow)
         return PeerClocks.isWrong(lead) ? wallClock - lead : wallClock
     }
 
     /// What the times of commits are judged by that a peer sends.
     func intakeClock(of peerID: Bytes) -> CommitIntake.Clock {
-        let (wallClock, now) = (environment.wallClock(), environment.now())
+        let (wallClock, now) = (environment.wallClock(), environment.steadyNow)
         let isRight = clocks.isRight(peerID, wallClock: wallClock, now: now)
         return CommitIntake.Clock(now: clock, isSenderRight: isRight)
     }
@@ -188,7 +190,7 @@ extension Node {
     /// one first would never hear of each other else, and nobody took any writes.
     var toldClock: Int64 {
         let wallClock = environment.wallClock()
-        let isWrong = clocks.knowsOursIsWrong(wallClock: wallClock, now: environment.now())
+        let isWrong = clocks.knowsOursIsWrong(wallClock: wallClock, now: environment.steadyNow)
         return isWrong ? 0 : wallClock
     }
 
@@ -196,7 +198,7 @@ extension Node {
     ///
     /// Silence tells neither: while no other node is heard, what was told last stands.
     func judgeClock() {
-        guard clocks.hasHeard(now: environment.now()) else { return }
+        guard clocks.hasHeard(now: environment.steadyNow) else { return }
         let lead = clockLead
         let isFarOff = lead.magnitude > Node.farOffMilliseconds
         guard clockIsFarOff.exchange(isFarOff, ordering: .relaxed) != isFarOff else { return }

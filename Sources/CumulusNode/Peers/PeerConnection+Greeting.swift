@@ -101,7 +101,7 @@ extension PeerConnection {
         node.note(isTwin: false, by: endpoint)
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         meet(hello)
-        let now = node.environment.now()
+        let now = node.environment.steadyNow
         node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
         connection.finishGreeting(isPeer: true)
         node.note(endpoint, hello.nodeID)

@@ -62,7 +62,9 @@ extension PeerConnection {
 
     /// Tells the peer at once what this node's clock says now, if it has jumped.
     func lookAtClock(now: Instant) {
-        if ownClock.look(wallClock: node.environment.wallClock(), now: now) { beat() }
+        let wallClock = node.environment.wallClock()
+        let slept = node.environment.sleptMilliseconds()
+        if ownClock.look(wallClock: wallClock, now: now, slept: slept) { beat() }
     }
 
     /// Nothing is taken from a node that was taken off the list, and one that was ends.

@@ -142,7 +142,7 @@ struct BatchWriter {
         return Moment(
             now: now,
             wallClock: wallClock,
-            lead: clocks.lead(wallClock: wallClock, now: now),
+            lead: clocks.lead(wallClock: wallClock, now: environment.steadyNow),
             room: disk.look(now)
         )
     }

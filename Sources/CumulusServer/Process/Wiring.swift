@@ -414,7 +414,7 @@ struct Wiring {
 
     private func environment() -> NodeEnvironment {
         let logger = logger
-        return NodeEnvironment(
+        var environment = NodeEnvironment(
             now: MonotonicClock.now,
             nanoseconds: MonotonicClock.nanoseconds,
             wallClock: Wiring.wallClock,
@@ -427,6 +427,8 @@ struct Wiring {
             },
             end: { kill(getpid(), SIGTERM) }
         )
+        environment.sleptMilliseconds = MachineSleep.milliseconds
+        return environment
     }
 
     static func say(_ line: String) {

@@ -115,6 +115,7 @@ import Testing
     private struct Clock: Sendable {
         var wall = PeerClocksTests.start
         var now = Instant(milliseconds: 1_000)
+        var slept: Int64 = 0
 
         mutating func pass(_ milliseconds: Int64) {
             wall += milliseconds
@@ -133,6 +134,7 @@ import Testing
         var environment = TestServer.environment
         environment.now = { clocks.clock.withLock { $0.now } }
         environment.wallClock = { clocks.clock.withLock { $0.wall } }
+        environment.sleptMilliseconds = { clocks.clock.withLock { $0.slept } }
         let configuration = Node.Configuration(
             version: Release.version,
             container: nil,
@@ -179,7 +181,7 @@ import Testing
     private func tell(_ node: Node, _ lead: Int64 = 0) {
         let wall = node.environment.wallClock()
         for other: UInt8 in [1, 2] {
-            node.clocks.note(wall + lead, of: [other], ours: wall, now: node.environment.now())
+            node.clocks.note(wall + lead, of: [other], ours: wall, now: node.environment.steadyNow)
         }
         node.judgeClock()
     }
@@ -230,6 +232,30 @@ import Testing
         #expect(node.state == "clock wrong")
         tell(node)
         #expect(node.state == "ready")
+    }
+
+    /// While a machine sleeps its wall clock goes on, and the clock that never goes back does not.
+    @Test(arguments: [30_000, 3_600_000] as [Int64])
+    func sleepIsNoJumpOfTheClock(sleep: Int64) throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        var own = OwnClock()
+        func isTold() -> Bool {
+            let clock = clocks.clock.withLock { $0 }
+            return own.look(wallClock: clock.wall, now: clock.now, slept: clock.slept)
+        }
+        tell(node)
+        #expect(!isTold())
+        clocks.set { clock in
+            clock.wall += sleep
+            clock.slept += sleep
+        }
+        #expect(!isTold())
+        // What was sent before the machine slept.
+        for delay in [sleep, 0] {
+            tell(node, -delay)
+            #expect(node.state == "ready" && !isFarOff(node))
+        }
     }
 
     /// Found beside that: a node that heard nobody for a minute told that its clock was right.
