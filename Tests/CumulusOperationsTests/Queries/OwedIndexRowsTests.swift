@@ -26,7 +26,7 @@ import Testing
     private func importTypes(_ types: String) throws {
         let schema = try Schema(ckdb: "DEFINE SCHEMA\n" + types)
         let request = WriteRequest(
-            .importSchema(SchemaImport(.file(schema, drops: false))),
+            .importSchema(SchemaImport(.file(schema, drops: true))),
             scope: store.scope,
             caller: .administrator
         )
