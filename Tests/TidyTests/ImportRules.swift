@@ -60,10 +60,12 @@ enum ImportRules {
         "Cumulus": system.union([
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
+        "CumulusPages": [],
         "CumulusGateway": [
             "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
-            "CumulusNode", "CumulusTransport", "CumulusWire", "HTTPTypes", "HummingbirdCore",
-            "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Synchronization",
+            "CumulusNode", "CumulusPages", "CumulusTransport", "CumulusWire", "HTTPTypes",
+            "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
+            "Synchronization",
         ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [

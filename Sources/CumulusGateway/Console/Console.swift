@@ -11,6 +11,7 @@
 import Crypto
 package import CumulusModel
 import CumulusNode
+import CumulusPages
 
 package struct Console: FilePages {
     /// The cookie's name.
@@ -86,9 +87,11 @@ package struct Console: FilePages {
 
     // MARK: Files
 
+    private static let files = PageFile.console(mostFileBytes: WebTransfers.uploadBytes)
+
     /// A file is found by its whole path, or not at all.
     private static func file(_ method: String, _ path: String) -> WebAnswer {
-        guard let file = ConsoleFile.all[path] else {
+        guard let file = files[path] else {
             return text(404, "the console has no page \(path.prefix(200))\n")
         }
         guard method == "GET" || method == "HEAD" else {
@@ -97,7 +100,7 @@ package struct Console: FilePages {
         return WebAnswer(
             status: 200,
             headers: [(name: "Content-Type", value: file.type)],
-            body: Bytes(file.text.utf8)
+            body: file.bytes
         )
     }
 

@@ -1,10 +1,11 @@
-// The sign-in page as text: plain HTML, one style sheet, one script, and the headers that hold
-// browsers to them.
+// The pages to sign in at: templates with their values, and the headers that hold browsers to
+// them.
 //
-// Made by `SignInPages` from values. Everything that is not written here is escaped. Pages work
-// without the script, but for the message to the app.
+// Made by `SignInPages` from values. The templates are files of `CumulusPages`, whose
+// `HTMLTemplate` escapes all values. Pages work without the script, but for the message to the app.
 
 package import CumulusModel
+import CumulusPages
 
 package enum SignInHTML {
     /// What the form shows.
@@ -31,42 +32,25 @@ package enum SignInHTML {
     // MARK: Pages
 
     package static func form(_ form: Form, at site: WebAddress) -> String {
-        let problem =
-            form.problem.isEmpty
-            ? "" : "<p class=\"problem\" role=\"alert\">\(escape(form.problem))</p>"
-        let kept = form.isKept ? " checked" : ""
-        let cancel = form.canCancel ? button("cancel", "yes", "Cancel") : ""
-        let providers = form.providers
-            .map { button("provider", $0.issuer, "Sign in with \($0.name)") }.joined()
-        return page(
-            "Sign in",
-            at: site,
-            """
-            <h1>Sign in</h1>
-            <p>to <strong>\(escape(form.app))</strong></p>
-            \(problem)
-            <form method="post" action="\(escape(site.text))/sign-in">
-            <input type="hidden" name="state" value="\(escape(form.state))">
-            <label>Name <input name="name" value="\(escape(form.name))" required \
-            autocomplete="username" autocapitalize="none" spellcheck="false" \
-            maxlength="255"></label>
-            <label>Password <input name="password" type="password" required \
-            autocomplete="current-password" maxlength="256"></label>
-            <label class="choice"><input name="keep" type="checkbox" value="yes"\(kept)> \
-            Keep me signed in</label>
-            <button type="submit">Sign in</button>
-            \(cancel)\(providers)
-            </form>
-            """
-        )
+        let problem = SignInFile.problem.filled(["problem": HTML(form.problem)])
+        let cancel = form.canCancel ? [button("cancel", "yes", "Cancel")] : []
+        let providers = form.providers.map {
+            button("provider", $0.issuer, "Sign in with \($0.name)")
+        }
+        let body = SignInFile.form.filled([
+            "app": HTML(form.app),
+            "problem": form.problem.isEmpty ? HTML("") : problem,
+            "site": HTML(site.text),
+            "state": HTML(form.state),
+            "name": HTML(form.name),
+            "kept": form.isKept ? HTML(markup: " checked") : HTML(""),
+            "others": HTML(cancel + providers),
+        ])
+        return page("Sign in", at: site, body)
     }
 
-    /// A button that needs neither a name nor a password.
-    private static func button(_ name: String, _ value: String, _ text: String) -> String {
-        """
-        <button type="submit" class="other" formnovalidate name="\(name)" \
-        value="\(escape(value))">\(escape(text))</button>
-        """
+    private static func button(_ name: String, _ value: String, _ text: String) -> HTML {
+        SignInFile.button.filled(["name": HTML(name), "value": HTML(value), "text": HTML(text)])
     }
 
     /// Tells the app; its window closes this one, or the user does.
@@ -76,15 +60,10 @@ package enum SignInHTML {
         at site: WebAddress
     ) -> String {
         let list: JSON = .array(origins.map { .string($0) })
-        return page(
-            "Signed in",
-            at: site,
-            """
-            <p id="done" data-message="\(escape(message.text))" \
-            data-origins="\(escape(list.text))">Go back to the app. If it still asks you to sign \
-            in, close this page and begin there again.</p>
-            """
-        )
+        let body = SignInFile.done.filled([
+            "message": HTML(message.text), "origins": HTML(list.text),
+        ])
+        return page("Signed in", at: site, body)
     }
 
     /// Leads to a provider.
@@ -92,91 +71,28 @@ package enum SignInHTML {
     /// A page and no redirect: browsers hold the redirects after a form to the form's own policy,
     /// and a provider may use several sites.
     package static func passage(to url: String, _ name: String, at site: WebAddress) -> String {
-        page(
-            "Sign in",
-            at: site,
-            """
-            <p><a href="\(escape(url))">Continue to \(escape(name))</a></p>
-            """,
-            head: "<meta http-equiv=\"refresh\" content=\"0; url=\(escape(url))\">\n"
-        )
+        let body = SignInFile.passage.filled(["url": HTML(url), "name": HTML(name)])
+        let refresh = SignInFile.refresh.filled(["url": HTML(url)])
+        return page("Sign in", at: site, body, refresh: refresh)
     }
 
     package static func notice(_ text: String, at site: WebAddress) -> String {
-        page("Sign in", at: site, "<h1>Sign in</h1>\n<p>\(escape(text))</p>")
+        page("Sign in", at: site, SignInFile.notice.filled(["text": HTML(text)]))
     }
 
     private static func page(
         _ title: String,
         at site: WebAddress,
-        _ body: String,
-        head: String = ""
+        _ body: HTML,
+        refresh: HTML = HTML("")
     ) -> String {
-        """
-        <!DOCTYPE html>
-        <html lang="en">
-        <head>
-        <meta charset="utf-8">
-        <meta name="viewport" content="width=device-width, initial-scale=1">
-        \(head)<title>\(title)</title>
-        <link rel="stylesheet" href="\(escape(site.text))/sign-in/page.css">
-        <script src="\(escape(site.text))/sign-in/page.js" defer></script>
-        </head>
-        <body>
-        <main>
-        \(body)
-        </main>
-        </body>
-        </html>
-
-        """
+        let page = SignInFile.page.filled([
+            "title": HTML(title), "site": HTML(site.text), "refresh": refresh, "body": body,
+        ])
+        return page.text
     }
 
-    /// Safe as text and in an attribute.
-    package static func escape(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
-    }
-
-    // MARK: Files
-
-    package static let style = """
-        :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-        body { margin: 0; }
-        main { max-width: 22rem; margin: 0 auto; padding: 2rem 1.5rem; }
-        h1 { margin: 0; font-size: 1.5rem; }
-        form { display: grid; gap: 1rem; margin-top: 1.5rem; }
-        label { display: grid; gap: 0.25rem; }
-        label.choice { display: flex; gap: 0.5rem; align-items: center; }
-        input, button { font: inherit; padding: 0.5rem 0.75rem; box-sizing: border-box; }
-        input:not([type=checkbox]) { width: 100%; }
-        .problem { border-left: 4px solid #c33; padding-left: 0.75rem; }
-
-        """
-
-    /// Tells the app of a user who signed in.
-    package static let script = """
-        "use strict";
-        const done = document.getElementById("done");
-        if (done && window.opener) {
-            const message = JSON.parse(done.dataset.message);
-            for (const origin of JSON.parse(done.dataset.origins)) {
-                window.opener.postMessage(message, origin);
-            }
-            window.close();
-        }
-
-        """
+    // MARK: Headers
 
     /// What browsers are held to on every page.
     ///

@@ -16,6 +16,7 @@
 import Crypto
 import CumulusModel
 import CumulusNode
+import CumulusPages
 import CumulusWire
 package import Logging
 
@@ -70,8 +71,8 @@ package struct SignInPages: WebPages {
         case "/sign-in" where isGet: return await show(request)
         case "/sign-in" where request.method == "POST": return await submit(request)
         case "/sign-in/callback" where isGet: return await comeBack(request)
-        case "/sign-in/page.css" where isGet: return file(SignInHTML.style, "text/css")
-        case "/sign-in/page.js" where isGet: return file(SignInHTML.script, "text/javascript")
+        case "/sign-in/page.css" where isGet: return file(SignInFile.style, "text/css")
+        case "/sign-in/page.js" where isGet: return file(SignInFile.script, "text/javascript")
         case _ where SignInPages.paths.contains(path):
             var answer = notice(405, "This page does not take \(request.method).")
             answer.headers.append(("Allow", path == "/sign-in" ? "GET, HEAD, POST" : "GET, HEAD"))
@@ -386,7 +387,7 @@ package struct SignInPages: WebPages {
         page(status, SignInHTML.notice(text, at: site))
     }
 
-    private func file(_ text: String, _ type: String) -> WebAnswer {
-        WebAnswer(status: 200, headers: SignInHTML.headers(type), body: Bytes(text.utf8))
+    private func file(_ content: Bytes, _ type: String) -> WebAnswer {
+        WebAnswer(status: 200, headers: SignInHTML.headers(type), body: content)
     }
 }

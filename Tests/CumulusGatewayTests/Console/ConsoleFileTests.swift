@@ -36,6 +36,16 @@ import Testing
         }
     }
 
+    /// Scripts are served as they stand; the page carries what the node tells them.
+    @Test func thePageSaysHowLargeFilesMayBe() async throws {
+        try await withConsole { browser, _ in
+            let files = try await files(browser)
+            let attribute = "data-most-file-bytes=\"\(WebTransfers.uploadBytes)\""
+            #expect(files["/console"]?.contains("<html lang=\"en\" \(attribute)>") == true)
+            #expect(files["/console/api.js"]?.contains("dataset.mostFileBytes") == true)
+        }
+    }
+
     @Test func dataBecomesTextOnly() async throws {
         try await withConsole { browser, _ in
             for (path, text) in try await files(browser) {
