@@ -13,9 +13,9 @@ import Testing
     private static let mostLinesOfNode = 350
     private static let sign = "// Folder: "
 
-    /// The Swift files of each folder below `Sources`.
+    /// The files of each folder below `Sources`: Swift, and what is for browsers.
     private static func folders() throws -> [String: [SourceFile]] {
-        Dictionary(grouping: try SourceTree.sources()) { file in
+        Dictionary(grouping: try SourceTree.sources() + SourceTree.pages()) { file in
             file.path.split(separator: "/").dropLast().joined(separator: "/")
         }
     }
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func noFileIsLong() throws {
-        for file in try SourceTree.sources() {
+        for file in try SourceTree.sources() + SourceTree.pages() {
             let limit = file.target == "CumulusNode" ? Self.mostLinesOfNode : Self.mostLines
             let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false).count - 1
             #expect(lines <= limit, "\(file.path) has \(lines) lines")

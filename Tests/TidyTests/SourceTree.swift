@@ -16,6 +16,9 @@ struct SourceFile {
     var target: String { targetFolder.split(separator: "/").last.map(String.init) ?? "" }
 
     var name: String { String(path.split(separator: "/").last ?? "") }
+
+    /// What its name ends with, without the dot.
+    var kind: String { String(name.split(separator: ".").last ?? "") }
 }
 
 enum SourceTree {
@@ -36,8 +39,18 @@ enum SourceTree {
 
     /// Every Swift file under `Sources`, or under another folder of the tree.
     static func sources(in folder: String = "Sources") throws -> [SourceFile] {
+        try files(in: folder, of: ["swift"])
+    }
+
+    /// Every file under `Sources` that is for browsers, without the pictures of articles.
+    static func pages() throws -> [SourceFile] {
+        try files(in: "Sources", of: ["css", "html", "js", "svg"])
+            .filter { !$0.path.contains(".docc/") }
+    }
+
+    private static func files(in folder: String, of kinds: Set<String>) throws -> [SourceFile] {
         try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
-            .filter { $0.hasSuffix(".swift") }
+            .filter { kinds.contains(String($0.split(separator: ".").last ?? "")) }
             .sorted()
             .map { path in
                 let path = "\(folder)/\(path)"
