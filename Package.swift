@@ -23,7 +23,7 @@ let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.
 ///
 /// They are never optimised, which makes them compile in a third of the time, or less. What tests
 /// test is; and so are those that read the whole tree themselves. A command runs once, and waits
-/// for a node most of that time; what handles many records is in `CumulusBulk`, and optimised.
+/// for a node most of that time; what handles many records is in `CumulusTransfer`, and optimised.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -211,20 +211,25 @@ let package = Package(
             swiftSettings: house,
             linkerSettings: allocator
         ),
-        // What `cumulus` does with many records: import, export, bench.
+        // What programs that talk to nodes have of a terminal: settings, ways to fail, output.
+        room("CumulusTerminal", ["Cumulus", "CumulusModel", arguments]),
+        // What `cumulus` does with many records: import and export, records as lines of JSON.
+        room("CumulusTransfer", ["CumulusTerminal", "Cumulus", "CumulusModel", arguments]),
+        // The bench.
         room(
             "CumulusBulk",
             [
-                "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire",
-                arguments, crypto, cryptoExtras,
+                "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
+                "CumulusWire", arguments, crypto, cryptoExtras,
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]
         ),
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "CumulusBulk", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication",
-                "CumulusStorage", "RocksDBStorage", arguments, crypto,
+                "CumulusBulk", "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets",
+                "CumulusModel", "CumulusReplication", "CumulusStorage", "RocksDBStorage", arguments,
+                crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
             ],
@@ -305,20 +310,28 @@ let package = Package(
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
+        tests("CumulusTerminalTests", ["CumulusTerminal", "CumulusModel", arguments]),
+        .testTarget(
+            name: "CumulusTransferTests",
+            dependencies: ["CumulusTransfer", "CumulusTerminal", "CumulusModel"],
+            exclude: ["Fixtures"],
+            swiftSettings: plain
+        ),
         .testTarget(
             name: "CumulusCLITests",
             dependencies: [
-                "CumulusCLI", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusWire", arguments,
+                "CumulusCLI", "CumulusBulk", "CumulusTerminal", "Cumulus", "CumulusModel",
+                "CumulusWire", arguments,
             ],
-            exclude: ["Fixtures"],
             swiftSettings: plain
         ),
         // Runs the programs, and so needs none of their modules.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CumulusAssets", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusStorage",
-                "CumulusTesting", "CumulusWire", "ExampleTerminal", "RocksDBStorage",
+                "CumulusAssets", "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusModel",
+                "CumulusStorage", "CumulusTesting", "CumulusWire", "ExampleTerminal",
+                "RocksDBStorage",
             ],
             exclude: ["Fixtures"],
             swiftSettings: plain

@@ -1,10 +1,10 @@
 // The file of `cumulus login`: where it is, what stands in it, and who can read it.
 
 import CumulusModel
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct ClientFileTests {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 import Testing
 
@@ -554,45 +555,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     }
 }
 
-@Suite struct FailureTests {
-    @Test func eachKindOfErrorHasItsCode() {
-        func code(_ error: any Error) -> Int32? { Failure(error)?.code.rawValue }
-        #expect(code(ServiceError(.unknownItem, "gone")) == 1)
-        #expect(code(ServiceError(.networkFailure, "away")) == 69)
-        #expect(code(ServiceError(.serverResponseLost, "lost")) == 69)
-        #expect(code(InputProblem("bad")) == 65)
-        #expect(code(OutputProblem("full")) == 74)
-        #expect(code(ServiceError(.internalError, .diskFull, "no room here")) == 74)
-        #expect(code(ServiceError(.serviceUnavailable, .diskFull, "no room there")) == 1)
-        #expect(code(CancellationError()) == 70)
-        #expect(code(ValidationError("wrong")) == nil)
-        #expect(code(ExitCode(1)) == nil)
-    }
-
-    /// One object for programs, whatever failed.
-    @Test(
-        arguments: [
-            (
-                ServiceError(.unknownItem, .recordExists, "gone"),
-                #"{"code": 11, "name": "unknownItem", "reason": "recordExists", "message": "gone"}"#
-            ),
-            (
-                UsageProblem("no \"f\""),
-                #"{"code": null, "name": "wrongUsage", "message": "no \"f\""}"#
-            ),
-            (InputProblem("bad"), #"{"code": null, "name": "badInput", "message": "bad"}"#),
-            (OutputProblem("full"), #"{"code": null, "name": "badOutput", "message": "full"}"#),
-        ] as [(any Error, String)]
-    )
-    func programsReadAnErrorAsJSON(error: any Error, json: String) throws {
-        let failure = try #require(Failure(error))
-        #expect(failure.json().text == "{\"error\": \(json)}")
-        let item = try JSONReader.read(failure.json(item: "a").text.utf8)
-        #expect(item["error"]?["item"] == .string("a"))
-        let line = try JSONReader.read(failure.json(line: 7).text.utf8)
-        #expect(line["error"]?["line"] == .integer(7))
-    }
-
+@Suite struct UsageTests {
     @Test func wrongUsageIsAnErrorToo() throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(["record", "get"]) }
         let usage = try #require(error)
@@ -632,11 +595,6 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         let words = line.split(separator: " ").map(String.init)
         #expect(UnknownCommand.message(words) == message)
     }
-
-    @Test func aRefusalNamesCodeAndNumber() {
-        let failure = Failure(ServiceError(.unknownItem, "record 'a' is not there"))
-        #expect(failure?.message == "record 'a' is not there (unknownItem 11)")
-    }
 }
 
 @Suite struct TableTests {
@@ -662,13 +620,5 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(ByteCount.text(1_500) == "1.5 kB")
         #expect(ByteCount.text(987_654_321) == "988 MB")
         #expect(ByteCount.text(12_000_000_000_000_000) == "12000 TB")
-    }
-
-    @Test func aProgressLineSaysHowFarAndHowLong() {
-        #expect(
-            ProgressBar.line(250, of: 1_000, records: 100, seconds: 2)
-                == "[######------------------] 25 %  100 records  50/s  6 s left"
-        )
-        #expect(ProgressBar.line(250, of: nil, records: 3, seconds: 0) == "3 records  0/s")
     }
 }

@@ -1,9 +1,9 @@
 // Which bytes of a file or of standard input are a password.
 
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct PasswordOptionTests {

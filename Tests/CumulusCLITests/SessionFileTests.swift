@@ -2,10 +2,10 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct SessionFileTests {

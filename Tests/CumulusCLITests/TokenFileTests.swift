@@ -1,10 +1,10 @@
 // The files that get a token: whether they can be written shows before anything is asked.
 
 import ArgumentParser
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct TokenFileTests {

@@ -1,8 +1,8 @@
 // `cumulus top`: its arguments, how it reads what a node tells, and what it makes of it.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Testing
 
 @testable import CumulusCLI

@@ -2,9 +2,9 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct TypedTextTests {

@@ -3,10 +3,10 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct WatchTests {

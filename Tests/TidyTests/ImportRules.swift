@@ -83,13 +83,18 @@ enum ImportRules {
             "CumulusOperations", "CumulusStorage", "CumulusTransport", "CumulusWire",
             "JWTKitTokens", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
+        "CumulusTerminal": system.union(["ArgumentParser", "Cumulus", "CumulusModel"]),
+        "CumulusTransfer": system.union([
+            "ArgumentParser", "Cumulus", "CumulusModel", "CumulusTerminal",
+        ]),
         "CumulusBulk": system.union([
             "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
-            "CumulusTransport", "CumulusWire", "Histogram",
+            "CumulusTerminal", "CumulusTransport", "CumulusWire", "Histogram",
         ]),
         "CumulusCLI": system.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusBulk", "CumulusModel",
-            "CumulusReplication", "CumulusStorage", "RocksDBStorage", "SwiftASN1", "X509",
+            "CumulusReplication", "CumulusStorage", "CumulusTerminal", "CumulusTransfer",
+            "RocksDBStorage", "SwiftASN1", "X509",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

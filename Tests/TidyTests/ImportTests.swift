@@ -20,7 +20,7 @@ import Testing
         ("CumulusNode", "import CRocksDB"),
         ("CumulusNode", "import NIOPosix"),
         ("CumulusCLI", "import CumulusNode"),
-        ("CumulusBulk", "import CumulusCLI"),
+        ("CumulusTerminal", "import CumulusCLI"),
         ("Cumulus", "import CCumulusWire"),
         ("CumulusUtilities", "import CumulusModel"),
     ])

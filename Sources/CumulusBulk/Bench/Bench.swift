@@ -11,6 +11,7 @@
 package import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 package struct Bench: AsyncParsableCommand {

@@ -5,6 +5,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 final class BenchCluster {

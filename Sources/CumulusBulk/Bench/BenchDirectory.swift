@@ -2,6 +2,7 @@
 //
 // It stands in the current directory, so the user of the bench chooses the disk.
 
+import CumulusTerminal
 import Foundation
 
 enum BenchDirectory {

@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import CumulusModel
+import CumulusTerminal
 
 struct BenchOptions: ParsableArguments {
     @Option(name: .customLong("seconds"), help: "Seconds per figure. (default: 10)")

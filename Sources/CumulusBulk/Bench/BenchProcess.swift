@@ -3,6 +3,7 @@
 //
 // Whatever happens to the bench, `Cleanup` ends it.
 
+import CumulusTerminal
 import Foundation
 
 final class BenchProcess: Sendable {

@@ -3,6 +3,7 @@
 // One line that is written over and removed at the end; nothing where standard error is no
 // terminal.
 
+import CumulusTerminal
 import Foundation
 
 struct BenchProgress: Sendable {

@@ -4,8 +4,9 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 struct AssetCommand: AsyncParsableCommand {

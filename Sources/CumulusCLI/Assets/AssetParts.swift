@@ -4,7 +4,7 @@
 // Somebody may have a folder of that name. One that holds anything else than what downloads leave
 // is refused, and only files with their names are removed, one by one.
 
-import CumulusBulk
+import CumulusTerminal
 import Foundation
 
 struct AssetParts {

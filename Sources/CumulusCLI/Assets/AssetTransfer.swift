@@ -2,7 +2,7 @@
 // and what the other side had.
 
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 import Foundation
 
 final class AssetTransfer: Sendable {

@@ -2,8 +2,8 @@
 // in `PrivateAuthority`.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct CertificateCommand: ParsableCommand {

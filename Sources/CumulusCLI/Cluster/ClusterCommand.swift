@@ -5,7 +5,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 import Foundation
 
 struct ClusterCommand: AsyncParsableCommand {

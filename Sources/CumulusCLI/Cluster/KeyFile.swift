@@ -1,8 +1,8 @@
 // Files with keys and certificates, as commands make them.
 
 import Crypto
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 enum KeyFile {

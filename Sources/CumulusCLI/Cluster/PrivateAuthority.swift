@@ -4,7 +4,7 @@
 // nodes and no further authorities; it is good for ten years.
 
 import Crypto
-import CumulusBulk
+import CumulusTerminal
 import Foundation
 import SwiftASN1
 import X509

@@ -5,10 +5,10 @@
 
 import Cumulus
 import CumulusAssets
-import CumulusBulk
 import CumulusModel
 import CumulusReplication
 import CumulusStorage
+import CumulusTerminal
 import Foundation
 import RocksDBStorage
 

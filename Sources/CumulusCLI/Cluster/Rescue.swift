@@ -6,10 +6,10 @@
 
 import Cumulus
 import CumulusAssets
-import CumulusBulk
 import CumulusModel
 import CumulusReplication
 import CumulusStorage
+import CumulusTerminal
 
 struct Rescue {
     /// What became of one scope.

@@ -2,7 +2,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
+import CumulusTransfer
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,7 +5,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

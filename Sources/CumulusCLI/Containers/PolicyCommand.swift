@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 
 struct PolicyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

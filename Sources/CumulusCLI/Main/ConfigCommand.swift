@@ -1,8 +1,8 @@
 // `cumulus config show`: what the command line would use, and where each value comes from.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

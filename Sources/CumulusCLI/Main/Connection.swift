@@ -5,8 +5,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct ContainerOption: ParsableArguments {

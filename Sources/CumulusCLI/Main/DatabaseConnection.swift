@@ -4,8 +4,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 
 /// For commands on records and zones: asks as a user, in one of its databases.
 struct DatabaseConnection: ParsableArguments {

@@ -3,8 +3,9 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 struct ChangesCommand: AsyncParsableCommand {

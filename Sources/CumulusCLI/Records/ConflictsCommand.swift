@@ -2,8 +2,9 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 
 struct ConflictsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

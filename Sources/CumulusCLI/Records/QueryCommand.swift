@@ -2,8 +2,9 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 struct QueryCommand: AsyncParsableCommand {

@@ -5,8 +5,9 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 
 struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,8 +4,9 @@
 // If the server refuses it and names another type, it is read by that type and saved again.
 
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 
 enum TypedText {
     /// The field and the type that a refusal names; nil if it says anything else.

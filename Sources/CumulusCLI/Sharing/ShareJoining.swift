@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 /// The URL of a share.

@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 
 /// The share of a zone, or of a record in it; the zone may be of another user.
 struct ShareTarget: ParsableArguments {

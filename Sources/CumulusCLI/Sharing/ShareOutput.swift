@@ -1,8 +1,9 @@
 // What commands show of a share, its participants, and what a URL leads to.
 
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 extension OutputOptions {

@@ -6,8 +6,8 @@
 // Folder: what a person or a pipe gets to see. Read `Output`, then `PasswordOption`.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 /// `--json`, which every command has.

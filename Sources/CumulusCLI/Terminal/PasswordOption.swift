@@ -4,8 +4,8 @@
 // Used by `cumulus user password`, `sign-in`, `login`, `register` and `password`.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct PasswordOption: ParsableArguments {

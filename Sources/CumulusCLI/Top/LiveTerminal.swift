@@ -3,7 +3,7 @@
 // Held by `TopCommand`. It uses the terminal's second screen, so that what stood there before is
 // there again afterwards.
 
-import CumulusBulk
+import CumulusTerminal
 import Foundation
 
 final class LiveTerminal {

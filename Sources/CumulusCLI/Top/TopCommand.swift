@@ -8,8 +8,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct TopCommand: AsyncParsableCommand {

@@ -1,10 +1,11 @@
 // `cumulus export`: the records of one type as JSON lines. The work is in `Exporter` of
-// `CumulusBulk`.
+// `CumulusTransfer`.
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 struct ExportCommand: AsyncParsableCommand {

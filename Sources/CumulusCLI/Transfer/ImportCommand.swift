@@ -1,12 +1,14 @@
-// `cumulus import`: the records of a file of JSON lines. The work is in `CumulusBulk`.
+// `cumulus import`: the records of a file of JSON lines. The work is in `Importer`
+// of `CumulusTransfer`.
 //
 // Folder: import and export of records as JSON lines. Read `ImportCommand`, then `ExportCommand`
 // and `FileForm`.
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
+import CumulusTransfer
 import Foundation
 
 struct ImportCommand: AsyncParsableCommand {

@@ -3,8 +3,8 @@
 // Written by `cumulus login`, removed by `cumulus logout`, read by CloudKit's surface, whose
 // `ConnectionFile` knows the same places and names.
 
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct ClientFile {

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 struct PasswordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 struct RegisterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 struct SignInCommand: AsyncParsableCommand {

@@ -6,7 +6,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

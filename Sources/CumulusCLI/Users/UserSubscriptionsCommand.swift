@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import Cumulus
-import CumulusBulk
+import CumulusTerminal
 
 extension UserCommand {
     struct Subscriptions: AsyncParsableCommand {

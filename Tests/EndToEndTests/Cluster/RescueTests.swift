@@ -3,8 +3,8 @@
 
 #if os(Linux)
     import Cumulus
-    import CumulusBulk
     import CumulusModel
+    import CumulusTerminal
     import CumulusTesting
     import Foundation
     import Testing

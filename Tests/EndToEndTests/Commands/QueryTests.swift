@@ -2,8 +2,8 @@
 // over the file finds, and a schema goes its way into production.
 
 import Cumulus
-import CumulusBulk
 import CumulusTesting
+import CumulusTransfer
 import Foundation
 import Testing
 
@@ -14,7 +14,8 @@ import Testing
         folder = try TestFolder()
     }
 
-    private static let fixture = Checkout.file("Tests/CumulusCLITests/Fixtures/places.jsonl").path
+    private static let fixture = Checkout.file("Tests/CumulusTransferTests/Fixtures/places.jsonl")
+        .path
 
     /// The lines of the fixture.
     private static func places() throws -> [Record] {

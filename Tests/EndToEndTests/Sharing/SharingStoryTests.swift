@@ -9,8 +9,8 @@
 // Folder: sharing between users, as people use it. Read `SharingStoryTests`, then
 // `ShareCommandTests`.
 
-import CumulusBulk
 import CumulusModel
+import CumulusTerminal
 import CumulusTesting
 import Foundation
 import Testing

@@ -3,6 +3,7 @@
 // Run before and after the figure that stands beside them, half of its time each, while the node is
 // idle.
 
+import CumulusTerminal
 import Foundation
 
 struct BenchBounds {

@@ -4,6 +4,7 @@
 // The loop is `cumulusd bound writer`. The sockets are read as followers are, on one thread.
 
 import CumulusModel
+import CumulusTerminal
 import CumulusTransport
 import CumulusWire
 import Foundation

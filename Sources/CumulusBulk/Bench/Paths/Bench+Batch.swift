@@ -4,6 +4,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 
 extension Bench {
     func batch(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> BenchFigure {

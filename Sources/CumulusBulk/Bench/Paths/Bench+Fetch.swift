@@ -5,6 +5,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 
 extension Bench {
     func fetch(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> BenchFigure {

@@ -5,6 +5,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import CumulusTransport
 import CumulusWire
 import Foundation

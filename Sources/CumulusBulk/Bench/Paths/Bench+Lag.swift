@@ -6,6 +6,7 @@
 // the caller got done.
 
 import Cumulus
+import CumulusTerminal
 import Foundation
 
 extension Bench {

@@ -8,6 +8,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 extension Bench {

@@ -6,6 +6,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 extension Bench {

@@ -8,6 +8,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 
 extension Bench {
     func save(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {

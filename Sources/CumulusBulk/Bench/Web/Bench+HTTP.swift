@@ -10,6 +10,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusTerminal
 
 extension Bench {
     func http(_ cleanup: Cleanup) async throws -> [BenchFigure] {

@@ -4,6 +4,7 @@
 // asked by the same client over as many connections.
 
 import CumulusModel
+import CumulusTerminal
 import Foundation
 
 enum BenchNginx {

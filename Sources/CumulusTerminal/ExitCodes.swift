@@ -1,6 +1,7 @@
-// The exit codes of `cumulus`, and the end of each command's `--help`, which lists them.
+// The exit codes of the programs that talk to nodes, and the end of each command's `--help`, which
+// lists them.
 //
-// Thrown by commands; `Main` finds the code of an error.
+// Thrown by commands; `Failure` finds the code of an error.
 
 package import ArgumentParser
 package import CumulusModel

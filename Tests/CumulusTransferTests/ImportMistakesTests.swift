@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusTransfer
 
 @Suite struct ImportMistakesTests {
     @Test func oneSentenceIsToldThreeTimesAndCounted() {

@@ -6,16 +6,8 @@
 
 package import Cumulus
 package import CumulusModel
+package import CumulusTerminal
 package import Foundation
-
-/// A file or a pipe that takes nothing: exit code 74.
-package struct OutputProblem: Error, Equatable {
-    package var message: String
-
-    package init(_ message: String) {
-        self.message = message
-    }
-}
 
 package struct Exporter {
     let database: Database

@@ -1,7 +1,7 @@
 // Which nodes a command asks, and how they are reached: options that all commands share.
 //
-// The groups of options in `Connection.swift` hold them, and so does the bench. Where the values
-// come from is the business of `Setting`.
+// The groups of options of `cumulus` hold them, and so do the options of `cumulus-bench`. Where the
+// values come from is the business of `Setting`.
 
 package import ArgumentParser
 package import Cumulus
@@ -17,9 +17,9 @@ package struct NodeOptions: ParsableArguments {
     )
     package var endpoint: [String] = []
     @Option(help: "Encrypt connections: automatic (all but those to this machine), always, never.")
-    var tls: String?
+    package var tls: String?
     @Option(help: "PEM file with the authority whose certificates nodes show.")
-    var authority: String?
+    package var authority: String?
     @Option(help: "Seconds that a call may take, retries included (default: 10; long work: more).")
     package var timeout: Double?
 

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusTransfer
 
 @Suite struct LineReaderTests {
     /// The lines of a text: number and content; nil for one that is too long.

@@ -6,12 +6,14 @@
 // restart of the server is waited out, since saving a line twice does the same as once; memory is
 // bounded by the batches under way, and so many records that wait for parents.
 //
-// Folder: records from and to JSON lines, for the commands import and export. Read `Importer`, then
-// `LineReader` and `Exporter`.
+// Folder: records from and to JSON lines: what the commands import and export do, and how `--json`
+// shows a record. It is a target of its own since it handles many records, and so is optimised,
+// which the commands are not. Read `Importer` and `Exporter`, then `LineReader` and `Record+JSON`.
 
 package import ArgumentParser
 package import Cumulus
 package import CumulusModel
+package import CumulusTerminal
 import Foundation
 
 package struct Importer {

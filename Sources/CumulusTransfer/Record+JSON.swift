@@ -2,6 +2,7 @@
 
 import Cumulus
 package import CumulusModel
+import CumulusTerminal
 
 extension Record {
     /// The parent's key in a line; no field can have that name.

@@ -2,20 +2,10 @@
 //
 // What JSON has no word for is an object with one key that begins with '$'; field names can't. What
 // is written is read back as the same value of the same kind.
-//
-// Folder: records as JSON. Read `FieldValue+JSON`, then `Record+JSON`.
 
 package import CumulusModel
+import CumulusTerminal
 import Foundation
-
-/// Input that can't be used: exit code 65.
-package struct InputProblem: Error, Equatable {
-    package var message: String
-
-    package init(_ message: String) {
-        self.message = message
-    }
-}
 
 extension FieldValue {
     /// nil for null: the field is absent.

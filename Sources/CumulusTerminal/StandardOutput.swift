@@ -34,10 +34,13 @@ package func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
     }
 }
 
-/// One line on standard error.
+/// One line on standard error, with the program's name.
 package func complain(_ message: String) {
-    writeToStandardError("cumulus: \(message.visible)\n")
+    writeToStandardError("\(program): \(message.visible)\n")
 }
+
+/// The program's name, as it was started.
+private let program = URL(filePath: CommandLine.arguments.first ?? "cumulus").lastPathComponent
 
 /// A closed error stream is no reason to fail.
 package func writeToStandardError(_ text: String) {

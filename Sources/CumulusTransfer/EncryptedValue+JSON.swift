@@ -3,6 +3,7 @@
 
 import Cumulus
 package import CumulusModel
+import CumulusTerminal
 import Foundation
 
 extension Record.EncryptedValues.Value {

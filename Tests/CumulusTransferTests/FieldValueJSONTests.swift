@@ -1,10 +1,11 @@
 // Field values and records as JSON, both ways.
 
 import CumulusModel
+import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusTransfer
 
 @Suite struct FieldValueJSONTests {
     private func value(_ text: String) throws -> FieldValue? {

@@ -1,35 +1,26 @@
 // The ways in which a command fails: its line on standard error and its exit code.
 //
-// Made by `Main` of what a command throws, and by `refuse` of each item that failed. With --json
+// Made by `Program` of what a command throws, and by commands of each item that failed. With --json
 // the line is an object, as `Failure.json` has it.
 
-import ArgumentParser
-import Cumulus
-import CumulusBulk
-import CumulusModel
+package import ArgumentParser
+package import CumulusModel
 import Foundation
 
-/// Wrong usage that shows only when the command runs; the parser would advise about all commands.
-struct UsageProblem: Error {
-    var message: String
-
-    init(_ message: String) {
-        self.message = message
-    }
-}
-
 /// An error of the work itself: its line and its exit code.
-struct Failure {
+package struct Failure {
     /// For people, with the server's code.
-    var message: String
-    var code: ExitCode
+    package var message: String
+    package var code: ExitCode
     /// Of a server's refusal, or of a client that got no answer.
     private var error: ServiceError?
+    /// The parser answers alike about an error, whichever of its types is asked.
+    private typealias Parser = NodeOptions
 
     /// nil for what the argument parser reports, which is wrong usage and help.
     ///
     /// Also nil for the exit code of what was reported already.
-    init?(_ error: any Error) {
+    package init?(_ error: any Error) {
         self.error = error as? ServiceError
         switch error {
         case let error as ServiceError where error.isOfFullDisk:
@@ -53,22 +44,22 @@ struct Failure {
         case is ExitCode: return nil
         default:
             // The parser's errors are not public. It has codes of its own for all of them.
-            guard Main.exitCode(for: error) == .failure else { return nil }
+            guard Parser.exitCode(for: error) == .failure else { return nil }
             message = "\(error)"
             code = .internalError
         }
     }
 
     /// What the argument parser reports; nil for help, and for what was reported already.
-    init?(ofUsage error: any Error) {
-        guard !(error is ExitCode), Main.exitCode(for: error) == .validationFailure else {
+    package init?(ofUsage error: any Error) {
+        guard !(error is ExitCode), Parser.exitCode(for: error) == .validationFailure else {
             return nil
         }
         // What the parser says of the option stands between the message and the usage.
-        let help = Main.fullMessage(for: error).split(separator: "\n")
+        let help = Parser.fullMessage(for: error).split(separator: "\n")
             .drop { !$0.hasPrefix("Help:") }.prefix { !$0.hasPrefix("Usage:") }
             .flatMap { $0.split(separator: " ") }.joined(separator: " ")
-        message = Main.message(for: error) + (help.isEmpty ? "" : ". \(help)")
+        message = Parser.message(for: error) + (help.isEmpty ? "" : ". \(help)")
         code = .validationFailure
     }
 
@@ -77,7 +68,7 @@ struct Failure {
     /// - Parameters:
     ///   - item: Of several, the one that failed.
     ///   - line: Of a file, the line that failed.
-    func json(item: String? = nil, line: Int? = nil) -> JSON {
+    package func json(item: String? = nil, line: Int? = nil) -> JSON {
         var members = [
             JSON.Member("code", error.map { .integer(Int64($0.code.rawValue)) } ?? .null),
             JSON.Member("name", .string(name)),
@@ -92,7 +83,7 @@ struct Failure {
     }
 
     /// Writes its line to standard error.
-    func report(item: String? = nil, line: Int? = nil) {
+    package func report(item: String? = nil, line: Int? = nil) {
         if Failure.isJSON {
             writeToStandardError(json(item: item, line: line).text + "\n")
         } else {
@@ -111,7 +102,7 @@ struct Failure {
     }
 
     /// Whether the command line asks for JSON; it may be one that the parser refuses.
-    static var isJSON: Bool {
+    package static var isJSON: Bool {
         CommandLine.arguments.prefix { $0 != "--" }.contains("--json")
     }
 }

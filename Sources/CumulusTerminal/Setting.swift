@@ -1,12 +1,13 @@
 // The settings that commands share: what each is, and where its value comes from.
 //
-// Flag before environment before default. `NodeOptions`, the groups of options in
-// `Connection.swift` and the bench ask here; `cumulus config show` prints them all with their
-// sources.
+// Flag before environment before default. `NodeOptions`, the groups of options of `cumulus` and the
+// options of `cumulus-bench` ask here; `cumulus config show` prints them all with their sources.
 //
-// Folder: what commands on either side share: settings, which nodes are asked, exit codes, standard
-// output and error, progress, and what a signal cleans up. Read `Setting` and `NodeOptions`, then
-// `StandardOutput` and `ExitCodes`.
+// Folder: what programs that talk to nodes have of a terminal: settings, which nodes are asked, ways
+// to fail, standard output and error, progress, and what a signal cleans up. It is a target of its
+// own because two programs need it: `cumulus`, which everybody has, and `cumulus-bench`, which only
+// those have who work on nodes. Read `Setting` and `NodeOptions`, then `Program`, `Failure` and
+// `StandardOutput`.
 
 import Foundation
 

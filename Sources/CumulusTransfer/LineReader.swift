@@ -1,5 +1,6 @@
 // The lines of a file or of standard input, one at a time, never the whole of it in memory.
 
+import CumulusTerminal
 package import Foundation
 
 package struct LineReader {
