@@ -72,6 +72,7 @@ let package = Package(
         .library(name: "CumulusCloudKit", targets: ["CumulusCloudKit"]),
         .executable(name: "cumulusd", targets: ["CumulusServer"]),
         .executable(name: "cumulus", targets: ["CumulusCLI"]),
+        .executable(name: "cumulus-bench", targets: ["CumulusBench"]),
         .executable(name: "cumulus-sim", targets: ["CumulusSimulator"]),
     ],
     dependencies: [
@@ -101,11 +102,11 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // Counters, gauges and timers, for the node's events and for those of libraries.
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        // Flags, help texts and exit codes of the two programs.
+        // Flags, help texts and exit codes of the programs.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // SIGTERM and SIGINT as an asynchronous sequence.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        // Latency percentiles of `cumulus bench`.
+        // Latency percentiles of `cumulus-bench`.
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
@@ -215,26 +216,26 @@ let package = Package(
         room("CumulusTerminal", ["Cumulus", "CumulusModel", arguments]),
         // What `cumulus` does with many records: import and export, records as lines of JSON.
         room("CumulusTransfer", ["CumulusTerminal", "Cumulus", "CumulusModel", arguments]),
-        // The bench.
-        room(
-            "CumulusBulk",
-            [
-                "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
-                "CumulusWire", arguments, crypto, cryptoExtras,
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
-            ]
-        ),
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "CumulusBulk", "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets",
-                "CumulusModel", "CumulusReplication", "CumulusStorage", "RocksDBStorage", arguments,
-                crypto,
+                "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets", "CumulusModel",
+                "CumulusReplication", "CumulusStorage", "RocksDBStorage", arguments, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
             ],
             // Commands parse arguments, ask a node and print: nothing of that is worth optimising.
             swiftSettings: plain,
+            linkerSettings: allocator
+        ),
+        .executableTarget(
+            name: "CumulusBench",
+            dependencies: [
+                "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
+                "CumulusWire", arguments, crypto, cryptoExtras,
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
+            swiftSettings: house,
             linkerSettings: allocator
         ),
         .executableTarget(
@@ -317,13 +318,16 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: plain
         ),
-        .testTarget(
-            name: "CumulusCLITests",
-            dependencies: [
-                "CumulusCLI", "CumulusBulk", "CumulusTerminal", "Cumulus", "CumulusModel",
-                "CumulusWire", arguments,
-            ],
-            swiftSettings: plain
+        tests(
+            "CumulusCLITests",
+            ["CumulusCLI", "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusWire", arguments]
+        ),
+        tests(
+            "CumulusBenchTests",
+            [
+                "CumulusBench", "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusWire",
+                arguments,
+            ]
         ),
         // Runs the programs, and so needs none of their modules.
         .testTarget(

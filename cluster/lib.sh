@@ -63,7 +63,10 @@ linker=()
 precompiled=$build/standard.pch
 [ "$(uname)" = Darwin ] || build_flags+=(-Xcxx -include-pch -Xcxx "$precompiled")
 # Each program, and the module in which it begins.
-programs=(cumulusd:CumulusServer cumulus:CumulusCLI cumulus-sim:CumulusSimulator)
+programs=(
+    cumulusd:CumulusServer cumulus:CumulusCLI cumulus-bench:CumulusBench
+    cumulus-sim:CumulusSimulator
+)
 # Where the programs are, as they are run, measured and deployed.
 bin=$root/.cumulus/bin
 

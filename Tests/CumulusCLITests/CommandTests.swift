@@ -7,7 +7,6 @@ import CumulusTerminal
 import Foundation
 import Testing
 
-@testable import CumulusBulk
 @testable import CumulusCLI
 
 /// A subcommand and the words that lead to it.
@@ -43,7 +42,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         let nouns = Set(CommandPath.leaves.map { $0.words[1] })
         #expect(
             nouns == [
-                "record", "zone", "import", "export", "user", "container", "status", "bench",
+                "record", "zone", "import", "export", "user", "container", "status",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
                 "session", "sign-in", "login", "logout", "key", "share", "register", "password",
@@ -342,20 +341,6 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["conflicts", "list", "--token", "t"], ["conflicts", "list", "--session", "f"],
         ["conflicts", "list", "--mine", "--operator-token-file", "f"],
         ["asset", "get", "r", "f", "-o", "-", "--force"],
-        ["bench", "lag", "--records", "5000"], ["bench", "fetch", "--megabytes", "5"],
-        ["bench", "idle", "--seconds", "5"], ["bench", "save", "--text", "f"],
-        ["bench", "save", "--idle-connections", "5"], ["bench", "asset", "--in-flight", "5"],
-        ["bench", "save", "--followers", "5"], ["bench", "lag", "--topics", "500"],
-        ["bench", "idle", "--idle-feeds", "5"], ["bench", "feed", "--idle-connections", "5"],
-        ["bench", "feed", "--endpoint", "a:1", "--token", "t"],
-        ["bench", "http", "--endpoint", "a:1", "--token", "t"],
-        ["bench", "--endpoint", "a:1", "--token", "t", "--followers", "5"],
-        ["bench", "fetch", "--container", "c"], ["bench", "fetch", "--token", "t"],
-        ["bench", "fetch", "--authority", "f"], ["bench", "--tls", "always"],
-        ["bench", "save", "--timeout", "5"],
-        ["bench", "save", "--endpoint", "a:1,b:1", "--token", "t"],
-        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--profile", "small"],
-        ["bench", "--endpoint", "a:1", "--token", "t", "--megabytes", "5"],
     ])
     func anOptionThatDoesNothingIsRefused(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
@@ -381,49 +366,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["register", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
         ["password", "--password-file", "f", "--new-password-file", "g", "--token", "t"],
         ["query", "T", "--database", "shared", "--owner", "_a", "--zone", "Z"],
-        ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
-        ["bench", "feed", "--followers", "5", "--topics", "500", "--idle-feeds", "5"],
-        ["bench", "feed", "--records", "5000", "--in-flight", "5", "--seconds", "1", "--json"],
-        ["bench", "lag", "--in-flight", "5", "--seconds", "5", "--profile", "small", "--json"],
-        ["bench", "http", "--in-flight", "5", "--connections", "2", "--seconds", "1", "--json"],
-        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--container", "c"],
-        ["bench", "idle", "--endpoint", "a", "--token", "t", "--authority", "f", "--timeout", "5"],
-        ["bench", "--endpoint", "a:1", "--token", "t", "--tls", "always"],
     ])
     func anOptionThatDoesSomethingIsTaken(words: [String]) throws {
         _ = try Main.parseAsRoot(words)
-    }
-
-    /// As for all commands, nobody has to show it to those who list processes.
-    @Test func theBenchTakesItsTokenFromTheEnvironment() throws {
-        let words = ["bench", "fetch", "--endpoint", "a:1"]
-        let variables = ["CUMULUS_TOKEN": "t", "CUMULUS_CONTAINER": "c"]
-        try Setting.$variables.withValue(variables) {
-            let bench = try #require(try Main.parseAsRoot(words) as? Bench)
-            #expect(bench.options.token == "t" && bench.options.container == "c")
-        }
-        let error = Setting.$variables.withValue([:]) {
-            #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
-        }
-        #expect(Main.message(for: try #require(error)).contains("CUMULUS_TOKEN"))
-    }
-
-    /// The variable names a node for other commands: a load must be asked for.
-    @Test func theBenchLoadsOnlyTheNodeOfItsOption() throws {
-        let variables = [
-            "CUMULUS_ENDPOINT": "a:1", "CUMULUS_TOKEN": "t", "CUMULUS_TLS": "always",
-            "CUMULUS_AUTHORITY": "f",
-        ]
-        try Setting.$variables.withValue(variables) {
-            let own = try #require(try Main.parseAsRoot(["bench", "save"]) as? Bench)
-            #expect(own.options.endpoint == nil)
-            let words = ["bench", "save", "--endpoint", "b"]
-            let bench = try #require(try Main.parseAsRoot(words) as? Bench)
-            #expect(bench.options.endpoint == "b:7420")
-            let configuration = try bench.options.nodes.configuration(timeout: 10)
-            #expect(configuration.endpoints == ["b:7420"])
-            #expect(configuration.tls == .always && configuration.authority == "f")
-        }
     }
 
     @Test(arguments: [
@@ -588,7 +533,11 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             ),
             ("frobnicate now", "there is no command 'frobnicate'; see 'cumulus --help'"),
             ("record get --nonsense", nil), ("help recrd", nil), ("--endpoint a recrd", nil),
-            ("bench nonsense", nil), ("record", nil), ("", nil),
+            ("record", nil), ("", nil),
+            (
+                "bench save --json",
+                "'bench' is a program: type 'cumulus-bench' in place of 'cumulus bench'"
+            ),
         ] as [(String, String?)]
     )
     func aCommandThatIsNotThereIsNamed(line: String, message: String?) {

@@ -87,14 +87,14 @@ enum ImportRules {
         "CumulusTransfer": system.union([
             "ArgumentParser", "Cumulus", "CumulusModel", "CumulusTerminal",
         ]),
-        "CumulusBulk": system.union([
-            "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
-            "CumulusTerminal", "CumulusTransport", "CumulusWire", "Histogram",
-        ]),
         "CumulusCLI": system.union([
-            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusBulk", "CumulusModel",
+            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",
             "CumulusReplication", "CumulusStorage", "CumulusTerminal", "CumulusTransfer",
             "RocksDBStorage", "SwiftASN1", "X509",
+        ]),
+        "CumulusBench": system.union([
+            "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
+            "CumulusTerminal", "CumulusTransport", "CumulusWire", "Histogram",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

@@ -160,8 +160,8 @@ class Work:
 
 def bounds(programs, folder, options):
     """What the bare engine does with the rows of our saves, and the disk with flushes alone, as
-    `cumulus bench save` measures them beside saves of its own."""
-    command = [os.path.join(programs, "cumulus"), "bench", "save", "--json"]
+    `cumulus-bench save` measures them beside saves of its own."""
+    command = [os.path.join(programs, "cumulus-bench"), "save", "--json"]
     command += ["--seconds", str(options.seconds), "--records", str(options.records)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder)
     names = {"engine": "bare engine, rows of our saves", "flush": "flush of the disk alone"}

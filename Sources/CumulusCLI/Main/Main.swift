@@ -4,7 +4,6 @@
 // `Connection`.
 
 import ArgumentParser
-import CumulusBulk
 import CumulusModel
 import CumulusTerminal
 
@@ -28,7 +27,7 @@ struct Main: AsyncParsableCommand {
             UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,
-            StatusCommand.self, TopCommand.self, Bench.self, ConfigCommand.self,
+            StatusCommand.self, TopCommand.self, ConfigCommand.self,
         ]
     )
 

@@ -6,6 +6,9 @@
 import ArgumentParser
 
 enum UnknownCommand {
+    /// Programs of their own that were commands once, by the commands' names.
+    private static let programs = ["bench": "cumulus-bench"]
+
     /// What to say; nil if the words lead to a command, or to a group of commands.
     ///
     /// - Parameter words: The command line, without the program's name.
@@ -27,6 +30,9 @@ enum UnknownCommand {
     }
 
     private static func message(_ word: String, in path: [String], of names: [String]) -> String {
+        if path.isEmpty, let program = programs[word] {
+            return "'\(word)' is a program: type '\(program)' in place of 'cumulus \(word)'"
+        }
         func full(_ name: String) -> String { (path + [name]).joined(separator: " ") }
         let help = (["cumulus"] + path + ["--help"]).joined(separator: " ")
         let unknown = "there is no command '\(full(word))'"

@@ -1,6 +1,6 @@
 // The record that the bounds move and store: twelve fields of all everyday kinds, 1 KB encoded.
 //
-// Of the same shape as the one that `cumulus bench` saves, so that a bound and the figure beside it
+// Of the same shape as the one that `cumulus-bench` saves, so that a bound and the figure beside it
 // are about the same bytes.
 
 import CumulusModel

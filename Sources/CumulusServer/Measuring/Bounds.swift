@@ -1,7 +1,7 @@
 // `cumulusd bound`: what the machine and the parts beneath the node can do at most, measured by the
 // node's own executable.
 //
-// Hidden: `cumulus bench` runs these beside its figures. Each prints one line of JSON, apart from
+// Hidden: `cumulus-bench` runs these beside its figures. Each prints one line of JSON, apart from
 // `echo` and `writer`, which serve until they are ended.
 //
 // Folder: what the machine and the parts beneath the node can do at most. Read `Bounds`, then one
@@ -12,7 +12,7 @@ import CumulusSystem
 
 struct Bound: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measure a bound for 'cumulus bench'.",
+        abstract: "Measure a bound for 'cumulus-bench'.",
         shouldDisplay: false,
         subcommands: [
             EchoBound.self, FlushBound.self, EngineBound.self, QueryBound.self, WriterBound.self,

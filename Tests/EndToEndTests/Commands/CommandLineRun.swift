@@ -1,4 +1,4 @@
-// The command line of this build, run to its end as a process of its own.
+// A command line of this build, run to its end as a process of its own.
 
 import CumulusTesting
 import Foundation
@@ -9,12 +9,13 @@ struct CommandLineRun: Sendable {
     let output: String
     let errors: String
 
-    /// Runs `cumulus` with these words, and with these variables alone.
+    /// Runs a program with these words, and with these variables alone.
     ///
     /// `input` is a file descriptor that it reads from; `prefix` begins with the path of a program
-    /// which becomes `cumulus`.
+    /// which becomes the one that is run.
     init(
         _ words: [String],
+        program: String = "cumulus",
         variables: [String: String] = [:],
         input: Int32? = nil,
         prefix: [String] = []
@@ -22,7 +23,7 @@ struct CommandLineRun: Sendable {
         let folder = try TestFolder()
         let (output, errors) = ("\(folder.path)/out", "\(folder.path)/err")
         let process = try ChildProcess(
-            prefix + [try ChildProcess.builtProgram("cumulus")] + words,
+            prefix + [try ChildProcess.builtProgram(program)] + words,
             variables: variables,
             input: input,
             output: output,

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["cumulus", "cumulusd", "cumulus-sim"])
+    @Test(arguments: ["cumulus", "cumulus-bench", "cumulusd", "cumulus-sim"])
     func helpThatCantBeWrittenIsAFailure(program: String) async throws {
         let words = [try ChildProcess.builtProgram(program), "--help"]
         let process = try ChildProcess(

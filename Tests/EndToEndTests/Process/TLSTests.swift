@@ -35,6 +35,7 @@ import Testing
 
     private func run(
         _ words: [String],
+        program: String = "cumulus",
         at node: NodeProcess,
         authority: String?,
         more: [String: String] = [:]
@@ -43,7 +44,11 @@ import Testing
         variables["CUMULUS_ENDPOINT"] = try node.endpoint
         variables["CUMULUS_OPERATOR_TOKEN_FILE"] = node.operatorTokenFile
         variables["CUMULUS_AUTHORITY"] = authority.map { path("\($0)/authority.pem") }
-        return try await CommandLineRun(words + ["--timeout", "5"], variables: variables)
+        return try await CommandLineRun(
+            words + ["--timeout", "5"],
+            program: program,
+            variables: variables
+        )
     }
 
     @Test func aClientBelievesItsAuthorityOnly() async throws {
@@ -87,7 +92,8 @@ import Testing
         let endpoint = try node.endpoint
         func bench(_ words: [String], authority: String?) async throws -> CommandLineRun {
             try await run(
-                ["bench"] + words + ["--endpoint", endpoint],
+                words + ["--endpoint", endpoint],
+                program: "cumulus-bench",
                 at: node,
                 authority: authority,
                 more: ["CUMULUS_TOKEN": token]

@@ -108,7 +108,7 @@ private final class IdleConnection: FrameHandler {
 
     private static func hello(_ container: String) -> Hello {
         var hello = Hello()
-        hello.software = "cumulus bench"
+        hello.software = "cumulus-bench"
         hello.softwareVersion = Release.version
         hello.container = Bytes(container.utf8)
         hello.environment = UInt32(Environment.development.rawValue)

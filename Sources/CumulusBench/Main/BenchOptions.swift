@@ -1,4 +1,4 @@
-// The flags of `cumulus bench`.
+// The flags of `cumulus-bench`.
 //
 // Read by every path; checked before anything is started, also for those that the path has no use
 // for.

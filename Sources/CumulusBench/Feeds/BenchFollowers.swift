@@ -52,7 +52,7 @@ final class BenchFollowers: Sendable {
 
     private static func hello(_ device: Device, _ container: String) -> Hello {
         var hello = Hello()
-        hello.software = "cumulus bench"
+        hello.software = "cumulus-bench"
         hello.softwareVersion = Release.version
         hello.container = Bytes(container.utf8)
         hello.environment = UInt32(Environment.development.rawValue)

@@ -2,6 +2,9 @@
 //
 // Opened once per group of paths. It hands out the database, the records, and what the server has
 // used so far.
+//
+// Folder: the nodes that are loaded: their processes, their data, and who asks them. Read
+// `BenchTarget`, then `BenchProcess` and `BenchCluster`.
 
 import Cumulus
 import CumulusModel

@@ -1,35 +1,36 @@
-// `cumulus bench`: how fast a node is, each figure beside what the machine could do at most.
+// `cumulus-bench`: how fast a node is, each figure beside what the machine could do at most.
 //
-// Starts a private node from the folder of this executable and loads it from this process, so that
-// the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
-// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
-// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`, `Bench+Auth`, `Bench+HTTP`.
+// A program of its own, for those who work on nodes. It starts a private node from the folder of
+// its executable and loads it from this process, so that the processor time of server and client
+// stand apart; or it loads the node of `--endpoint`. The folder Paths has a file for each path.
 //
-// Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
-// `BenchLoad` and `BenchFigure`.
+// Folder: the program, its options, its load and its report. Read `Bench`, then `BenchLoad` and
+// `BenchFigure`.
 
-package import ArgumentParser
+import ArgumentParser
 import Cumulus
 import CumulusModel
 import CumulusTerminal
 import Foundation
 
-package struct Bench: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+@main
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cumulus-bench",
         abstract: "Measure how fast a node is.",
         discussion: help(
-            "cumulus bench",
-            "cumulus bench fetch --seconds 30",
-            "cumulus bench save --profile small --json",
-            "cumulus bench query --records 1000000",
-            "cumulus bench replicate --records 1000000",
-            "cumulus bench lag --seconds 5",
-            "cumulus bench feed --followers 1000 --topics 100000",
-            "cumulus bench auth --seconds 5",
-            "cumulus bench http --in-flight 100 --seconds 5",
-            "cumulus bench asset --megabytes 1000 --text access.log",
-            "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
-            "cumulus bench save --endpoint 10.0.0.5 --authority authority.pem --token cumulus_...",
+            "cumulus-bench",
+            "cumulus-bench fetch --seconds 30",
+            "cumulus-bench save --profile small --json",
+            "cumulus-bench query --records 1000000",
+            "cumulus-bench replicate --records 1000000",
+            "cumulus-bench lag --seconds 5",
+            "cumulus-bench feed --followers 1000 --topics 100000",
+            "cumulus-bench auth --seconds 5",
+            "cumulus-bench http --in-flight 100 --seconds 5",
+            "cumulus-bench asset --megabytes 1000 --text access.log",
+            "CUMULUS_TOKEN=cumulus_... cumulus-bench all --endpoint 127.0.0.1:7420",
+            "cumulus-bench save --endpoint 10.0.0.5 --authority authority.pem --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
                 directory; both are gone at the end. The disk must be a real one. With --endpoint \
@@ -40,7 +41,8 @@ package struct Bench: AsyncParsableCommand {
 
                 A write figure above its bound is an error: the flush or the bound is wrong.
                 """
-        )
+        ),
+        version: Release.version
     )
 
     enum Path: String, CaseIterable, ExpressibleByArgument {
@@ -67,13 +69,15 @@ package struct Bench: AsyncParsableCommand {
     var path = Path.all
     @OptionGroup var options: BenchOptions
 
-    package init() {}
+    static func main() async {
+        await runProgram()
+    }
 
-    package func validate() throws {
+    func validate() throws {
         try options.check(path)
     }
 
-    package func run() async throws {
+    func run() async throws {
         let cleanup = Cleanup()
         defer { cleanup.run() }
         do {

@@ -4,7 +4,7 @@ import Cumulus
 import CumulusModel
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusBench
 
 @Suite struct BenchHTTPTests {
     private static let answer = Bytes(

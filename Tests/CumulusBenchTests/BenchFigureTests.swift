@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusBench
 
 @Suite struct BenchFigureTests {
     private func figure(operations: Int) -> BenchFigure {

@@ -1,4 +1,4 @@
-// The files that the path `asset` of `cumulus bench` uploads: noise, text, and many small ones.
+// The files that the path `asset` of `cumulus-bench` uploads: noise, text, and many small ones.
 //
 // Made anew by each run, from dice with fixed seeds.
 

@@ -4,7 +4,7 @@ import CumulusModel
 import CumulusWire
 import Testing
 
-@testable import CumulusBulk
+@testable import CumulusBench
 
 @Suite struct BenchFeedTests {
     @Test func aPageIsCountedAsItIsRead() throws {
