@@ -86,7 +86,8 @@ let package = Package(
             from: "2.28.1",
             traits: []
         ),
-        // Requests to webhooks and identity providers, each to an address that was judged.
+        // Requests to webhooks and identity providers, each to an address that was judged; and those
+        // of the bench.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -232,7 +233,7 @@ let package = Package(
             name: "CumulusBench",
             dependencies: [
                 "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
-                "CumulusWire", arguments, crypto, cryptoExtras,
+                "CumulusWire", arguments, asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1,
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
             swiftSettings: house,
@@ -325,8 +326,8 @@ let package = Package(
         tests(
             "CumulusBenchTests",
             [
-                "CumulusBench", "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusWire",
-                arguments,
+                "CumulusBench", "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusTransport",
+                "CumulusWire", arguments, asyncHTTPClient, nioCore,
             ]
         ),
         // Runs the programs, and so needs none of their modules.

@@ -1,95 +1,68 @@
-// HTTP as the path `http` of the bench speaks it: what it sends, and how it reads answers.
+// HTTP as the path `http` of the bench speaks it: what it sends, over which connections, and what it
+// takes for a mistake.
 
+import AsyncHTTPClient
 import Cumulus
 import CumulusModel
+import NIOCore
 import Testing
 
 @testable import CumulusBench
 
-@Suite struct BenchHTTPTests {
-    private static let answer = Bytes(
-        """
-        HTTP/1.1 200 OK\r
-        Content-Type: application/json\r
-        cOnTeNt-LeNgTh: 13\r
-        \r
-        {"records":1}
-        """.utf8
-    )
-    private static let read = HTTPAnswer(status: 200, body: Bytes(#"{"records":1}"#.utf8))
-
-    @Test func anAnswerIsReadHoweverItComes() throws {
-        for size in [1, 2, 3, 7, 40, 1_000] {
-            var reader = HTTPAnswerReader()
-            // A connection brings one answer after the other.
-            for _ in 0..<2 {
-                var found: [HTTPAnswer] = []
-                for start in stride(from: 0, to: Self.answer.count, by: size) {
-                    let part = Self.answer[start...].prefix(size)
-                    if let answer = try reader.take(part) { found.append(answer) }
+@Suite(.timeLimit(.minutes(1))) struct BenchHTTPTests {
+    /// The site answers when four requests wait: with fewer connections none would be answered.
+    @Test func eachCallInFlightHasAConnectionThatIsKept() async throws {
+        try await BareSite.with(answersAtOnce: 4) { site, address in
+            try await HTTPCaller.with(connections: 4) { caller in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<4 {
+                        group.addTask(executorPreference: caller.executor) {
+                            for _ in 0..<10 {
+                                let request = HTTPClientRequest(url: "http://\(address)/file")
+                                let answer = try await caller.ask(request)
+                                #expect(answer.body == ByteBuffer(string: "file"))
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
                 }
-                #expect(found == [Self.read])
+            }
+            #expect(site.connections == 4)
+        }
+    }
+
+    @Test func aMistakeIsThrown() async throws {
+        try await BareSite.with { _, address in
+            try await HTTPCaller.with(connections: 1) { caller in
+                let request = HTTPClientRequest(url: "http://\(address)/busy")
+                let problem = await #expect(throws: BenchProblem.self) {
+                    _ = try await caller.ask(request)
+                }
+                #expect(problem?.message == "over HTTP: 503 busy")
             }
         }
     }
 
-    @Test(arguments: [
-        "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nx", "\r\n\r\n",
-    ])
-    func whatIsNoAnswerIsRefused(text: String) {
-        var reader = HTTPAnswerReader()
-        #expect(throws: BenchProblem.self) { try reader.take(text.utf8) }
-    }
-
-    @Test func aHeadHasAnEnd() {
-        var reader = HTTPAnswerReader()
-        #expect(throws: BenchProblem.self) {
-            _ = try reader.take(repeatElement(UInt8(ascii: "x"), count: 33 << 10))
+    @Test func aSiteThatIsGoneIsAMistake() async throws {
+        let gone = try await BareSite.with { _, address in address }
+        try await HTTPCaller.with(connections: 1) { caller in
+            let request = HTTPClientRequest(url: "http://\(gone)/file")
+            await #expect(throws: BenchProblem.self) { _ = try await caller.ask(request) }
         }
-    }
-
-    /// It is read as an answer, is refused, or waits for more.
-    @Test func aChangedAnswerDoesNoHarm() {
-        var dice = SeededGenerator(seed: 3)
-        var outcomes: [String: Int] = [:]
-        for _ in 0..<20_000 {
-            var bytes = Self.answer
-            for _ in 0..<Int.random(in: 1...4, using: &dice) {
-                bytes[Int.random(in: bytes.indices, using: &dice)] = .random(
-                    in: 0...255,
-                    using: &dice
-                )
-            }
-            var reader = HTTPAnswerReader()
-            do {
-                let isWhole = Bool.random(using: &dice)
-                let count = isWhole ? bytes.count : .random(in: 0...bytes.count, using: &dice)
-                let answer = try reader.take(bytes.prefix(count))
-                outcomes[answer == nil ? "waits" : "read", default: 0] += 1
-                #expect(answer?.body.count ?? 0 <= bytes.count)
-            } catch {
-                outcomes["refused", default: 0] += 1
-            }
-        }
-        #expect(outcomes.count == 3 && outcomes.values.allSatisfy { $0 > 100 }, "\(outcomes)")
     }
 
     @Test func mistakesAreFound() {
-        #expect(Self.read.mistake == nil)
-        var answer = Self.read
-        answer.status = 503
-        #expect(answer.mistake?.hasPrefix("503 ") == true)
-        answer = HTTPAnswer(
-            status: 200,
-            body: Bytes(#"{"records": [{"serverErrorCode": "CONFLICT"}]}"#.utf8)
-        )
-        #expect(answer.mistake?.contains("CONFLICT") == true)
-        #expect(HTTPAnswer(status: 200, body: []).mistake == nil)
+        func answer(_ status: Int, _ body: String) -> HTTPAnswer {
+            HTTPAnswer(status: status, body: ByteBuffer(string: body))
+        }
+        #expect(answer(200, #"{"records":1}"#).mistake == nil)
+        #expect(answer(200, "").mistake == nil)
+        #expect(answer(200, "s serverError serverErrorCod").mistake == nil)
+        #expect(answer(503, #"{"records":1}"#).mistake?.hasPrefix("503 ") == true)
+        let refused = #"{"records": [{"serverErrorCode": "CONFLICT"}]}"#
+        #expect(answer(200, refused).mistake?.contains("CONFLICT") == true)
+        #expect(answer(200, "serverErrorCode").mistake != nil)
+        #expect(answer(200, "sserverErrorCode").mistake != nil)
     }
 
     @Test func aRecordIsWrittenWhole() throws {

@@ -93,8 +93,9 @@ enum ImportRules {
             "RocksDBStorage", "SwiftASN1", "X509",
         ]),
         "CumulusBench": system.union([
-            "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
-            "CumulusTerminal", "CumulusTransport", "CumulusWire", "Histogram",
+            "ArgumentParser", "AsyncHTTPClient", "Crypto", "CryptoExtras", "Cumulus",
+            "CumulusAssets", "CumulusModel", "CumulusTerminal", "CumulusTransport", "CumulusWire",
+            "Histogram", "NIOCore", "NIOHTTP1",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

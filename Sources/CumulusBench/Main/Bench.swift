@@ -2,7 +2,9 @@
 //
 // A program of its own, for those who work on nodes. It starts a private node from the folder of
 // its executable and loads it from this process, so that the processor time of server and client
-// stand apart; or it loads the node of `--endpoint`. The folder Paths has a file for each path.
+// stand apart; or it loads the node of `--endpoint`. The folder Paths has a file for each path but
+// `http`, which is in Web. The HTTP client is a library that takes more processor time than the
+// client of the binary protocol, in this process: `Bench+HTTP` says what that does to its figures.
 //
 // Folder: the program, its options, its load and its report. Read `Bench`, then `BenchLoad` and
 // `BenchFigure`.

@@ -120,10 +120,8 @@ extension BenchFigure {
     ) async throws -> BenchFigure {
         let progress = BenchProgress("measuring \(path)")
         defer { progress.end() }
-        var rehearsal = load
-        rehearsal.seconds = min(1, load.seconds / 5)
         let executor = executor ?? target.executor
-        _ = try await rehearsal.run(on: executor, operation)
+        try await load.rehearse(on: executor, operation)
 
         let rows = try await target.engineRows()
         let start = Date()

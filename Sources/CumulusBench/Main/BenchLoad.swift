@@ -35,6 +35,13 @@ struct BenchLoad {
     /// One operation, and whatever the caller keeps from one to the next.
     typealias Operation = @Sendable (inout SeededGenerator) async throws -> Void
 
+    /// Runs for a moment in which nothing is counted.
+    func rehearse(on executor: any TaskExecutor, _ operation: @escaping Operation) async throws {
+        var moment = self
+        moment.seconds = min(1, seconds / 5)
+        _ = try await moment.run(on: executor, operation)
+    }
+
     @concurrent
     func run(
         on executor: any TaskExecutor,

@@ -5,12 +5,19 @@
 // Lookups show an API token, as web apps do; saves are signed. Lookups also stand beside nginx,
 // which sends a file as large as their answer.
 //
-// Folder: HTTP as the bench speaks it. Read `Bench+HTTP`, then `HTTPPool`, `HTTPAnswerReader` and
-// `BenchServer`.
+// The HTTP client is a library, and takes more of the processors than the client of the binary
+// protocol: for each request it reads a URL, sets a timer and starts a task on another thread. It
+// runs in this process, beside the node. So where the processors are full, rates and times over
+// HTTP, and their part of a bound, tell of the client too; also nginx is asked by this client. What
+// a request costs the node is its processor time alone.
+//
+// Folder: HTTP as the bench speaks it. Read `Bench+HTTP`, then `HTTPCaller` and `BenchServer`.
 
+import AsyncHTTPClient
 import Cumulus
 import CumulusModel
 import CumulusTerminal
+import NIOCore
 
 extension Bench {
     func http(_ cleanup: Cleanup) async throws -> [BenchFigure] {
@@ -47,11 +54,11 @@ extension Bench {
         _ name: String,
         _ target: BenchTarget,
         _ server: BenchServer,
-        _ request: @escaping @Sendable (inout SeededGenerator) throws -> [UInt8]
+        _ request: @escaping @Sendable (inout SeededGenerator) throws -> HTTPClientRequest
     ) async throws -> BenchFigure {
-        try await HTTPPool.with(server.web, connections: options.inFlight) { pool in
-            try await BenchFigure.measure(name, target, load, on: pool.executor) { dice in
-                _ = try await pool.ask(request(&dice))
+        try await HTTPCaller.with(connections: options.inFlight) { caller in
+            try await BenchFigure.measure(name, target, load, on: caller.executor) { dice in
+                _ = try await caller.ask(request(&dice))
             }
         }
     }
@@ -67,8 +74,8 @@ extension Bench {
         let binary = try await BenchFigure.measure("http: lookup, binary", target, load) { dice in
             _ = try await database.record(for: records.anyID(&dice))
         }
-        let answer = try await HTTPPool.with(server.web, connections: 1) { pool in
-            try await pool.ask(server.lookup(records.ids[0]))
+        let answer = try await HTTPCaller.with(connections: 1) { caller in
+            try await caller.ask(server.lookup(records.ids[0]))
         }
         var web = try await measure("http: lookup", target, server) { dice in
             server.lookup(records.anyID(&dice))
@@ -77,7 +84,7 @@ extension Bench {
         var file = web
         file.path = "http: lookup, beside a file"
         web.compare(with: [Bench.bound(binary)])
-        let size = answer.body.count
+        let size = answer.body.readableBytes
         if let bound = try await BenchNginx.bound(load, fileBytes: size, target, cleanup) {
             file.compare(with: [bound])
         } else {

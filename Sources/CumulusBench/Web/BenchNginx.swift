@@ -3,9 +3,11 @@
 // One process with one thread, on a free port of loopback, in the folder of the bench's data. It is
 // asked by the same client over as many connections.
 
+import AsyncHTTPClient
 import CumulusModel
 import CumulusTerminal
 import Foundation
+import NIOCore
 
 enum BenchNginx {
     /// nil if nginx is not installed.
@@ -23,23 +25,20 @@ enum BenchNginx {
         )
         let file = Data(repeating: UInt8(ascii: "x"), count: fileBytes)
         try file.write(to: URL(fileURLWithPath: folder + "/file"))
-        let (process, pool) = try await start(program, folder, load.callers, cleanup)
-        let request = [UInt8]("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
-        let outcome: Result<BenchLoad.Outcome, any Error>
-        do {
-            outcome = .success(
-                try await load.run(on: pool.executor) { _ in _ = try await pool.ask(request) }
+        return try await HTTPCaller.with(connections: load.callers) { caller in
+            let (process, request) = try await start(program, folder, load, cleanup) { request in
+                let answer = try? await caller.ask(request)
+                return answer?.body.readableBytes == fileBytes
+            }
+            defer { end(process, cleanup) }
+            let operation: BenchLoad.Operation = { _ in _ = try await caller.ask(request) }
+            try await load.rehearse(on: caller.executor, operation)
+            let measured = try await load.run(on: caller.executor, operation)
+            return BenchFigure.Bound(
+                name: "nginx",
+                perSecond: Double(measured.operations) / measured.seconds
             )
-        } catch {
-            outcome = .failure(error)
         }
-        await pool.close()
-        end(process, cleanup)
-        let measured = try outcome.get()
-        return BenchFigure.Bound(
-            name: "nginx",
-            perSecond: Double(measured.operations) / measured.seconds
-        )
     }
 
     /// It was started with SIGTERM blocked, as the bench has it, and would wait for ever.
@@ -58,42 +57,44 @@ enum BenchNginx {
         }
     }
 
-    /// Starts it on some port: it can't say which one it was given.
+    /// Starts it on some port, since it can't say which one it was given, and waits until it
+    /// answers; returns the request for the file too.
     private static func start(
         _ program: String,
         _ folder: String,
-        _ connections: Int,
-        _ cleanup: Cleanup
-    ) async throws -> (Process, HTTPPool) {
+        _ load: BenchLoad,
+        _ cleanup: Cleanup,
+        answers: (HTTPClientRequest) async -> Bool
+    ) async throws -> (Process, HTTPClientRequest) {
         for _ in 0..<10 {
             let port = Int.random(in: 20_000..<30_000)
-            let endpoint = "127.0.0.1:\(port)"
-            if let taken = try? await HTTPPool(to: endpoint, connections: 1) {
-                await taken.close()
-                continue
-            }
-            let text = configuration(folder, port, connections)
+            let text = configuration(folder, port, load.callers)
             try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/nginx.conf"))
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: program)
-            process.arguments = [
-                "-p", folder, "-c", folder + "/nginx.conf", "-e", folder + "/error.log",
-            ]
-            process.standardOutput = FileHandle.nullDevice
-            process.standardError = FileHandle.nullDevice
-            try process.run()
+            let process = try launch(program, folder)
             cleanup.add(process: process.processIdentifier)
+            let request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/file")
             let deadline = Date(timeIntervalSinceNow: 5)
+            // On a port that is taken it ends.
             while process.isRunning, Date() < deadline {
                 try await Task.sleep(for: .milliseconds(100))
-                guard let pool = try? await HTTPPool(to: endpoint, connections: connections)
-                else { continue }
-                return (process, pool)
+                if await answers(request) { return (process, request) }
             }
             end(process, cleanup)
         }
         let log = try? String(contentsOfFile: folder + "/error.log", encoding: .utf8)
         throw BenchProblem(message: "nginx did not start: \(log ?? "it said nothing")")
+    }
+
+    private static func launch(_ program: String, _ folder: String) throws -> Process {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = [
+            "-p", folder, "-c", folder + "/nginx.conf", "-e", folder + "/error.log",
+        ]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return process
     }
 
     /// In one process, so that nothing of it is left when that one is killed.

@@ -2,10 +2,13 @@
 //
 // Opened once, after a target that serves HTTP: it registers the key and saves the records.
 
+import AsyncHTTPClient
 import Crypto
 import Cumulus
 import CumulusModel
 import Foundation
+import NIOCore
+import NIOHTTP1
 import Synchronization
 
 struct BenchServer: Sendable {
@@ -81,7 +84,7 @@ struct BenchServer: Sendable {
     private static let path = "/database/1/\(BenchTarget.container)/development/public/records/"
 
     /// Shows an API token, as a web app does.
-    func lookup(_ id: Record.ID) -> [UInt8] {
+    func lookup(_ id: Record.ID) -> HTTPClientRequest {
         let record: JSON = ["recordName": .string(id.recordName)]
         let body: JSON = ["records": .array([record])]
         let target = "\(BenchServer.path)lookup?ckAPIToken=\(BenchServer.apiToken)"
@@ -89,7 +92,7 @@ struct BenchServer: Sendable {
     }
 
     /// Replaces a whole record, whatever is there; signed.
-    func modify(_ record: Record) throws -> [UInt8] {
+    func modify(_ record: Record) throws -> HTTPClientRequest {
         let body = try BenchServer.modification(record).text
         let target = BenchServer.path + "modify"
         let digest = Data(SHA256.hash(data: Data(body.utf8))).base64EncodedString()
@@ -100,19 +103,22 @@ struct BenchServer: Sendable {
             target,
             body,
             [
-                "\(name)KeyID: \(keyID)", "\(name)ISO8601Date: \(date)",
-                "\(name)SignatureV1: \(signature.derRepresentation.base64EncodedString())",
+                ("\(name)KeyID", keyID), ("\(name)ISO8601Date", date),
+                ("\(name)SignatureV1", signature.derRepresentation.base64EncodedString()),
             ]
         )
     }
 
-    private func request(_ target: String, _ body: String, _ headers: [String] = []) -> [UInt8] {
-        let head =
-            [
-                "POST \(target) HTTP/1.1", "Host: \(web)", "Content-Type: application/json",
-                "Content-Length: \(body.utf8.count)",
-            ] + headers
-        return [UInt8]((head.joined(separator: "\r\n") + "\r\n\r\n" + body).utf8)
+    private func request(
+        _ target: String,
+        _ body: String,
+        _ headers: [(String, String)] = []
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "http://\(web)\(target)")
+        request.method = .POST
+        request.headers = HTTPHeaders([("Content-Type", "application/json")] + headers)
+        request.body = .bytes(ByteBuffer(string: body))
+        return request
     }
 
     static func modification(_ record: Record) throws -> JSON {
