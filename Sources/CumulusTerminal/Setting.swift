@@ -3,11 +3,11 @@
 // Flag before environment before default. `NodeOptions`, the groups of options of `cumulus` and the
 // options of `cumulus-bench` ask here; `cumulus config show` prints them all with their sources.
 //
-// Folder: what programs that talk to nodes have of a terminal: settings, which nodes are asked, ways
-// to fail, standard output and error, progress, and what a signal cleans up. It is a target of its
-// own because two programs need it: `cumulus`, which everybody has, and `cumulus-bench`, which only
-// those have who work on nodes. Read `Setting` and `NodeOptions`, then `Program`, `Failure` and
-// `StandardOutput`.
+// Folder: what programs that talk to nodes have of a terminal: settings, which nodes are asked, how
+// they fail, standard output and error, progress, and what a signal cleans up. It is a target of
+// its own because two programs need it: `cumulus`, which is for everybody, and `cumulus-bench`,
+// which is for people who work on nodes. Read `Setting` and `NodeOptions`, then `Program`,
+// `Failure` and `StandardOutput`.
 
 import Foundation
 

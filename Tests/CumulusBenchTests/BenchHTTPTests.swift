@@ -1,5 +1,5 @@
-// HTTP as the path `http` of the bench speaks it: what it sends, over which connections, and what it
-// takes for a mistake.
+// HTTP as the path `http` of the bench speaks it: what it sends, over which connections, and which
+// answers are mistakes.
 
 import AsyncHTTPClient
 import Cumulus

@@ -56,12 +56,7 @@ enum BenchEvents {
     }
 
     static func save(_ record: Record, in database: Database) async throws {
-        let results = try await database.modifyRecords(
-            saving: [record],
-            deleting: [],
-            savePolicy: .changedKeys
-        )
-        for result in results.saveResults.values { _ = try result.get() }
+        try await database.save([record], .changedKeys)
     }
 }
 

@@ -27,14 +27,14 @@ struct BenchGuest: Sendable {
         _ options: BenchOptions
     ) async throws -> BenchGuest {
         let token = try await target.operate { node in
-            _ = try await node.addUser(name, in: BenchTarget.container)
+            _ = try await node.addUser(name, in: BenchNode.container)
             try await node.setPassword(of: name, to: password)
-            for user in [BenchTarget.user, name] {
+            for user in [BenchNode.user, name] {
                 _ = try await node.setRole(
                     role,
                     ofUser: user,
                     isGiven: true,
-                    in: BenchTarget.container,
+                    in: BenchNode.container,
                     .development
                 )
             }
@@ -49,7 +49,7 @@ struct BenchGuest: Sendable {
         var configuration = Container.Configuration(endpoints: [target.endpoint])
         configuration.accessToken = token
         configuration.connections = options.connections
-        container = Container(identifier: BenchTarget.container, configuration: configuration)
+        container = Container(identifier: BenchNode.container, configuration: configuration)
         let count = min(options.records, BenchGuest.mostRecords)
         let owner = try await target.ownerName()
         func records(_ zone: String, of owner: String? = nil) -> BenchRecords {

@@ -31,10 +31,6 @@ struct BenchItems: Sendable {
         return Record.ID(recordName: "\(type)-\(zeros)\(digits)")
     }
 
-    static func number(of id: Record.ID) -> Int {
-        Int(id.recordName.split(separator: "-").last ?? "") ?? 0
-    }
-
     /// - Parameter seed: What it holds follows from it; nil means from the number.
     func record(_ number: Int, type: String, seed: Int? = nil) -> Record {
         var dice = SeededGenerator(seed: UInt64(seed ?? number))

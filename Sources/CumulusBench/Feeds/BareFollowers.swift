@@ -7,7 +7,6 @@ import CumulusModel
 import CumulusTerminal
 import CumulusTransport
 import CumulusWire
-import Foundation
 
 final class BareFollowers: Sendable {
     private let process: BenchProcess

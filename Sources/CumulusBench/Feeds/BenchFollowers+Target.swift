@@ -64,7 +64,7 @@ extension BenchTarget {
         _ devices: [BenchFollowers.Device],
         since token: Bytes = []
     ) async throws -> BenchFollowers {
-        try await BenchFollowers(devices, of: BenchTarget.container, at: endpoint, since: token)
+        try await BenchFollowers(devices, of: BenchNode.container, at: endpoint, since: token)
     }
 
     /// Devices of the user who loads the node.
@@ -100,29 +100,20 @@ extension BenchTarget {
     /// Adds a user to the private node and returns its access token.
     func addUser(_ name: String) async throws -> String {
         try await operate { node in
-            _ = try await node.addUser(name, in: BenchTarget.container)
+            _ = try await node.addUser(name, in: BenchNode.container)
             return try await node.addToken(forUser: name)
         }
     }
 
     /// Saves events of 1 KB that a device missed, in batches, and returns their names.
     func saveMissed(_ options: BenchOptions) async throws -> [Record.ID] {
-        let progress = BenchProgress("saving records")
-        defer { progress.end() }
-        let (size, lanes) = (BenchOptions.batchSize, options.connections)
         let records = (0..<options.records).map { number in
             BenchEvents.record("missed-\(number)", number: BenchEvents.missed, letters: 960)
         }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<lanes {
-                group.addTask { [self] in
-                    for start in stride(from: lane * size, to: records.count, by: size * lanes) {
-                        try await save(Array(records[start..<min(start + size, records.count)]))
-                        if lane == 0 { progress.show(start, of: records.count) }
-                    }
-                }
-            }
-            try await group.waitForAll()
+        let lanes = options.connections
+        try await BenchLanes.run(records.batches, lanes: lanes, "saving records") {
+            [self] records, _ in
+            try await save(Array(records))
         }
         return records.map(\.recordID)
     }
@@ -131,12 +122,13 @@ extension BenchTarget {
     func subscribe(_ token: String, to subscriptions: [Subscription]) async throws {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
-        let container = Container(identifier: BenchTarget.container, configuration: configuration)
-        let results = try await container.publicCloudDatabase.modifySubscriptions(
-            saving: subscriptions,
-            deleting: []
-        )
-        await container.close()
+        let container = Container(identifier: BenchNode.container, configuration: configuration)
+        let results = try await container.use { container in
+            try await container.publicCloudDatabase.modifySubscriptions(
+                saving: subscriptions,
+                deleting: []
+            )
+        }
         for result in results.saveResults.values { _ = try result.get() }
     }
 }

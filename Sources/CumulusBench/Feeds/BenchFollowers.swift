@@ -8,7 +8,6 @@
 import CumulusModel
 import CumulusTransport
 import CumulusWire
-import Foundation
 
 final class BenchFollowers: Sendable {
     /// Who follows.
@@ -51,11 +50,7 @@ final class BenchFollowers: Sendable {
     }
 
     private static func hello(_ device: Device, _ container: String) -> Hello {
-        var hello = Hello()
-        hello.software = "cumulus-bench"
-        hello.softwareVersion = Release.version
-        hello.container = Bytes(container.utf8)
-        hello.environment = UInt32(Environment.development.rawValue)
+        var hello = Hello(ofBenchIn: container)
         hello.deviceID = Bytes(device.name.utf8)
         hello.token = Bytes(device.token.utf8)
         return hello

@@ -60,6 +60,9 @@ struct Bench: AsyncParsableCommand {
         case feed
         case auth
         case http
+
+        /// Paths about the records that are saved beforehand.
+        static let onFilledNode: Set<Path> = [.fetch, .save, .batch]
     }
 
     @Argument(
@@ -107,35 +110,43 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func figures(of paths: [Path], _ cleanup: Cleanup) async throws -> [BenchFigure] {
-        if paths == [.replicate] { return try await replicate(cleanup) }
-        if paths == [.lag] { return try await lag(cleanup) }
-        if paths == [.feed] { return try await feed(cleanup) }
-        if paths == [.http] { return try await http(cleanup) }
-        var figures: [BenchFigure] = []
-        let target = try await BenchTarget.open(options, cleanup)
-        do {
-            if ![[.idle], [.query], [.asset], [.auth]].contains(paths) {
+        switch paths {
+        case [.replicate]: return try await replicate(cleanup)
+        case [.lag]: return try await lag(cleanup)
+        case [.feed]: return try await feed(cleanup)
+        default: break
+        }
+        let target = try await BenchTarget.open(options, cleanup, servesHTTP: paths == [.http])
+        return try await target.use { target in
+            if Set(paths).isSubset(of: Path.onFilledNode) {
                 try await target.prepare(options)
             }
-            for path in paths {
-                switch path {
-                case .fetch: figures.append(try await fetch(target, cleanup))
-                case .save: figures += try await save(target, cleanup)
-                case .batch: figures.append(try await batch(target, cleanup))
-                case .idle: figures.append(try await idle(target))
-                case .asset: figures += try await asset(target, cleanup)
-                case .query: figures += try await query(target, cleanup)
-                case .auth: figures += try await auth(target, cleanup)
-                case .replicate, .lag, .feed, .http, .all: break
-                }
-            }
-        } catch {
-            await target.close()
-            throw error
+            var figures: [BenchFigure] = []
+            for path in paths { figures += try await self.figures(of: path, target, cleanup) }
+            return figures
         }
-        await target.close()
-        return figures
     }
+
+    private func figures(
+        of path: Path,
+        _ target: BenchTarget,
+        _ cleanup: Cleanup
+    ) async throws -> [BenchFigure] {
+        switch path {
+        case .fetch: [try await fetch(target, cleanup)]
+        case .save: try await save(target, cleanup)
+        case .batch: [try await batch(target, cleanup)]
+        case .idle: [try await idle(target)]
+        case .asset: try await asset(target, cleanup)
+        case .query: try await query(target, cleanup)
+        case .auth: try await auth(target)
+        case .http: try await http(target, cleanup)
+        case .replicate, .lag, .feed, .all: []
+        }
+    }
+
+    /// As many calls as are in flight, for as long as a figure takes.
+    var load: BenchLoad { BenchLoad(callers: options.inFlight, seconds: options.seconds) }
 }
 
 /// What stands in the way of measuring, in one line.

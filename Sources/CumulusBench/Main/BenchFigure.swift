@@ -3,7 +3,6 @@
 // Made by the paths, printed by `BenchReport`.
 
 import Foundation
-import Histogram
 
 struct BenchFigure: Encodable {
     /// The most that could be had here, measured in the same run.
@@ -103,64 +102,5 @@ struct BenchFigure: Encodable {
     mutating func expect(ratio wanted: Double) {
         guard let ratio else { return }
         targets.append(Target(text: ">= \(Int(wanted * 100)) % of bound", isMet: ratio >= wanted))
-    }
-}
-
-extension BenchFigure {
-    /// Runs a load against a target, after a moment in which nothing is counted.
-    ///
-    /// - Parameter executor: The thread of the callers; nil: that of the target's connections.
-    static func measure(
-        _ path: String,
-        _ target: BenchTarget,
-        _ load: BenchLoad,
-        perCall: Int = 1,
-        on executor: (any TaskExecutor)? = nil,
-        _ operation: @escaping BenchLoad.Operation
-    ) async throws -> BenchFigure {
-        let progress = BenchProgress("measuring \(path)")
-        defer { progress.end() }
-        let executor = executor ?? target.executor
-        try await load.rehearse(on: executor, operation)
-
-        let rows = try await target.engineRows()
-        let start = Date()
-        let before = BenchMeter(target)
-        let outcome = try await load.run(on: executor, operation)
-        let use = BenchMeter(target).use(since: before)
-
-        let operations = outcome.operations * perCall
-        let each = Double(max(1, operations))
-        func milliseconds(_ percentile: Double) -> Double {
-            Double(outcome.latencies.valueAtPercentile(percentile)) / 1e6
-        }
-        var figure = BenchFigure(
-            path: path,
-            start: start.formatted(.iso8601),
-            seconds: outcome.seconds,
-            operations: operations,
-            perSecond: Double(operations) / outcome.seconds,
-            p50: milliseconds(50),
-            p99: milliseconds(99),
-            p999: milliseconds(99.9),
-            serverMicroseconds: use.server.map { $0 / each },
-            clientMicroseconds: use.client / each,
-            serverSwitches: use.switches.map { Double($0) / each },
-            serverWrittenBytes: use.writtenBytes.map { Double($0) / each },
-            serverResident: use.resident,
-            serverPeakResident: use.peakResident,
-            others: use.others,
-            samples: outcome.samples.map { $0 * perCall }
-        )
-        figure.count(try await target.engineRows(), since: rows)
-        return figure
-    }
-
-    /// Rows that the node handed to its engine between two moments.
-    mutating func count(_ rows: EngineRows?, since earlier: EngineRows?) {
-        guard let rows, let earlier else { return }
-        let each = Double(max(1, operations))
-        serverRows = Double(rows.count - earlier.count) / each
-        serverRowBytes = Double(rows.bytes - earlier.bytes) / each
     }
 }

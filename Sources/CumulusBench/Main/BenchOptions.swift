@@ -85,7 +85,7 @@ struct BenchOptions: ParsableArguments {
     var token: String { Setting(.token, flag: givenToken).value }
     /// Of the node of `endpoint`; a private one has its own.
     var container: String {
-        Setting(.container, flag: givenContainer, standard: BenchTarget.container).value
+        Setting(.container, flag: givenContainer, standard: BenchNode.container).value
     }
 
     /// Records of one request of the path 'batch', and of those that save records beforehand.

@@ -1,6 +1,6 @@
-// Private nodes of one cluster, for the path `replicate`.
+// Private nodes of one cluster, for the paths `replicate` and `lag`.
 //
-// The first one is filled and loaded; followers are started beside it, each with an empty data
+// The first one is filled and loaded; others are started beside it, each with an empty data
 // directory of its own.
 
 import Cumulus
@@ -9,19 +9,12 @@ import CumulusTerminal
 import Foundation
 
 final class BenchCluster {
-    /// A node that runs.
-    struct Member {
-        let name: String
-        let endpoint: String
-        let process: BenchProcess
-    }
-
     private let options: BenchOptions
     private let directory: String
     private let cleanup: Cleanup
-    private(set) var members: [Member] = []
-    private(set) var token = ""
-    static let container = "iCloud.dev.cumulus"
+    /// Those that run, in the order in which they were started.
+    private(set) var members: [BenchNode] = []
+    private var token = ""
 
     init(_ options: BenchOptions, _ directory: String, _ cleanup: Cleanup) {
         self.options = options
@@ -39,38 +32,22 @@ final class BenchCluster {
         _ name: String,
         logSeconds: Int = 600,
         threads: Int? = nil
-    ) async throws -> Member {
-        let first = members.first
+    ) async throws -> BenchNode {
         var arguments = [
-            "--data", data(name), "--listen", "127.0.0.1:0", "--profile", options.profile,
-            "--container", BenchCluster.container, "--log-level", "warning",
             "--log-keep-seconds", String(logSeconds), "--cluster-key", try key(),
         ]
-        arguments += BenchProcess.withoutLimits
-        if let first { arguments += ["--peers", first.endpoint] }
+        if let first = members.first { arguments += ["--peers", first.endpoint] }
         if let threads { arguments += ["--threads", String(threads)] }
-        let process = try BenchProcess(arguments, log: data(name) + ".log", cleanup)
-        guard let endpoint = process.readyAddress() else {
-            let log = try? String(contentsOfFile: data(name) + ".log", encoding: .utf8)
-            throw BenchProblem(message: "the node did not start: \(log ?? "it said nothing")")
-        }
-        let member = Member(name: name, endpoint: endpoint, process: process)
+        let member = try BenchNode(name, in: directory, options, arguments, cleanup)
         members.append(member)
-        if token.isEmpty { token = try await makeUser(member) }
+        if token.isEmpty { token = try await member.makeUser() }
         return member
-    }
-
-    func stop(_ name: String) {
-        for member in members where member.name == name { member.process.stop() }
-        members.removeAll { $0.name == name }
     }
 
     func stopAll() {
         for member in members { member.process.stop() }
         members = []
     }
-
-    private func data(_ name: String) -> String { "\(directory)/\(name)" }
 
     /// The file with the cluster's key, made for this run.
     private func key() throws -> String {
@@ -89,7 +66,7 @@ final class BenchCluster {
     // MARK: Asking
 
     func container(
-        _ member: Member,
+        _ member: BenchNode,
         connections: Int = 1,
         concern: Container.WriteConcern = .standard
     ) -> Container {
@@ -97,43 +74,7 @@ final class BenchCluster {
         configuration.accessToken = token
         configuration.writeConcern = concern
         configuration.connections = connections
-        return Container(identifier: BenchCluster.container, configuration: configuration)
-    }
-
-    /// Runs as a node's operator.
-    func operate<Value>(
-        _ member: Member,
-        _ body: (NodeOperator) async throws -> Value
-    ) async throws -> Value {
-        let text = try String(
-            contentsOfFile: data(member.name) + "/operator.token",
-            encoding: .utf8
-        )
-        let node = NodeOperator(
-            endpoint: member.endpoint,
-            token: text.trimmingCharacters(in: .whitespacesAndNewlines),
-            timeout: .seconds(60)
-        )
-        do {
-            let value = try await body(node)
-            await node.close()
-            return value
-        } catch {
-            await node.close()
-            throw error
-        }
-    }
-
-    private func makeUser(_ member: Member) async throws -> String {
-        try await operate(member) { node in
-            _ = try await node.addUser("bench", in: BenchCluster.container)
-            _ = try await node.importSchema(
-                BenchSchema.text,
-                of: BenchCluster.container,
-                .development
-            )
-            return try await node.addToken(forUser: "bench")
-        }
+        return Container(identifier: BenchNode.container, configuration: configuration)
     }
 
     /// Waits until all nodes hold the same, the cluster's own scope included: with that, each of
@@ -143,7 +84,7 @@ final class BenchCluster {
         while true {
             var holdings: Set<[String]> = []
             for member in members {
-                holdings.insert(try await operate(member) { try await holding($0) })
+                holdings.insert(try await member.operate { try await holding($0) })
             }
             if holdings.count == 1 { return }
             guard Date() < end else {
@@ -161,9 +102,9 @@ final class BenchCluster {
     }
 
     /// What a node holds of the records.
-    func digest(_ node: NodeOperator) async throws -> String? {
+    static func digest(_ node: NodeOperator) async throws -> String? {
         try await node.status().scopes.first {
-            $0.container == BenchCluster.container && $0.environment == "development"
+            $0.container == BenchNode.container && $0.environment == "development"
         }?.digest
     }
 }

@@ -11,11 +11,6 @@ final class BenchProcess: Sendable {
     private let output: FileHandle
     private let cleanup: Cleanup
 
-    /// A node that a path loads has no limits per caller.
-    static let withoutLimits = [
-        "--calls-per-second", "0", "--bytes-per-second", "0", "--calls-at-once", "0",
-    ]
-
     /// Starts `cumulusd` with these arguments.
     init(_ arguments: [String], log: String? = nil, _ cleanup: Cleanup) throws {
         let program = try BenchProcess.node()

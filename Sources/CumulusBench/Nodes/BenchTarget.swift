@@ -4,7 +4,7 @@
 // used so far.
 //
 // Folder: the nodes that are loaded: their processes, their data, and who asks them. Read
-// `BenchTarget`, then `BenchProcess` and `BenchCluster`.
+// `BenchTarget`, then `BenchNode` and `BenchCluster`.
 
 import Cumulus
 import CumulusModel
@@ -12,12 +12,10 @@ import CumulusTerminal
 import CumulusTransport
 import Foundation
 
-final class BenchTarget: Sendable {
+final class BenchTarget: Sendable, Closable {
     let endpoint: String
     /// Whether connections to it are encrypted, and whose certificates are believed.
     let trust: TLSTrust
-    /// Where the private node serves HTTP; nil: nowhere.
-    let webEndpoint: String?
     /// Of the user who loads it.
     let token: String
     let database: Database
@@ -27,41 +25,40 @@ final class BenchTarget: Sendable {
     /// Where the private node has its data; bounds of the disk are measured there too.
     let directory: String?
     let containerName: String
-    private let container: Container
-    private let node: BenchProcess?
     let zone: RecordZone.ID
+    private let container: Container
+    /// nil for the node of `--endpoint`, and for a server without a store.
+    private let node: BenchNode?
+    /// What was started: a private node, or a server without a store.
+    private let process: BenchProcess?
 
     private init(
         _ options: BenchOptions,
         _ configuration: Container.Configuration,
-        webEndpoint: String? = nil,
         token: String,
-        directory: String? = nil,
-        node: BenchProcess? = nil
+        node: BenchNode? = nil,
+        process: BenchProcess? = nil,
+        directory: String? = nil
     ) {
         var configuration = configuration
         configuration.accessToken = token
         configuration.connections = options.connections
         configuration.assetDirectory = directory.map { "\($0)/downloads" }
-        containerName = node == nil ? options.container : BenchTarget.container
+        containerName = process == nil ? options.container : BenchNode.container
         container = Container(identifier: containerName, configuration: configuration)
         // A node of somebody else has records of its own in the default zone.
-        zone = node == nil ? RecordZone.ID(zoneName: "cumulus-bench") : .default
+        zone = process == nil ? RecordZone.ID(zoneName: "cumulus-bench") : .default
         records = BenchRecords(count: options.records, in: zone)
         database = container.privateCloudDatabase
         endpoint = configuration.endpoints[0]
         // Both name their cases alike.
         let mode = TLSTrust.Mode(rawValue: configuration.tls.rawValue)
         trust = TLSTrust(mode ?? .always, authority: configuration.authority)
-        self.webEndpoint = webEndpoint
         self.token = token
-        self.directory = directory
         self.node = node
+        self.process = process
+        self.directory = directory
     }
-
-    static let container = "iCloud.dev.cumulus"
-    /// Who owns the records of a private node.
-    static let user = "bench"
 
     // MARK: Life
 
@@ -79,27 +76,14 @@ final class BenchTarget: Sendable {
             let apps = Data(BenchServer.apps.text.utf8)
             try apps.write(to: URL(fileURLWithPath: directory + "/web-apps.json"))
         }
-        let node = try BenchProcess(
-            [
-                "--data", directory + "/node", "--listen", "127.0.0.1:0", "--profile",
-                options.profile, "--container", container, "--log-level", "warning",
-            ] + BenchProcess.withoutLimits + web,
-            log: directory + "/node.log",
-            cleanup
-        )
-        guard let addresses = node.readyAddresses() else {
-            let log = try? String(contentsOfFile: directory + "/node.log", encoding: .utf8)
-            throw BenchProblem(message: "the node did not start: \(log ?? "it said nothing")")
-        }
-        let endpoint = addresses.address
-        let token = try await makeUser(directory, endpoint)
+        let node = try BenchNode("node", in: directory, options, web, cleanup)
         return BenchTarget(
             options,
-            Container.Configuration(endpoints: [endpoint]),
-            webEndpoint: addresses.http,
-            token: token,
-            directory: directory,
-            node: node
+            Container.Configuration(endpoints: [node.endpoint]),
+            token: try await node.makeUser(),
+            node: node,
+            process: node.process,
+            directory: directory
         )
     }
 
@@ -113,7 +97,7 @@ final class BenchTarget: Sendable {
             throw BenchProblem(message: "the bound 'echo' did not start")
         }
         let configuration = Container.Configuration(endpoints: [endpoint])
-        return BenchTarget(options, configuration, token: "", node: server)
+        return BenchTarget(options, configuration, token: "", process: server)
     }
 
     /// The node of `--endpoint`, once it has taken the user: where it can't be reached, nothing
@@ -130,88 +114,56 @@ final class BenchTarget: Sendable {
         }
     }
 
-    private static func makeUser(_ directory: String, _ endpoint: String) async throws -> String {
-        try await operate(directory, endpoint) { node in
-            _ = try await node.addUser(user, in: container)
-            let token = try await node.addToken(forUser: user)
-            _ = try await node.importSchema(
-                BenchSchema.text,
-                of: container,
-                .development
-            )
-            return token
-        }
+    /// Stops the private node, or removes from another one what was put there.
+    func close() async {
+        if process == nil { _ = try? await database.deleteRecordZone(withID: zone) }
+        await container.close()
+        process?.stop()
     }
+
+    // MARK: The server
+
+    /// Where the private node serves HTTP; nil: nowhere.
+    var webEndpoint: String? { node?.webEndpoint }
 
     /// Runs as the operator of the private node.
     func operate<Value>(_ body: (NodeOperator) async throws -> Value) async throws -> Value {
-        guard let directory else { throw BenchProblem(message: "this node has another operator") }
-        return try await BenchTarget.operate(directory, endpoint, body)
-    }
-
-    private static func operate<Value>(
-        _ directory: String,
-        _ endpoint: String,
-        _ body: (NodeOperator) async throws -> Value
-    ) async throws -> Value {
-        let file = directory + "/node/operator.token"
-        let text = try String(contentsOfFile: file, encoding: .utf8)
-        let node = NodeOperator(
-            endpoint: endpoint,
-            token: text.trimmingCharacters(in: .whitespacesAndNewlines)
-        )
-        do {
-            let value = try await body(node)
-            await node.close()
-            return value
-        } catch {
-            await node.close()
-            throw error
-        }
-    }
-
-    /// Stops the private node, or removes from another one what was put there.
-    func close() async {
-        if node == nil { _ = try? await database.deleteRecordZone(withID: zone) }
-        await container.close()
-        node?.stop()
+        guard let node else { throw BenchProblem(message: "this node has another operator") }
+        return try await node.operate(body)
     }
 
     /// Runs callers on the thread of the connections.
     var executor: any TaskExecutor { container.connectionExecutor }
 
     /// What the private node has used so far.
-    var serverUse: ProcessUse? { node.flatMap { ProcessUse.of($0.id) } }
+    var serverUse: ProcessUse? { process.flatMap { ProcessUse.of($0.id) } }
 
     /// What the private node has handed to its engine so far; nil for another node, and for a
     /// server without a store.
     func engineRows() async throws -> EngineRows? {
-        guard directory != nil else { return nil }
+        guard node != nil else { return nil }
         return try await operate { node in
             let status = try await node.status()
             return EngineRows(count: status.rows, bytes: status.rowBytes)
         }
     }
 
+    /// The user record name of who owns the records.
+    func ownerName() async throws -> String { try await container.userRecordID().recordName }
+
     // MARK: Records
 
     /// Saves all records in batches, and reads each of them once.
     func prepare(_ options: BenchOptions) async throws {
-        if node == nil { try await database.save(RecordZone(zoneID: zone)) }
-        let parts = stride(from: 0, to: records.ids.count, by: BenchOptions.batchSize).map {
-            records.ids[$0..<min($0 + BenchOptions.batchSize, records.ids.count)]
-        }
-        try await each(parts, options, "saving records") { [self] ids, dice in
-            try await save(ids.map { records.record($0, &dice) })
-        }
-        try await each(parts, options, "reading records") { [self] ids, _ in
+        if process == nil { try await database.save(RecordZone(zoneID: zone)) }
+        try await fill(records, in: database, options)
+        let lanes = options.connections
+        try await BenchLanes.run(records.ids.batches, lanes: lanes, "reading records") {
+            [database] ids, _ in
             let results = try await database.records(for: Array(ids))
             for result in results.values { _ = try result.get() }
         }
     }
-
-    /// The user record name of who owns the records.
-    func ownerName() async throws -> String { try await container.userRecordID().recordName }
 
     /// Saves all of these records in batches, with a parent if one is named.
     func fill(
@@ -220,70 +172,31 @@ final class BenchTarget: Sendable {
         _ options: BenchOptions,
         below parent: Record.ID? = nil
     ) async throws {
-        let size = BenchOptions.batchSize
-        let parts = stride(from: 0, to: records.ids.count, by: size).map {
-            records.ids[$0..<min($0 + size, records.ids.count)]
-        }
-        try await each(parts, options, "saving records") { ids, dice in
+        let lanes = options.connections
+        try await BenchLanes.run(records.ids.batches, lanes: lanes, "saving records") { ids, dice in
             let batch = ids.map { id in
                 var record = records.record(id, &dice)
                 record.parent = parent.map { Record.Reference(recordName: $0.recordName) }
                 return record
             }
-            let results = try await database.modifyRecords(
-                saving: batch,
-                deleting: [],
-                savePolicy: .changedKeys
-            )
-            for result in results.saveResults.values { _ = try result.get() }
+            try await database.save(batch, .changedKeys)
         }
     }
 
     /// Saves what the path `query` asks about, and the records that it replaces.
     func fill(_ items: BenchItems, _ options: BenchOptions) async throws {
-        let size = BenchOptions.batchSize
-        let parts = stride(from: 0, to: items.count, by: size).map {
-            ($0..<min($0 + size, items.count)).map { BenchItems.id($0) }[...]
+        let (lanes, all) = (options.connections, 0..<items.count)
+        try await BenchLanes.run(all.batches, lanes: lanes, "saving records") {
+            [self] numbers, _ in
+            try await save(numbers.map { items.record($0, type: "Item") })
         }
-        try await each(parts, options, "saving records") { [self] ids, _ in
-            try await save(ids.map { items.record(BenchItems.number(of: $0), type: "Item") })
-        }
-        for start in stride(from: 0, to: BenchItems.replaced, by: size) {
-            try await save((start..<start + size).map { items.record($0, type: "Plain") })
+        for numbers in (0..<BenchItems.replaced).batches {
+            try await save(numbers.map { items.record($0, type: "Plain") })
         }
     }
 
     /// Saves them whole, whatever is there.
     func save(_ records: [Record]) async throws {
-        let results = try await database.modifyRecords(
-            saving: records,
-            deleting: [],
-            savePolicy: .changedKeys
-        )
-        for result in results.saveResults.values { _ = try result.get() }
-    }
-
-    @concurrent
-    private func each(
-        _ parts: [ArraySlice<Record.ID>],
-        _ options: BenchOptions,
-        _ what: String,
-        _ work:
-            @escaping @Sendable (ArraySlice<Record.ID>, inout SeededGenerator) async throws -> Void
-    ) async throws {
-        let progress = BenchProgress(what)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<options.connections {
-                group.addTask {
-                    var dice = SeededGenerator(seed: UInt64(lane))
-                    for index in stride(from: lane, to: parts.count, by: options.connections) {
-                        try await work(parts[index], &dice)
-                        if lane == 0 { progress.show(index, of: parts.count) }
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-        progress.end()
+        try await database.save(records, .changedKeys)
     }
 }

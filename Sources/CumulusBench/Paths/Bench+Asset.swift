@@ -75,19 +75,9 @@ extension Bench {
         try await work()
         let seconds = (ContinuousClock.now - began) / .seconds(1)
         let use = BenchMeter(target).use(since: before)
-        let each = Double(operations)
-        return BenchFigure(
-            path: path,
-            start: start.formatted(.iso8601),
-            seconds: seconds,
-            operations: operations,
-            perSecond: each / seconds,
-            serverMicroseconds: use.server.map { $0 / each },
-            clientMicroseconds: use.client / each,
-            serverResident: use.resident,
-            serverPeakResident: use.peakResident,
-            others: use.others
-        )
+        var figure = BenchFigure(path: path, since: start, milliseconds: [])
+        figure.count(operations, seconds: seconds, use)
+        return figure
     }
 }
 
@@ -109,32 +99,20 @@ extension BenchTarget {
     }
 
     /// Saves small files, a record each, on all connections.
-    @concurrent
     fileprivate func putSmall() async throws {
-        let size = BenchOptions.batchSize
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<4 {
-                group.addTask { [self] in
-                    var dice = SeededGenerator(seed: UInt64(10 + lane))
-                    for start in stride(
-                        from: lane * size,
-                        to: BenchContent.smallFiles,
-                        by: 4 * size
-                    ) {
-                        let records = (start..<start + size).map { number in
-                            var record = Record(
-                                recordType: "File",
-                                recordID: Record.ID(recordName: "small-\(number)", zoneID: zone)
-                            )
-                            let content = BenchContent.bytes(BenchContent.smallBytes, &dice)
-                            record["content"] = .asset(Asset(data: Data(content)))
-                            return record
-                        }
-                        try await save(records)
-                    }
-                }
+        let files = 0..<BenchContent.smallFiles
+        try await BenchLanes.run(files.batches, lanes: 4, "saving files", firstSeed: 10) {
+            [self] numbers, dice in
+            let records = numbers.map { number in
+                var record = Record(
+                    recordType: "File",
+                    recordID: Record.ID(recordName: "small-\(number)", zoneID: zone)
+                )
+                let content = BenchContent.bytes(BenchContent.smallBytes, &dice)
+                record["content"] = .asset(Asset(data: Data(content)))
+                return record
             }
-            try await group.waitForAll()
+            try await save(records)
         }
     }
 }

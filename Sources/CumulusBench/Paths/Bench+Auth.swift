@@ -8,26 +8,14 @@
 import CryptoExtras
 import Cumulus
 import CumulusModel
-import CumulusTerminal
 import Foundation
 
 extension Bench {
-    func auth(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
+    func auth(_ target: BenchTarget) async throws -> [BenchFigure] {
         let guest = try await BenchGuest.open(target, options)
-        do {
-            let figures =
-                try await reads(target, guest) + saves(target, guest)
-                + [signIns(target, guest)]
-            await guest.container.close()
-            return figures
-        } catch {
-            await guest.container.close()
-            throw error
+        return try await guest.container.use { _ in
+            try await reads(target, guest) + saves(target, guest) + [signIns(target)]
         }
-    }
-
-    private var load: BenchLoad {
-        BenchLoad(callers: options.inFlight, seconds: options.seconds)
     }
 
     // MARK: Reads
@@ -79,12 +67,7 @@ extension Bench {
             bound,
             try await compare("auth: save, by a role", target, with: bound) { dice in
                 let record = roles.record(roles.anyID(&dice), &dice)
-                let saved = try await database.modifyRecords(
-                    saving: [record],
-                    deleting: [],
-                    savePolicy: .changedKeys
-                )
-                for result in saved.saveResults.values { _ = try result.get() }
+                try await database.save([record], .changedKeys)
             },
         ]
     }
@@ -96,41 +79,26 @@ extension Bench {
         _ operation: @escaping BenchLoad.Operation
     ) async throws -> BenchFigure {
         var figure = try await BenchFigure.measure(name, target, load, operation)
-        figure.compare(with: [
-            BenchFigure.Bound(
-                name: "own",
-                perSecond: bound.perSecond,
-                cpuMicroseconds: bound.serverMicroseconds.map {
-                    $0 + (bound.clientMicroseconds ?? 0)
-                }
-            )
-        ])
+        figure.compare(with: [bound.bound(named: "own")])
         return figure
     }
 
     // MARK: Sign-ins
 
     /// As many at once as the node hashes: one.
-    private func signIns(
-        _ target: BenchTarget,
-        _ guest: BenchGuest
-    ) async throws -> BenchFigure {
+    private func signIns(_ target: BenchTarget) async throws -> BenchFigure {
         let load = BenchLoad(callers: 1, seconds: options.seconds)
         let visitor = Container(
-            identifier: BenchTarget.container,
+            identifier: BenchNode.container,
             configuration: Container.Configuration(endpoints: [target.endpoint])
         )
-        do {
-            var figure = try await BenchFigure.measure("auth: sign in", target, load) { _ in
+        var figure = try await visitor.use { visitor in
+            try await BenchFigure.measure("auth: sign in", target, load) { _ in
                 _ = try await visitor.signIn(name: BenchGuest.name, password: BenchGuest.password)
             }
-            await visitor.close()
-            figure.compare(with: [try scrypt()])
-            return figure
-        } catch {
-            await visitor.close()
-            throw error
         }
+        figure.compare(with: [try scrypt()])
+        return figure
     }
 
     /// The hash that a sign-in takes, with a node's own parameters.

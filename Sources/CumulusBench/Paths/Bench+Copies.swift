@@ -126,35 +126,11 @@ extension Bench {
 
     /// Replaces a record, one of many.
     func save(_ number: Int, in database: Database) async throws {
-        let results = try await database.modifyRecords(
-            saving: [Bench.note(number)],
-            deleting: [],
-            savePolicy: .allKeys
-        )
-        for result in results.saveResults.values { _ = try result.get() }
+        try await database.save([Bench.note(number)], .allKeys)
     }
 }
 
 extension BenchFigure {
-    /// Operations that took so long each, since a moment.
-    init(path: String, since start: Date, milliseconds: [Double]) {
-        let sorted = milliseconds.sorted()
-        func percentile(_ part: Double) -> Double? {
-            sorted.isEmpty ? nil : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
-        }
-        let seconds = Date().timeIntervalSince(start)
-        self.init(
-            path: path,
-            start: start.formatted(.iso8601),
-            seconds: seconds,
-            operations: sorted.count,
-            perSecond: Double(sorted.count) / seconds,
-            p50: percentile(0.5),
-            p99: percentile(0.99),
-            p999: percentile(0.999)
-        )
-    }
-
     /// What nodes and client have used since a moment.
     fileprivate mutating func countProcessors(
         of nodes: [Int32],

@@ -27,15 +27,7 @@ extension Bench {
         _ cleanup: Cleanup,
         _ body: (BenchTarget) async throws -> Value
     ) async throws -> Value {
-        let target = try await BenchTarget.open(options, cleanup)
-        do {
-            let value = try await body(target)
-            await target.close()
-            return value
-        } catch {
-            await target.close()
-            throw error
-        }
+        try await BenchTarget.open(options, cleanup).use(body)
     }
 
     // MARK: Fan-out
@@ -228,20 +220,5 @@ extension Bench {
         }
         figure.compare(with: [.init(name: "fetch", perSecond: fetch.perSecond)])
         return figure
-    }
-}
-
-extension BenchFigure {
-    /// What was told in that time, and what it took.
-    mutating func count(_ events: Int, seconds: Double, _ use: BenchMeter.Use) {
-        let each = Double(max(1, events))
-        self.seconds = seconds
-        operations = events
-        perSecond = Double(events) / max(seconds, 1e-9)
-        serverMicroseconds = use.server.map { $0 / each }
-        clientMicroseconds = use.client / each
-        serverResident = use.resident
-        serverPeakResident = use.peakResident
-        others = use.others
     }
 }

@@ -9,42 +9,24 @@ import CumulusTerminal
 
 extension Bench {
     func fetch(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> BenchFigure {
-        let load = BenchLoad(callers: options.inFlight, seconds: options.seconds)
-        var figure = try await fetch("fetch", target, load)
+        var figure = try await fetch("fetch", target)
         if target.directory != nil {
-            figure.compare(with: [try await echo(load, cleanup)])
+            figure.compare(with: [try await echo(cleanup)])
         }
         return figure
     }
 
-    private func fetch(
-        _ name: String,
-        _ target: BenchTarget,
-        _ load: BenchLoad
-    ) async throws -> BenchFigure {
+    private func fetch(_ name: String, _ target: BenchTarget) async throws -> BenchFigure {
         let (database, records) = (target.database, target.records)
         return try await BenchFigure.measure(name, target, load) { dice in
             _ = try await database.record(for: records.anyID(&dice))
         }
     }
 
-    private func echo(
-        _ load: BenchLoad,
-        _ cleanup: Cleanup
-    ) async throws -> BenchFigure.Bound {
+    private func echo(_ cleanup: Cleanup) async throws -> BenchFigure.Bound {
         let server = try BenchTarget.openEcho(options, cleanup)
-        do {
-            let figure = try await fetch("the bound: echo", server, load)
-            await server.close()
-            let cpu = (figure.serverMicroseconds ?? 0) + (figure.clientMicroseconds ?? 0)
-            return BenchFigure.Bound(
-                name: "echo",
-                perSecond: figure.perSecond,
-                cpuMicroseconds: cpu
-            )
-        } catch {
-            await server.close()
-            throw error
+        return try await server.use { server in
+            try await fetch("the bound: echo", server).bound(named: "echo")
         }
     }
 }

@@ -103,16 +103,7 @@ private final class IdleConnection: FrameHandler {
     init(_ container: String, _ greeted: Greeted, now: Instant) {
         self.greeted = greeted
         connection = FrameConnection(limits: .standard, now: now)
-        connection.send(Frame(.hello, payload: IdleConnection.hello(container).encoded()))
-    }
-
-    private static func hello(_ container: String) -> Hello {
-        var hello = Hello()
-        hello.software = "cumulus-bench"
-        hello.softwareVersion = Release.version
-        hello.container = Bytes(container.utf8)
-        hello.environment = UInt32(Environment.development.rawValue)
-        return hello
+        connection.send(Frame(.hello, payload: Hello(ofBenchIn: container).encoded()))
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {

@@ -42,32 +42,12 @@ extension Bench {
     /// Saves all records on the first node, in batches.
     private func fill(_ cluster: BenchCluster) async throws -> BenchFigure {
         let container = cluster.container(cluster.members[0], connections: options.connections)
-        let progress = BenchProgress("saving records")
         let start = Date()
-        let (database, count) = (container.privateCloudDatabase, options.records)
-        let lanes = options.connections
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<lanes {
-                group.addTask {
-                    let step = BenchOptions.batchSize * lanes
-                    for first in stride(
-                        from: lane * BenchOptions.batchSize,
-                        to: count,
-                        by: step
-                    ) {
-                        let numbers = first..<min(first + BenchOptions.batchSize, count)
-                        let results = try await database.modifyRecords(
-                            saving: numbers.map(Bench.note),
-                            deleting: []
-                        )
-                        for result in results.saveResults.values { _ = try result.get() }
-                        if lane == 0 { progress.show(first, of: count) }
-                    }
-                }
-            }
-            try await group.waitForAll()
+        let (database, lanes) = (container.privateCloudDatabase, options.connections)
+        let all = 0..<options.records
+        try await BenchLanes.run(all.batches, lanes: lanes, "saving records") { numbers, _ in
+            try await database.save(numbers.map(Bench.note), .ifServerRecordUnchanged)
         }
-        progress.end()
         await container.close()
         return figure("batch of 300 bytes", since: start, cluster.members[0])
     }
@@ -89,7 +69,7 @@ extension Bench {
     private func figure(
         _ path: String,
         since start: Date,
-        _ member: BenchCluster.Member
+        _ member: BenchNode
     ) -> BenchFigure {
         let seconds = Date().timeIntervalSince(start)
         let use = ProcessUse.of(member.process.id)
@@ -113,16 +93,16 @@ extension Bench {
         _ name: String,
         _ cluster: BenchCluster
     ) async throws -> BenchFigure {
-        let wanted = try await cluster.operate(cluster.members[0]) {
-            try await cluster.digest($0)
+        let wanted = try await cluster.members[0].operate {
+            try await BenchCluster.digest($0)
         }
         let progress = BenchProgress("measuring \(path)")
         defer { progress.end() }
         let start = Date()
         let follower = try await cluster.start(name)
-        try await cluster.operate(follower) { node in
+        try await follower.operate { node in
             let end = Date(timeIntervalSinceNow: 600)
-            while try await cluster.digest(node) != wanted {
+            while try await BenchCluster.digest(node) != wanted {
                 guard Date() < end else {
                     throw BenchProblem(message: "\(path): not done after 600 s")
                 }
@@ -134,10 +114,10 @@ extension Bench {
 
     /// Takes all other nodes off the list, and waits until the log is gone.
     private func forgetOthers(
-        _ first: BenchCluster.Member,
+        _ first: BenchNode,
         _ cluster: BenchCluster
     ) async throws {
-        try await cluster.operate(first) { node in
+        try await first.operate { node in
             for member in try await node.members() where !member.isThis && !member.isRemoved {
                 _ = try await node.removeMember(member.nodeID)
             }
@@ -170,12 +150,7 @@ extension Bench {
         var waits: [Double] = []
         while Date() < end {
             let record = Bench.note(waits.count % options.records)
-            let results = try await writer.privateCloudDatabase.modifyRecords(
-                saving: [record],
-                deleting: [],
-                savePolicy: .allKeys
-            )
-            for result in results.saveResults.values { _ = try result.get() }
+            try await writer.privateCloudDatabase.save([record], .allKeys)
             let saved = DispatchTime.now().uptimeNanoseconds
             reader.join(writer.session)
             _ = try await reader.privateCloudDatabase.record(for: record.recordID)

@@ -20,31 +20,10 @@ import CumulusTerminal
 import NIOCore
 
 extension Bench {
-    func http(_ cleanup: Cleanup) async throws -> [BenchFigure] {
-        let target = try await BenchTarget.open(options, cleanup, servesHTTP: true)
-        do {
-            let figures = try await http(target, cleanup)
-            await target.close()
-            return figures
-        } catch {
-            await target.close()
-            throw error
-        }
-    }
-
-    private var load: BenchLoad {
-        BenchLoad(callers: options.inFlight, seconds: options.seconds)
-    }
-
-    private func http(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
+    func http(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
         let server = try await BenchServer.open(target, options)
-        do {
-            let figures = try await lookups(target, server, cleanup) + modifies(target, server)
-            await server.container.close()
-            return figures
-        } catch {
-            await server.container.close()
-            throw error
+        return try await server.container.use { _ in
+            try await lookups(target, server, cleanup) + modifies(target, server)
         }
     }
 
@@ -83,7 +62,7 @@ extension Bench {
         // The same measurement, beside another bound.
         var file = web
         file.path = "http: lookup, beside a file"
-        web.compare(with: [Bench.bound(binary)])
+        web.compare(with: [binary.bound(named: "binary")])
         let size = answer.body.readableBytes
         if let bound = try await BenchNginx.bound(load, fileBytes: size, target, cleanup) {
             file.compare(with: [bound])
@@ -101,27 +80,12 @@ extension Bench {
     ) async throws -> [BenchFigure] {
         let database = server.container.publicCloudDatabase
         let binary = try await BenchFigure.measure("http: modify, binary", target, load) { dice in
-            let results = try await database.modifyRecords(
-                saving: [server.nextRecord(&dice)],
-                deleting: [],
-                savePolicy: .allKeys
-            )
-            for result in results.saveResults.values { _ = try result.get() }
+            try await database.save([server.nextRecord(&dice)], .allKeys)
         }
         var web = try await measure("http: modify", target, server) { dice in
             try server.modify(server.nextRecord(&dice))
         }
-        web.compare(with: [Bench.bound(binary)])
+        web.compare(with: [binary.bound(named: "binary")])
         return [binary, web]
-    }
-
-    private static func bound(_ binary: BenchFigure) -> BenchFigure.Bound {
-        BenchFigure.Bound(
-            name: "binary",
-            perSecond: binary.perSecond,
-            cpuMicroseconds: binary.serverMicroseconds.map {
-                $0 + (binary.clientMicroseconds ?? 0)
-            }
-        )
     }
 }

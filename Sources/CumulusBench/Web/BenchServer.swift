@@ -36,7 +36,7 @@ struct BenchServer: Sendable {
                 ServiceKey.publicKey(ofPEM: pem),
                 label: "bench",
                 expires: nil,
-                in: BenchTarget.container,
+                in: BenchNode.container,
                 .development
             ).key.id
         }
@@ -56,7 +56,7 @@ struct BenchServer: Sendable {
         var configuration = Container.Configuration(endpoints: [target.endpoint])
         configuration.serviceKey = try ServiceKey(id: keyID, pem: pem)
         configuration.connections = options.connections
-        container = Container(identifier: BenchTarget.container, configuration: configuration)
+        container = Container(identifier: BenchNode.container, configuration: configuration)
         records = BenchRecords(count: options.records, in: .default, type: "Post")
         key = try P256.Signing.PrivateKey(pemRepresentation: pem)
         self.web = web
@@ -73,7 +73,7 @@ struct BenchServer: Sendable {
     /// The file of `--web-apps` for a node that is to be loaded over HTTP.
     static var apps: JSON {
         let app: JSON = [
-            "container": .string(BenchTarget.container), "environment": "development",
+            "container": .string(BenchNode.container), "environment": "development",
             "token": .string(apiToken),
         ]
         return .array([app])
@@ -81,7 +81,7 @@ struct BenchServer: Sendable {
 
     // MARK: Requests
 
-    private static let path = "/database/1/\(BenchTarget.container)/development/public/records/"
+    private static let path = "/database/1/\(BenchNode.container)/development/public/records/"
 
     /// Shows an API token, as a web app does.
     func lookup(_ id: Record.ID) -> HTTPClientRequest {

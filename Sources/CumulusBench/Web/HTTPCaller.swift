@@ -8,7 +8,6 @@
 import AsyncHTTPClient
 import CumulusTerminal
 import CumulusTransport
-import Foundation
 import NIOCore
 import NIOHTTP1
 
