@@ -241,7 +241,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "CumulusSimulator",
-            dependencies: ["RocksDBStorage", "CumulusStorage", "CumulusTesting", arguments],
+            dependencies: ["RocksDBStorage", "CumulusTesting", arguments],
             swiftSettings: house,
             linkerSettings: allocator
         ),

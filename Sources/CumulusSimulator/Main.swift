@@ -1,53 +1,42 @@
-// `cumulus-sim`: simulated clusters from seeds, thousands of them, and the story of one.
+// `cumulus-sim`: simulated histories from seeds, thousands of them, the story of one, and the table
+// of the rules that they show.
 //
 // Prints each seed whose history breaks an invariant, with what is needed to see it again: the
 // commit, the build and the seed. Exit codes: 0 nothing found, 1 violations, 64 wrong usage.
 
 import ArgumentParser
-import CumulusStorage
 import CumulusTesting
 import Foundation
 import RocksDBStorage
 import Synchronization
 
+extension HistoryKind: ExpressibleByArgument {}
+
 @main
 struct Simulator: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulus-sim",
-        abstract: "Simulate clusters and check what must hold.",
+        abstract: "Simulate histories and check what must hold.",
         discussion: """
             Examples:
               cumulus-sim --seeds 1..1000
               cumulus-sim --seed 379 --trace
               cumulus-sim --seeds 1..100,286 --break token-horizon
-              cumulus-sim --whole --seeds 1..100
-              cumulus-sim --queries --seeds 1..200
-              cumulus-sim --assets --seeds 1..10000
-              cumulus-sim --accounts --seeds 1..1000
-              cumulus-sim --shares --seeds 1..1000
-              cumulus-sim --shares --seed 7 --trace
-              cumulus-sim --shares --public --seeds 1..1000
-              cumulus-sim --shares --seeds 1..300 --break subtree
-              cumulus-sim --whole --assets --seeds 1..100
-              cumulus-sim --whole --seeds 1..100 --break marks
+              cumulus-sim --history shares --seeds 1..1000
+              cumulus-sim --history nodes --seeds 1..100 --digests
+              cumulus-sim --rules
 
-            Without --whole it is stores that work and exchange commits, by the rules of \
-            replication alone. With it, whole nodes run on simulated machines: their sessions, \
-            their links to each other and their collectors, over a network that fails. With \
-            --queries, each seed asks 100 random queries over random records, in memory and on \
-            the disk, and compares with what a plain loop finds. With --assets, uploads, saves, \
-            deletions, the collection of assets and power cuts race with each other; with both, \
-            callers of whole nodes put files on their records. With --accounts, users, thieves \
-            and operators change passwords, sessions and roles on nodes that lose each other. \
-            With --shares, an owner shares trees of records on nodes that hear of each other late, \
-            and participants join, write and leave, and fetch what they may see. With --public the \
-            owner also opens shares to everybody who has the URL, and invites users by their \
-            handles.
+            Histories:
+            \(histories)
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage, 74 the \
             output can't be written.
             """
     )
+
+    private static let histories = HistoryKind.allCases.map { history in
+        "  \(padded(history.rawValue, to: 13))  \(history.summary)"
+    }.joined(separator: "\n")
 
     static func main() {
         do {
@@ -63,44 +52,30 @@ struct Simulator: ParsableCommand {
         }
     }
 
+    @Option(help: "What is simulated.") var history = HistoryKind.stores
     @Option(help: "Seeds to run: FIRST..LAST, or several with commas between them.")
     var seeds: String?
     @Option(help: "One seed.") var seed: UInt64?
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
-    @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
-    @Flag(help: "With --whole: print a digest of each seed's story, to compare runs.")
-    var digests = false
-    @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
-    @Flag(help: "Race uploads and saves with the collection of assets; with --whole, use assets.")
-    var assets = false
-    @Flag(help: "Play histories of passwords, sessions, roles and disabled users.")
-    var accounts = false
-    @Flag(help: "Play histories of shared zones and trees, and of what participants are told.")
-    var shares = false
-    @Flag(
-        name: .customLong("public"),
-        help: "With --shares: open shares to the public, and invite users by their handles."
-    )
-    var isPublic = false
-    @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
-    @Option(help: "Steps of each history.") var steps = 160
-    @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
+    @Flag(help: "Print a digest of each seed's story, to compare runs.") var digests = false
+    @Option(help: "Nodes of stores, nodes and node-assets, 2 to 9.") var nodes = 3
+    @Option(help: "Steps of each history; of whole nodes, seconds of virtual time.")
+    var steps: Int?
     @Option(
         name: .customLong("break"),
-        help: """
-            A rule to break: \(names(of: SimulatedRule.self)). With --whole: \
-            \(names(of: SimulatedNodeRule.self)). With --accounts: \
-            \(names(of: SimulatedAccountRule.self)). With --shares: \
-            \(names(of: SimulatedShareRule.self)).
-            """
+        help: "A rule to break, which has to be noticed; --rules lists them.",
+        transform: rule
     )
-    var broken: String?
+    var broken: Rule?
+    @Flag(help: "Print the rules, the history that shows each, and what is done without it.")
+    var rules = false
+    @Flag(help: "With --rules: print JSON.") var json = false
 
     func run() throws {
+        if rules { return try printRules() }
         let list = try seedList()
-        let simulate = try simulation()
         let start = Date()
-        let (failures, counts) = try run(list, simulate)
+        let (failures, counts) = run(list)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
         print(
             counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(
@@ -113,117 +88,22 @@ struct Simulator: ParsableCommand {
 
     func validate() throws {
         guard (2...9).contains(nodes) else { throw ValidationError("--nodes: from 2 to 9") }
-        guard (1...1_000_000).contains(steps) else {
+        guard steps.map((1...1_000_000).contains) ?? true else {
             throw ValidationError("--steps: from 1 to 1000000")
         }
-        guard (1...100_000).contains(seconds) else {
-            throw ValidationError("--seconds: from 1 to 100000")
+        if let broken, !history.rules.contains(broken) {
+            let others = broken.histories.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--break: '\(broken.name)' shows in other histories: \(others)")
         }
-        guard !queries || !assets && !whole && !trace && broken == nil else {
-            throw ValidationError("--queries: only with seeds")
-        }
-        guard !assets || whole || !trace && broken == nil else {
-            throw ValidationError("--assets: only with --whole, or with seeds and --steps")
-        }
-        guard !accounts || !whole && !assets && !queries else {
-            throw ValidationError("--accounts: only with seeds, --trace and --break")
-        }
-        guard !shares || !whole && !assets && !queries && !accounts else {
-            throw ValidationError("--shares: only with seeds, --trace and --break")
-        }
-        guard !isPublic || shares else { throw ValidationError("--public: only with --shares") }
-        guard !digests || whole else { throw ValidationError("--digests: only with --whole") }
-        _ = try seedList()
-        if whole {
-            _ = try brokenRule(SimulatedNodeRule.self)
-        } else if accounts {
-            _ = try brokenRule(SimulatedAccountRule.self)
-        } else if shares {
-            _ = try brokenRule(SimulatedShareRule.self)
-        } else {
-            _ = try brokenRule(SimulatedRule.self)
-        }
+        guard !json || rules else { throw ValidationError("--json: only with --rules") }
+        if !rules { _ = try seedList() }
     }
 
-    private func simulation() throws -> Simulate {
-        if queries { return randomQueries }
-        if whole { return try wholeNodes() }
-        if assets { return assetRaces }
-        if shares { return try shareHistories() }
-        return accounts ? try accountHistories() : try stores()
-    }
-
-    private typealias Simulate = @Sendable (UInt64) throws -> Simulation.Verdict
-
-    private func stores() throws -> Simulate {
-        var simulation = Simulation()
-        simulation.nodes = nodes
-        simulation.steps = steps
-        simulation.broken = try brokenRule(SimulatedRule.self)
-        simulation.isTold = trace
-        return { [simulation] seed in try simulation.run(seed: seed) }
-    }
-
-    private func wholeNodes() throws -> Simulate {
-        var simulation = NodeSimulation()
-        simulation.nodes = nodes
-        simulation.seconds = Int64(seconds)
-        simulation.isTold = trace
-        simulation.hasAssets = assets
-        simulation.broken = try brokenRule(SimulatedNodeRule.self)
-        return { [simulation, digests] seed in
-            var verdict = try simulation.run(seed: seed)
-            let digest = String(verdict.digest, radix: 16)
-            if digests { verdict.story.append("seed \(seed): \(digest)") }
-            return verdict
+    private static func rule(named name: String) throws -> Rule {
+        guard let rule = Rule(name: name) else {
+            throw ValidationError("there is no such rule; see --rules")
         }
-    }
-
-    private var assetRaces: Simulate {
-        { [steps] seed in try AssetSimulation.run(seed: seed, steps: steps) }
-    }
-
-    private func accountHistories() throws -> Simulate {
-        let rule = try brokenRule(SimulatedAccountRule.self)
-        return { [trace] seed in
-            try AccountSimulation.run(seed: seed, breaking: rule, isTold: trace)
-        }
-    }
-
-    private func shareHistories() throws -> Simulate {
-        let rule = try brokenRule(SimulatedShareRule.self)
-        return { [trace, isPublic] seed in
-            try ShareSimulation.run(
-                seed: seed,
-                breaking: rule,
-                isPublic: isPublic,
-                isTold: trace
-            )
-        }
-    }
-
-    private var randomQueries: Simulate {
-        { seed in
-            let folder = FileManager.default.temporaryDirectory
-                .appending(path: "cumulus-sim-\(UUID().uuidString)").path()
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            let disk = try RocksDBEngine(directory: folder, profile: .small, reserve: 0)
-            var verdict = Simulation.Verdict()
-            for (name, engine) in [("memory", MemoryEngine() as any StorageEngine), ("disk", disk)]
-            {
-                let run = try QueryDifferences(
-                    seed: seed,
-                    engine: engine,
-                    queries: 100,
-                    builds: seed % 4 != 0
-                )
-                verdict.violations += run.differences.map { (checker: name, text: $0) }
-                verdict.counts["queries, \(name)"] = 100
-                verdict.counts["records found", default: 0] += run.found
-                for (plan, count) in run.plans { verdict.counts["'\(plan)'", default: 0] += count }
-            }
-            return verdict
-        }
+        return rule
     }
 
     private func seedList() throws -> [UInt64] {
@@ -244,35 +124,16 @@ struct Simulator: ParsableCommand {
         return first...last
     }
 
-    private func brokenRule<Rule: RawRepresentable<String>>(_: Rule.Type) throws -> Rule? {
-        guard let broken else { return nil }
-        guard let rule = Rule(rawValue: broken) else {
-            throw ValidationError("--break: there is no rule '\(broken)'; see --help")
-        }
-        return rule
-    }
-
-    private static func names<Rule>(of: Rule.Type) -> String
-    where Rule: CaseIterable & RawRepresentable<String> {
-        Rule.allCases.map(\.rawValue).joined(separator: ", ")
-    }
-
     // MARK: Running
 
     /// Runs the seeds on all processors; returns how many have violations, and how often what
     /// happened in them.
-    private func run(
-        _ seeds: [UInt64],
-        _ simulate: @escaping Simulate
-    ) throws -> (failures: Int, counts: [String: Int]) {
+    private func run(_ seeds: [UInt64]) -> (failures: Int, counts: [String: Int]) {
         let failures = Atomic<Int>(0)
         let printing = Mutex<[String: Int]>([:])
         DispatchQueue.concurrentPerform(iterations: seeds.count) { index in
-            let seed = seeds[index]
-            let (lines, counts) = Self.report(seed, simulate)
-            if lines.contains(where: { $0.hasPrefix("FAILED") }) {
-                failures.wrappingAdd(1, ordering: .relaxed)
-            }
+            let (lines, counts, isFailure) = report(seeds[index])
+            if isFailure { failures.wrappingAdd(1, ordering: .relaxed) }
             printing.withLock { all in
                 all.merge(counts, uniquingKeysWith: +)
                 if !lines.isEmpty { print(lines.joined(separator: "\n")) }
@@ -282,24 +143,88 @@ struct Simulator: ParsableCommand {
     }
 
     /// What is to be said of a seed; nothing if all is well and no story is wanted.
-    private static func report(
-        _ seed: UInt64,
-        _ simulate: Simulate
-    ) -> (lines: [String], counts: [String: Int]) {
+    private func report(
+        _ seed: UInt64
+    ) -> (lines: [String], counts: [String: Int], isFailure: Bool) {
         do {
-            let verdict = try simulate(seed)
+            let verdict = try play(seed)
+            var lines = verdict.story
+            if digests { lines.append("seed \(seed): \(String(verdict.digest, radix: 16))") }
             guard let first = verdict.violations.first else {
-                return (verdict.story, verdict.counts)
+                return (lines, verdict.counts, false)
             }
             let checkers = Set(verdict.violations.map(\.checker)).sorted()
-            let lines = [
-                "FAILED seed \(seed): \(checkers.joined(separator: ", ")); \(build)",
+            lines += [
+                "FAILED seed \(seed): \(checkers.joined(separator: ", ")); \(Self.build)",
                 "  \(first.checker): \(first.text)",
             ]
-            return (verdict.story + lines, verdict.counts)
+            return (lines, verdict.counts, true)
         } catch {
-            return (["FAILED seed \(seed): \(error); \(build)"], [:])
+            return (["FAILED seed \(seed): \(error); \(Self.build)"], [:], true)
         }
+    }
+
+    private func play(_ seed: UInt64) throws -> Verdict {
+        var plan = HistoryPlan(history, seed: seed, breaking: broken, isTold: trace)
+        plan.nodes = nodes
+        plan.steps = steps
+        guard history == .queries else { return try plan.run() }
+        let folder = try TemporaryFolder()
+        let store = "\(folder.path)/store"
+        plan.disk = try RocksDBEngine(directory: store, profile: .small, reserve: 0)
+        return try withExtendedLifetime(folder) { try plan.run() }
+    }
+
+    // MARK: Rules
+
+    private struct Row: Encodable {
+        let history: String
+        let rule: String
+        let holds: String
+        let without: String
+        /// nil: any may notice.
+        let check: String?
+    }
+
+    /// Prints a rule once for each history that shows it.
+    private func printRules() throws {
+        let rows = HistoryKind.allCases.flatMap { history in
+            Rule.allCases.filter { $0.histories.contains(history) }.map { rule in
+                Row(
+                    history: history.rawValue,
+                    rule: rule.name,
+                    holds: rule.holds,
+                    without: rule.without,
+                    check: rule.check
+                )
+            }
+        }
+        print(try json ? Self.json(rows) : Self.table(rows))
+    }
+
+    private static func json(_ rows: [Row]) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let lines = try rows.map { String(decoding: try encoder.encode($0), as: UTF8.self) }
+        return "[\n\(lines.joined(separator: ",\n"))\n]"
+    }
+
+    /// Two lines for each rule.
+    ///
+    /// The first begins with the history and the name, as scripts read it, the second with
+    /// `without:`.
+    private static func table(_ rows: [Row]) -> String {
+        let widths = (rows.map(\.history.count).max() ?? 0, rows.map(\.rule.count).max() ?? 0)
+        return rows.map { row in
+            let place = "\(padded(row.history, to: widths.0))  \(padded(row.rule, to: widths.1))"
+            let margin = padded("", to: place.count)
+            let check = row.check.map { " (\($0))" } ?? ""
+            return "\(place)  \(row.holds)\n\(margin)  without: \(row.without)\(check)"
+        }.joined(separator: "\n")
+    }
+
+    private static func padded(_ text: String, to width: Int) -> String {
+        text.padding(toLength: width, withPad: " ", startingAt: 0)
     }
 
     /// Commit and build: a seed means something with both only.

@@ -97,9 +97,7 @@ enum ImportRules {
             "CumulusAssets", "CumulusModel", "CumulusTerminal", "CumulusTransport", "CumulusWire",
             "Histogram", "NIOCore", "NIOHTTP1",
         ]),
-        "CumulusSimulator": system.union([
-            "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",
-        ]),
+        "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting", "RocksDBStorage"]),
         // The examples know what an app knows.
         "ExampleTerminal": ["Dispatch", "Foundation", "Synchronization"],
         "CloudPhotos": app,

@@ -2,7 +2,7 @@
 // order, whole and in pages of random sizes, before and after indexes are built. The ways that a
 // plan knows are raced from a few rows on, as they are in large stores.
 //
-// Run by the tests of both stores.
+// Used by the tests of both stores, and by `QuerySimulation`.
 
 import CumulusModel
 import CumulusOperations
@@ -25,7 +25,6 @@ package struct QueryDifferences {
     package init(
         seed: UInt64,
         engine: any StorageEngine,
-        queries: Int,
         builds: Bool
     ) throws {
         random = RandomQueries(dice: SeededGenerator(seed: seed))
@@ -35,7 +34,15 @@ package struct QueryDifferences {
         // Rows of what changes are owed, of some records or of all.
         if seed % 3 == 2 { store.limitIndexRows(Int(seed / 3 % 3) * 3) }
         try change()
-        for _ in 0..<queries { try ask(random.query()) }
+    }
+
+    /// Asks some queries, and looks at the rows.
+    package mutating func ask(_ count: Int) throws {
+        for _ in 0..<count { try ask() }
+        try checkRows()
+    }
+
+    mutating func checkRows() throws {
         differences += try DerivedRows.differences(in: store.engine)
     }
 
@@ -71,7 +78,10 @@ package struct QueryDifferences {
         }
     }
 
-    private mutating func ask(_ query: Query) throws {
+    /// Asks a query; returns what it found, in words.
+    @discardableResult
+    mutating func ask() throws -> String {
+        let query = random.query()
         let expected = QueryOracle(query: query).answer(records)
         let whole = try store.query(query, limit: 400, firstStretch: stretch())
         compare(whole.records.map(\.record.name), expected, "\(query.predicate)")
@@ -81,6 +91,7 @@ package struct QueryDifferences {
         found += expected.count
         plans[whole.work.plan.split(separator: " ").prefix(3).joined(separator: " "), default: 0] +=
             1
+        return "\(query.predicate): \(expected.count) records"
     }
 
     private mutating func paged(_ query: Query) throws -> [String] {

@@ -1,9 +1,9 @@
 // Uploads, saves, deletions, the collection of assets, the rewriting of packs and power cuts, step
 // by step in a random order: what a record names is there whole, and nothing else stays.
 //
-// Run by `cumulus-sim --assets` and by a test. The operations, the store and the start are those of
-// a node; between what a node does in two steps anything else may happen. Chunks are stand-ins of a
-// few bytes, so a history takes milliseconds.
+// Run by `cumulus-sim` and by a test. The operations, the store and the start are those of a node;
+// between what a node does in two steps anything else may happen. Chunks are stand-ins of a few
+// bytes, so a history takes milliseconds.
 
 import CumulusAssets
 import CumulusModel
@@ -11,14 +11,17 @@ import CumulusNode
 import CumulusOperations
 import CumulusStorage
 
-package struct AssetSimulation {
+struct AssetSimulation: History {
+    static let usualSteps = 160
+
     private static let grace: Int64 = 10_000
     private var dice: SeededGenerator
     private let store: TestStore
     private var packs = MemoryPacks()
     private var assets: AssetStore
     private let samples: [ChunkList]
-    private var verdict = Simulation.Verdict()
+    private var steps = 0
+    private(set) var verdict: Verdict
 
     // What is under way, and gone after a power cut.
     private var written: [Written] = []
@@ -60,19 +63,10 @@ package struct AssetSimulation {
         let pack: AssetStore.Pack
     }
 
-    package static func run(seed: UInt64, steps: Int) throws -> Simulation.Verdict {
-        var simulation = try AssetSimulation(seed: seed)
-        for step in 0..<steps {
-            try simulation.step()
-            if step % 8 == 0 { try simulation.checkRecords() }
-        }
-        try simulation.end()
-        return simulation.verdict
-    }
-
-    private init(seed: UInt64) throws {
-        dice = SeededGenerator(seed: seed)
-        store = try TestStore(seed: seed)
+    init(_ plan: HistoryPlan) throws {
+        verdict = Verdict(isTold: plan.isTold)
+        dice = SeededGenerator(seed: plan.seed)
+        store = try TestStore(seed: plan.seed)
         assets = Self.assetStore(packs, next: try store.recover(packs))
         // Few chunks in many assets: each is shared.
         var samples: [ChunkList] = []
@@ -109,7 +103,13 @@ package struct AssetSimulation {
 
     // MARK: Steps
 
-    private mutating func step() throws {
+    mutating func step() throws {
+        try drawStep()
+        if steps % 8 == 0 { try checkRecords() }
+        steps += 1
+    }
+
+    private mutating func drawStep() throws {
         switch Int.random(in: 0..<100, using: &dice) {
         case 0..<16: try prepare()
         case 16..<30: try write()
@@ -117,7 +117,7 @@ package struct AssetSimulation {
         case 46..<60: try save()
         case 60..<70: try delete()
         case 70..<76: try find()
-        case 76..<82: try settle()
+        case 76..<82: try settleWalk()
         case 82..<85: try copySparse()
         case 85..<88: try move()
         case 88..<92: removeFiles()
@@ -126,7 +126,10 @@ package struct AssetSimulation {
         }
     }
 
-    private mutating func count(_ what: String) { verdict.counts[what, default: 0] += 1 }
+    private mutating func count(_ what: String) {
+        verdict.count(what)
+        verdict.tell("step \(steps): \(what)")
+    }
 
     private mutating func pick<Element>(
         _ list: WritableKeyPath<AssetSimulation, [Element]>
@@ -195,7 +198,7 @@ package struct AssetSimulation {
         } else {
             count("refused as incomplete")
             if try isComplete(asset) {
-                violate("saves", "asset \(asset.sample) of user \(asset.user) was refused")
+                verdict.violate("saves", "asset \(asset.sample) of user \(asset.user) was refused")
             }
         }
     }
@@ -219,7 +222,7 @@ package struct AssetSimulation {
         }
     }
 
-    private mutating func settle() throws {
+    private mutating func settleWalk() throws {
         guard let walk = pick(\.walks) else { return }
         var settled: (freed: Set<PackNumber>, assets: Int) = ([], 0)
         try store.change { transaction throws(EngineError) in
@@ -276,10 +279,6 @@ package struct AssetSimulation {
 
     // MARK: Checks
 
-    private mutating func violate(_ checker: String, _ text: String) {
-        verdict.violations.append((checker, text))
-    }
-
     private var allAssets: [Owned] {
         (0..<2).flatMap { user in samples.indices.map { Owned(user: user, sample: $0) } }
     }
@@ -318,39 +317,46 @@ package struct AssetSimulation {
             let row = try store.reader.asset(samples[asset.sample].digest, in: database)
             let isFresh = prepared[asset].map { store.now - $0 < Self.grace } ?? false
             if row == nil, isNamed(asset) || isFresh {
-                violate("kept", "asset \(asset.sample) of user \(asset.user) is gone")
+                verdict.violate("kept", "asset \(asset.sample) of user \(asset.user) is gone")
             }
             if row?.isComplete == true, try !isComplete(asset) {
-                violate("whole", "asset \(asset.sample) of user \(asset.user) can't be read")
+                verdict.violate(
+                    "whole",
+                    "asset \(asset.sample) of user \(asset.user) can't be read"
+                )
             }
         }
         verdict.violations += try DerivedRows.differences(in: store.engine).map { ("rows", $0) }
     }
 
-    /// When everything has settled, what nothing names is gone, and so are its files.
-    private mutating func end() throws {
+    /// Starts anew, and collects what nothing names once the time of grace is over.
+    mutating func settle() throws {
         try checkRecords()
         try restart()
         (written, walks, moves, files) = ([], [], [], [])
         for _ in 0..<2 {
             store.now += 2 * Self.grace
             try find()
-            while !walks.isEmpty { try settle() }
+            while !walks.isEmpty { try settleWalk() }
         }
         for freed in files { assets.remove(freed) }
+    }
+
+    /// What nothing names is gone, and so are its files.
+    mutating func check() throws {
         let rows = try store.reader.rows(.records, .all(.pack)).map { key, value in
             var parts = KeyReader(key)
             return (try parts.number(PackNumber.self), try PackRow(row: value).length)
         }
         let known = Dictionary(uniqueKeysWithValues: rows)
         if try packs.all() != known {
-            violate("files", "\(try packs.all().keys.sorted()), not \(known.keys.sorted())")
+            verdict.violate("files", "\(try packs.all().keys.sorted()), not \(known.keys.sorted())")
         }
         for asset in allAssets {
             guard let database = try database(asset.user) else { continue }
             let row = try store.reader.asset(samples[asset.sample].digest, in: database)
             if (row != nil) != isNamed(asset) {
-                violate("collected", "asset \(asset.sample) of user \(asset.user) stayed")
+                verdict.violate("collected", "asset \(asset.sample) of user \(asset.user) stayed")
             }
         }
         try checkRecords()

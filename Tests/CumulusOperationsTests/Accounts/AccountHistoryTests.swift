@@ -2,7 +2,8 @@
 // who was shut out stays out, on each node from the moment it hears of that, and all nodes agree in
 // the end.
 //
-// `cumulus-sim --accounts` runs more. Each rule is taken away once, to see that its check notices.
+// `cumulus-sim --history accounts` runs more. Each rule is taken away once, to see that its check
+// notices.
 
 import CumulusTesting
 import Testing
@@ -11,7 +12,7 @@ import Testing
     @Test func nobodyComesBack() throws {
         var counts: [String: Int] = [:]
         for seed in 1...100 as ClosedRange<UInt64> {
-            let verdict = try AccountSimulation.run(seed: seed)
+            let verdict = try HistoryPlan(.accounts, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
@@ -21,19 +22,19 @@ import Testing
         }
     }
 
-    @Test(arguments: SimulatedAccountRule.allCases) func aBrokenRuleIsNoticed(
-        rule: SimulatedAccountRule
+    @Test(arguments: HistoryKind.accounts.rules) func aBrokenRuleIsNoticed(
+        rule: Rule
     ) throws {
         let noticing = try (1...1_000 as ClosedRange<UInt64>).first { seed in
-            let verdict = try AccountSimulation.run(seed: seed, breaking: rule)
+            let verdict = try HistoryPlan(.accounts, seed: seed, breaking: rule).run()
             return verdict.violations.contains { $0.checker == rule.check }
         }
-        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+        #expect(noticing != nil, "no seed shows that '\(rule.name)' is broken")
     }
 
     @Test func aSeedTellsOneStory() throws {
         let stories = try [7, 8, 7].map { seed in
-            try AccountSimulation.run(seed: UInt64(seed), isTold: true).story
+            try HistoryPlan(.accounts, seed: UInt64(seed), isTold: true).run().story
         }
         #expect(stories[0] == stories[2] && stories[0] != stories[1] && !stories[0].isEmpty)
     }

@@ -1,4 +1,5 @@
-// Uploads, saves and deletions against the collection of assets; `cumulus-sim --assets` runs more.
+// Uploads, saves and deletions against the collection of assets; `cumulus-sim --history assets`
+// runs more.
 
 import CumulusTesting
 import Testing
@@ -8,7 +9,7 @@ import Testing
     func nothingThatIsNamedGoes(seeds: ClosedRange<UInt64>) throws {
         var counts: [String: Int] = [:]
         for seed in seeds {
-            let verdict = try AssetSimulation.run(seed: seed, steps: 160)
+            let verdict = try HistoryPlan(.assets, seed: seed).run()
             #expect(verdict.violations.map(\.text) == [], "seed \(seed)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }

@@ -7,15 +7,15 @@ import Testing
 
 @Suite struct QueryOracleTests {
     /// Half of the seeds ask before the indexes of late fields are there; many more seeds are for
-    /// `cumulus-sim --queries`.
+    /// `cumulus-sim --history queries`.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func theNodeFindsWhatALoopFinds(seed: UInt64) throws {
-        let run = try QueryDifferences(
+        var run = try QueryDifferences(
             seed: seed,
             engine: MemoryEngine(),
-            queries: 100,
             builds: seed % 2 == 0
         )
+        try run.ask(100)
         #expect(run.differences == [])
         // Queries that find nothing, or everything, would show little; so would one kind of plan.
         #expect((200...3_500).contains(run.found), "\(run.found)")

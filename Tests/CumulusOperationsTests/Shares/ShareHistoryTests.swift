@@ -2,7 +2,8 @@
 // participant's device holds what it may read and nothing else, whichever node answers it, and all
 // nodes agree in the end on who is in.
 //
-// `cumulus-sim --shares` runs more. Each rule is taken away once, to see that some check notices.
+// `cumulus-sim --history shares` runs more. Each rule is taken away once, to see that some check
+// notices.
 
 import CumulusTesting
 import Testing
@@ -11,7 +12,7 @@ import Testing
     @Test func aParticipantHoldsWhatItMayRead() throws {
         var counts: [String: Int] = [:]
         for seed in 1...100 as ClosedRange<UInt64> {
-            let verdict = try ShareSimulation.run(seed: seed)
+            let verdict = try HistoryPlan(.shares, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
@@ -28,7 +29,7 @@ import Testing
     @Test func aPublicShareLetsInTheUsersWhoJoined() throws {
         var counts: [String: Int] = [:]
         for seed in 1...100 as ClosedRange<UInt64> {
-            let verdict = try ShareSimulation.run(seed: seed, isPublic: true)
+            let verdict = try HistoryPlan(.publicShares, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
@@ -42,25 +43,26 @@ import Testing
     }
 
     /// Seeds from which those rules are searched that few histories show; others from the first.
-    private static let late: [SimulatedShareRule: UInt64] = [
-        .late: 1805, .again: 1752, .claimed: 900, .numbers: 770, .horizon: 690, .always: 430,
-        .removal: 95, .break: 89, .lost: 33,
+    private static let late: [Rule: UInt64] = [
+        .lateMoves: 1805, .laterEnds: 1752, .claimedInvitations: 900, .numbers: 770,
+        .tokenHorizon: 690, .always: 430, .removal: 95, .break: 89, .lostRoots: 33,
     ]
 
-    @Test(arguments: SimulatedShareRule.allCases) func aBrokenRuleIsNoticed(
-        rule: SimulatedShareRule
+    @Test(arguments: HistoryKind.publicShares.rules) func aBrokenRuleIsNoticed(
+        rule: Rule
     ) throws {
+        let history = HistoryKind.shares.rules.contains(rule) ? HistoryKind.shares : .publicShares
         let first = Self.late[rule] ?? 1
         let noticing = try (first...first + 300).first { seed in
-            try !ShareSimulation.run(seed: seed, breaking: rule).violations.isEmpty
+            try !HistoryPlan(history, seed: seed, breaking: rule).run().violations.isEmpty
         }
-        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+        #expect(noticing != nil, "no seed shows that '\(rule.name)' is broken")
     }
 
     /// Devices were told of records as deleted that they never held: lives that had ended within a
     /// state of another node were taken for living ones.
     @Test(arguments: [871, 935]) func aLifeThatEndedInAStateHadEnded(seed: UInt64) throws {
-        let verdict = try ShareSimulation.run(seed: seed)
+        let verdict = try HistoryPlan(.shares, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
@@ -70,7 +72,7 @@ import Testing
     @Test(arguments: [348, 703, 7_799, 10_891, 14_789]) func aRepeatedCreationHangsAsTheFirst(
         seed: UInt64
     ) throws {
-        let verdict = try ShareSimulation.run(seed: seed)
+        let verdict = try HistoryPlan(.shares, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
@@ -79,20 +81,20 @@ import Testing
     @Test(arguments: [1805, 2262, 3045, 3519, 3558, 4476]) func aMoveAfterTheEndIsKept(
         seed: UInt64
     ) throws {
-        let verdict = try ShareSimulation.run(seed: seed)
+        let verdict = try HistoryPlan(.shares, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
     /// Devices were told of records as deleted that they never held: two nodes had ended a life,
     /// and the token knew only of the end that another node heard of second.
     @Test(arguments: [1752, 3161]) func eachEndOfALifeIsKept(seed: UInt64) throws {
-        let verdict = try ShareSimulation.run(seed: seed)
+        let verdict = try HistoryPlan(.shares, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
     @Test func aSeedTellsOneStory() throws {
         let stories = try [7, 8, 7].map { seed in
-            try ShareSimulation.run(seed: UInt64(seed), isTold: true).story
+            try HistoryPlan(.shares, seed: UInt64(seed), isTold: true).run().story
         }
         #expect(stories[0] == stories[2] && stories[0] != stories[1] && !stories[0].isEmpty)
     }

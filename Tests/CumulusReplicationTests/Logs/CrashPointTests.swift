@@ -98,7 +98,7 @@ import Testing
     /// Pages that are shown before the rest is there.
     @Test func halfAStateIsNoticed() throws {
         let found = try (1...60).compactMap { call in
-            try faults(endingAt: call, .after, .process, breaking: .staged) {
+            try faults(endingAt: call, .after, .process, breaking: [.staged]) {
                 try $0.takeState(of: donor, .delta)
             }
         }

@@ -182,7 +182,7 @@ import Testing
     }
 
     /// Registers of one field, each to some of the nodes; then each node's to the other. (Among
-    /// whole nodes: `cumulus-sim --whole`, seeds 50393, 50984 and 51310.)
+    /// whole nodes: `cumulus-sim --history nodes`, seeds 50393, 50984 and 51310.)
     @Test(arguments: 1...100) func allNodesComeToKnowTheSameTypes(seed: UInt64) throws {
         var dice = SeededGenerator(seed: seed)
         let stores = try (1...2).map { try TestStore(seed: UInt64($0)) }

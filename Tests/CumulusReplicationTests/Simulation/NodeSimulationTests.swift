@@ -11,7 +11,7 @@ import Testing
     /// Two leave in 39 as well, with no such fault known.
     @Test(arguments: [7, 39, 89, 417, 769, 2_041])
     func nodesThatLeaveDontCountOnEachOther(seed: UInt64) throws {
-        let verdict = try NodeSimulation().run(seed: seed)
+        let verdict = try HistoryPlan(.nodes, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
         #expect(verdict.counts["leaves", default: 0] > 0)
     }
@@ -20,7 +20,7 @@ import Testing
     /// anew refused the state of every other, whose times were ahead of its clock.
     @Test(arguments: [16, 46] as [UInt64])
     func aNodeThatJoinsTakesTimesAheadOfItsClock(seed: UInt64) throws {
-        let verdict = try NodeSimulation().run(seed: seed)
+        let verdict = try HistoryPlan(.nodes, seed: seed).run()
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
         #expect(verdict.counts["jumps of all clocks", default: 0] > 0)
     }
@@ -29,7 +29,7 @@ import Testing
     @Test func wholeNodesKeepEveryInvariant() throws {
         var counts: [String: Int] = [:]
         for seed in Array(UInt64(1)...8) + [13] {
-            let verdict = try NodeSimulation().run(seed: seed)
+            let verdict = try HistoryPlan(.nodes, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
@@ -51,7 +51,7 @@ import Testing
     @Test func callersOutliveRestores() throws {
         var counts: [String: Int] = [:]
         for seed in [2, 6, 10, 18, 22, 26, 34, 38] as [UInt64] {
-            let verdict = try NodeSimulation().run(seed: seed)
+            let verdict = try HistoryPlan(.nodes, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
@@ -63,24 +63,21 @@ import Testing
     }
 
     /// A checker that finds nothing here would find nothing ever.
-    @Test(arguments: SimulatedNodeRule.allCases)
-    func aBrokenRuleIsNoticed(rule: SimulatedNodeRule) throws {
-        var simulation = NodeSimulation()
-        simulation.broken = rule
+    @Test(arguments: HistoryKind.nodes.rules)
+    func aBrokenRuleIsNoticed(rule: Rule) throws {
         let noticing = try ([2, 5, 6, 10, 11, 15, 18, 21, 22, 26, 27, 31] as [UInt64]).first {
             seed in
-            try !simulation.run(seed: seed).violations.isEmpty
+            try !HistoryPlan(.nodes, seed: seed, breaking: rule).run().violations.isEmpty
         }
-        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+        #expect(noticing != nil, "no seed shows that '\(rule.name)' is broken")
     }
 
     /// Whether it is kept or not, and whatever ran before it in the process.
     @Test func aSeedTellsOneStory() throws {
-        var simulation = NodeSimulation()
-        let digests = try ([3, 10, 10, 3] as [UInt64]).map { seed in
-            simulation.isTold.toggle()
-            let verdict = try simulation.run(seed: seed)
-            #expect(verdict.story.isEmpty != simulation.isTold)
+        let runs = [(3, true), (10, false), (10, true), (3, false)] as [(UInt64, Bool)]
+        let digests = try runs.map { seed, isTold in
+            let verdict = try HistoryPlan(.nodes, seed: seed, isTold: isTold).run()
+            #expect(verdict.story.isEmpty != isTold)
             return verdict.digest
         }
         #expect(digests[0] == digests[3])
@@ -91,11 +88,9 @@ import Testing
     /// Files reach every node, outlive what happens to the others, and come back to a node that
     /// lost its packs.
     @Test func wholeNodesKeepTheirFiles() throws {
-        var simulation = NodeSimulation()
-        simulation.hasAssets = true
         var counts: [String: Int] = [:]
         for seed in UInt64(1)...8 {
-            let verdict = try simulation.run(seed: seed)
+            let verdict = try HistoryPlan(.nodeAssets, seed: seed).run()
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }

@@ -8,44 +8,48 @@ import Testing
 @testable import CumulusTesting
 
 @Suite struct SimulationTests {
+    private func play(_ seed: UInt64, breaking rule: Rule? = nil) throws -> Verdict {
+        try HistoryPlan(.stores, seed: seed, breaking: rule).run()
+    }
+
     /// `cluster/test` runs some hundred more, where optimised code does it in a tenth of the time.
     @Test(arguments: 1...24) func everyInvariantHolds(seed: UInt64) throws {
-        let verdict = try Simulation().run(seed: seed)
+        let verdict = try play(seed)
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
     }
 
     /// Seed 47205: a life of the donor's that waited behind another was shown by the merge, its
     /// owner long dead; only lives that the donor showed had been looked at.
     @Test func aMergeLeavesNoOrphan() throws {
-        let verdict = try Simulation().run(seed: 47_205)
+        let verdict = try play(47_205)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
     /// Seed 469: what long cascades owed in two zones had one key, and in one of them a record
     /// stayed whose owner was gone.
     @Test func debtsOfTwoZonesAreKeptApart() throws {
-        let verdict = try Simulation().run(seed: 469)
+        let verdict = try play(469)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
     /// Seed 1810: a state brought a zone in full, under another number, and what a long cascade
     /// owed in it counted as gone with the old one.
     @Test func aStateLeavesWhatIsOwed() throws {
-        let verdict = try Simulation().run(seed: 1_810)
+        let verdict = try play(1_810)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
     /// Seed 5500: the life that was shown got an earlier creation, and another one whose owner had
     /// died was shown in its place.
     @Test func anEarlierCreationShowsNoOrphan() throws {
-        let verdict = try Simulation().run(seed: 5_500)
+        let verdict = try play(5_500)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
     /// Seed 8295: a counter that had ended and begun anew came with a state, and nobody looked for
     /// what had referred to the one before.
     @Test func aCounterThatBeganAnewLeavesNoOrphan() throws {
-        let verdict = try Simulation().run(seed: 8_295)
+        let verdict = try play(8_295)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
@@ -53,7 +57,7 @@ import Testing
     ///
     /// The checker was wrong.
     @Test func whatACommitEndedItselfIsGone() throws {
-        #expect(try Simulation().run(seed: 904).violations.isEmpty)
+        #expect(try play(904).violations.isEmpty)
     }
 
     /// A batch of which one half is lost is noticed, and histories with pairs have some.
@@ -81,75 +85,73 @@ import Testing
     /// Between two pages a newer life hid a record, and ended: it was as it had been, and on two
     /// pages.
     @Test func aRecordThatIsAsItWasMayBeOnTwoPages() throws {
-        let verdict = try Simulation().run(seed: 116_376)
+        let verdict = try play(116_376)
         #expect(verdict.violations.isEmpty)
     }
 
     /// A device left within pages; when it went on there, the rows behind them were dropped.
     @Test func rowsAreForgottenWithinPages() throws {
         for seed in [27, 91] as [UInt64] {
-            #expect(try Simulation().run(seed: seed).violations.isEmpty)
+            #expect(try play(seed).violations.isEmpty)
         }
     }
 
     /// A device left within pages, and was told by another node that something left of which it had
     /// been told how it stood.
     @Test func whatADeviceDroppedLeavesAgain() throws {
-        #expect(try Simulation().run(seed: 1_911).violations.isEmpty)
+        #expect(try play(1_911).violations.isEmpty)
     }
 
     /// Of two concurrent changes a device had seen the one that came later here, behind the page
     /// that told the other one: the record had left already.
     @Test func whatADeviceDroppedElsewhereLeavesAgain() throws {
-        var simulation = Simulation()
-        (simulation.nodes, simulation.steps) = (2, 300)
-        #expect(try simulation.run(seed: 47).violations.isEmpty)
+        var plan = HistoryPlan(.stores, seed: 47)
+        (plan.nodes, plan.steps) = (2, 300)
+        #expect(try plan.run().violations.isEmpty)
     }
 
     /// A device left within pages; at the next node a record that it was told of had never matched.
     @Test(arguments: [911, 1_983, 2_991] as [UInt64])
     func whatOnlyTheNodeBeforeShowedLeaves(seed: UInt64) throws {
-        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+        #expect(try play(seed).violations.isEmpty)
     }
 
     /// Devices knew of a zone's deletion, and not of saves that it took along.
     @Test(arguments: [519, 1_435, 1_667] as [UInt64])
     func whatADeletedZoneTookAlongIsNotHeld(seed: UInt64) throws {
-        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+        #expect(try play(seed).violations.isEmpty)
     }
 
     /// A record of another type hid one that a device was told of elsewhere, which stayed with it.
     @Test(arguments: [5_127, 6_463] as [UInt64])
     func whatAnotherTypeHidesIsNotHeld(seed: UInt64) throws {
-        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+        #expect(try play(seed).violations.isEmpty)
     }
 
     /// One page told how a record with concurrent changes is now, and then that its zone had gone.
     @Test func whatIsInAZoneMadeAnewIsHeld() throws {
-        #expect(try Simulation().run(seed: 3_999).violations.isEmpty)
+        #expect(try play(3_999).violations.isEmpty)
     }
 
     /// In one read a node told a change uncertainly, and another one then told it for sure: the
     /// checker called that twice.
     @Test func aChangeIsToldForSureAfterwards() throws {
-        #expect(try Simulation().run(seed: 8_415).violations.isEmpty)
+        #expect(try play(8_415).violations.isEmpty)
     }
 
     /// Few histories show these: the search begins at one that does.
-    private static let firstSeeds: [SimulatedRule: UInt64] = [
+    private static let firstSeeds: [Rule: UInt64] = [
         .losses: 28, .floors: 31, .ties: 48, .feedDatabase: 95, .carriedKeys: 167, .repeats: 171,
         .tokenHorizon: 222, .doubledLives: 232, .feedMixed: 343, .laterHorizon: 682,
     ]
 
     /// A checker that finds nothing here would find nothing ever.
-    @Test(arguments: SimulatedRule.allCases) func aBrokenRuleIsNoticed(rule: SimulatedRule) throws {
-        var simulation = Simulation()
-        simulation.broken = rule
+    @Test(arguments: HistoryKind.stores.rules) func aBrokenRuleIsNoticed(rule: Rule) throws {
         let first = Self.firstSeeds[rule] ?? 1
         let noticing = (first...first + 400).first { seed in
-            isNoticed(rule, by: Result { try simulation.run(seed: seed) })
+            isNoticed(rule, by: Result { try play(seed, breaking: rule) })
         }
-        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+        #expect(noticing != nil, "no seed shows that '\(rule.name)' is broken")
     }
 
     /// What the checker of a rule finds, others find too: each has to see something.
@@ -158,16 +160,14 @@ import Testing
             (.vector, "replay"), (.vector, "derived"), (.knownDeaths, "frontiers"),
             (.knownDeaths, "risen"), (.staged, "vectors"), (.vector, "outcome"),
             (.causality, "closed"),
-        ] as [(SimulatedRule, String)]
+        ] as [(Rule, String)]
     )
-    func everyCheckerSees(rule: SimulatedRule, checker: String) throws {
-        var simulation = Simulation()
-        simulation.broken = rule
+    func everyCheckerSees(rule: Rule, checker: String) throws {
         let noticing = (UInt64(1)...60).first { seed in
-            guard let verdict = try? simulation.run(seed: seed) else { return false }
+            guard let verdict = try? play(seed, breaking: rule) else { return false }
             return verdict.violations.contains { $0.checker == checker }
         }
-        #expect(noticing != nil, "'\(checker)' doesn't see that '\(rule.rawValue)' is broken")
+        #expect(noticing != nil, "'\(checker)' doesn't see that '\(rule.name)' is broken")
     }
 
     /// A horizon beyond the vector, and a client that is shown the past.
@@ -186,10 +186,8 @@ import Testing
         try watch.look(at: 0, store)
         #expect(watch.beyond.count == 1)
 
-        var simulation = Simulation()
-        simulation.broken = .nodeBehind
         let noticing = try (UInt64(1)...40).first { seed in
-            try simulation.run(seed: seed).violations.contains {
+            try play(seed, breaking: .nodeBehind).violations.contains {
                 $0.checker == "changes" && $0.text.contains("older")
             }
         }
@@ -197,50 +195,21 @@ import Testing
     }
 
     /// By the checker of the invariant that the rule is for.
-    private func isNoticed(
-        _ rule: SimulatedRule,
-        by verdict: Result<Simulation.Verdict, any Error>
-    ) -> Bool {
+    private func isNoticed(_ rule: Rule, by verdict: Result<Verdict, any Error>) -> Bool {
         switch verdict {
         case .success(let verdict):
-            verdict.violations.contains { $0.checker == checker(of: rule)?.name }
+            verdict.violations.contains { $0.checker == rule.check }
         // What never was together is refused before there is anything to check.
         case .failure(let error):
-            [.snapshot, .resumedSnapshot].contains(rule) && error is MalformedBytes
-        }
-    }
-
-    private func checker(of rule: SimulatedRule) -> Checker? {
-        switch rule {
-        case .causality, .ties, .vector, .frontier, .resumedPosition: .convergence
-        case .ownCommits: .acknowledged
-        case .incarnations: .chains
-        case .compensation: .orphans
-        case .peerHorizon, .raisedHorizon, .knownDeaths, .staged: .deaths
-        case .snapshot, .resumedSnapshot: nil
-        case .tokenHorizon, .laterHorizon, .commitPages, .nodeBehind, .seen: .changes
-        case .retired: .dependencies
-        case .floors: .wholes
-        case .cursorSeen, .indexOwed: .queries
-        case .losses, .knownEnds: .losses
-        case .latest, .repeats, .zeroKeys, .doubledLives: .outcome
-        case .shownCreated: .replay
-        case .keys, .ends, .joinedEnds, .reportedEnds, .carriedKeys: .deaths
-        case .earliest: .wholes
-        case .debts: .cascades
-        case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed, .feedCut, .feedAsked, .feedOwed, .readMarks:
-            .feeds
-        case .feedReaders, .feedDatabase: .rights
+            rule.check == nil && error is MalformedBytes
         }
     }
 
     @Test func aSeedTellsTheSameStory() throws {
-        var simulation = Simulation()
-        simulation.isTold = true
-        let story = try simulation.run(seed: 7).story
+        let plan = HistoryPlan(.stores, seed: 7, isTold: true)
+        let story = try plan.run().story
         #expect(story.count > 100)
-        #expect(try simulation.run(seed: 7).story == story)
+        #expect(try plan.run().story == story)
     }
 
     /// Histories in which nobody hands over state would show little of it.
@@ -248,7 +217,7 @@ import Testing
         var counts: [String: Int] = [:]
         // Every fourth seed has devices: ten more of these.
         for seed in Array(1...40) + stride(from: UInt64(43), through: 79, by: 4) {
-            counts.merge(try Simulation().run(seed: seed).counts, uniquingKeysWith: +)
+            counts.merge(try play(seed).counts, uniquingKeysWith: +)
         }
         #expect(counts["collections", default: 0] > 100, "\(counts)")
         #expect(counts["syncs", default: 0] > 20, "\(counts)")
@@ -267,12 +236,12 @@ import Testing
 
     /// Histories in which nothing waits, is known or is lost would show little.
     @Test func commitsArriveOutOfOrder() throws {
-        var verdicts: [String: Int] = [:]
+        var counts: [String: Int] = [:]
         for seed in UInt64(1)...20 {
-            verdicts.merge(try Simulation().run(seed: seed).verdicts, uniquingKeysWith: +)
+            counts.merge(try play(seed).counts, uniquingKeysWith: +)
         }
-        #expect(verdicts["waits", default: 0] > 20, "\(verdicts)")
-        #expect(verdicts["apply", default: 0] > 1_000, "\(verdicts)")
-        #expect(verdicts["refused"] == nil, "\(verdicts)")
+        #expect(counts["commits: waits", default: 0] > 20, "\(counts)")
+        #expect(counts["commits: apply", default: 0] > 1_000, "\(counts)")
+        #expect(counts["commits: refused"] == nil, "\(counts)")
     }
 }

@@ -9,7 +9,8 @@ import Testing
 
 @Suite struct RecordJoinTests {
     @Test(arguments: 1...60) func aJoinEqualsApplyingTheCommits(seed: UInt64) throws {
-        var cluster = try SimulatedCluster(3, seed: seed, merging: Simulation.policy(of: seed))
+        let policy = SimulatedCluster.policy(of: seed)
+        var cluster = try SimulatedCluster(3, seed: seed, merging: policy)
         try cluster.run(steps: 90)
         let parts = try cluster.stores.map { try RecordStates($0) }
         for (one, other) in [(0, 1), (1, 2), (2, 0)] {
@@ -27,7 +28,8 @@ import Testing
     }
 
     @Test(arguments: 1...30) func groupingAndRepetitionMakeNoDifference(seed: UInt64) throws {
-        var cluster = try SimulatedCluster(3, seed: seed, merging: Simulation.policy(of: seed))
+        let policy = SimulatedCluster.policy(of: seed)
+        var cluster = try SimulatedCluster(3, seed: seed, merging: policy)
         try cluster.run(steps: 90)
         let parts = try cluster.stores.map { try RecordStates($0) }
         let left = try parts[0].joined(with: parts[1]).joined(with: parts[2])

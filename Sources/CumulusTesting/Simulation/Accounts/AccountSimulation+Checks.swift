@@ -35,19 +35,19 @@ extension AccountSimulation {
             if isDisabled || isEnded || revoked.contains(session.digest)
                 || session.password != present
             {
-                violate("A1", "node \(one) lets in session \(session.digest.hex)")
+                verdict.violate("A1", "node \(one) lets in session \(session.digest.hex)")
             }
         }
         for (digest, id) in tokens {
             let found = try Sessions.find(digest, now: now, in: reader)
             if let found, found.user.id != id {
-                violate("A6", "a token of \(id.hex) leads to \(found.user.id.hex)")
+                verdict.violate("A6", "a token of \(id.hex) leads to \(found.user.id.hex)")
             }
         }
     }
 
     /// What must hold when each node has read all commits.
-    mutating func checkEnd() throws {
+    mutating func check() throws {
         for one in stores.indices { try check(one) }
         try checkEqual()
         let heard = try heard(at: 0)
@@ -74,7 +74,7 @@ extension AccountSimulation {
                     }
                 }
                 if rows.contains(where: { $0 != rows[0] }) {
-                    violate("A2", "the nodes hold other registers '\(namespace)'")
+                    verdict.violate("A2", "the nodes hold other registers '\(namespace)'")
                 }
             }
         }
@@ -92,7 +92,7 @@ extension AccountSimulation {
         }
         let enabled = numbers.filter { $0 % 2 == 0 }.max() ?? 0
         if numbers.contains(where: { $0 % 2 == 1 && $0 > enabled }) {
-            violate("A3", "a user is active that nobody enabled")
+            verdict.violate("A3", "a user is active that nobody enabled")
         }
     }
 
@@ -103,7 +103,7 @@ extension AccountSimulation {
         }
         let given = changes.filter(\.isGiven).map(\.number).max() ?? 0
         if changes.contains(where: { !$0.isGiven && $0.number >= given }) {
-            violate("A4", "a user has a role that was taken away")
+            verdict.violate("A4", "a user has a role that was taken away")
         }
     }
 
@@ -120,7 +120,7 @@ extension AccountSimulation {
                 // Of two resets that did not hear of each other either one stands.
                 return isReset ? !done.knew(other) : other.knew(done)
             }
-            if !isReplaced { violate("A5", "an operator's password was undone") }
+            if !isReplaced { verdict.violate("A5", "an operator's password was undone") }
         }
     }
 
@@ -131,12 +131,8 @@ extension AccountSimulation {
             if first.map({ done.stamp < $0.stamp }) ?? true { first = (done.stamp, id) }
         }
         if try Users.find("alice", in: stores[0].reader)?.id != first?.id {
-            violate("name", "a name was taken from its first holder")
+            verdict.violate("name", "a name was taken from its first holder")
         }
-    }
-
-    private mutating func violate(_ checker: String, _ text: String) {
-        verdict.violations.append((checker, text))
     }
 
     // MARK: What a node holds

@@ -82,6 +82,6 @@ extension AccountSimulation {
             }
             if isSettled { return }
         }
-        verdict.violations.append(("A2", "the nodes don't hear of each other"))
+        verdict.violate("A2", "the nodes don't hear of each other")
     }
 }

@@ -1,19 +1,21 @@
 // Random histories of accounts and roles on two or three nodes: passwords, sessions, disabled
 // users, roles, and a name that two people register.
 //
-// Called by `cumulus-sim --accounts` and by `AccountHistoryTests`. Each node is a store that runs
-// the production operations; commits and states travel through the production intake, in any order
-// that it allows. Links are cut, processes end, logs are truncated, and nodes go back to backups.
-// What must hold is in `AccountSimulation+Checks`. A history takes some milliseconds.
+// Run by `cumulus-sim` and by `AccountHistoryTests`. Each node is a store that runs the production
+// operations; commits and states travel through the production intake, in any order that it allows.
+// Links are cut, processes end, logs are truncated, and nodes go back to backups. What must hold is
+// in `AccountSimulation+Checks`. A history takes some milliseconds.
 //
-// Folder: histories of who may come in. Read `AccountSimulation`, then `SimulatedAccountRule` and
-// `AccountSimulation+Checks`.
+// Folder: histories of who may come in. Read `AccountSimulation`, then `AccountSimulation+Checks`.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 
-package struct AccountSimulation {
+struct AccountSimulation: History {
+    static let usualSteps = 60
+    static let endsAtViolation = true
+
     /// Something that was done at a node.
     enum Event {
         case password(Bytes, isReset: Bool)
@@ -65,8 +67,7 @@ package struct AccountSimulation {
         let known: VersionVector
     }
 
-    private let broken: SimulatedAccountRule?
-    private let isTold: Bool
+    private let broken: Rule?
     var dice: SeededGenerator
     let stores: [TestStore]
     var cuts: Set<Set<Int>> = []
@@ -76,40 +77,20 @@ package struct AccountSimulation {
     /// Whose each token is that leads to the name of two people.
     private(set) var tokens: [(digest: Bytes, id: Bytes)] = []
     private var made: UInt8 = 0
-    var verdict = Simulation.Verdict()
+    var verdict: Verdict
 
     static let owner = Bytes(repeating: 0xEE, count: 16)
     static let role = "Moderator"
     private static let first = Bytes(repeating: 0xF1, count: 32)
     private static let stolen = Bytes(repeating: 0xF2, count: 32)
 
-    /// - Parameters:
-    ///   - broken: A rule that is taken away.
-    ///   - isTold: Keep the story.
-    package static func run(
-        seed: UInt64,
-        steps: Int = 60,
-        breaking broken: SimulatedAccountRule? = nil,
-        isTold: Bool = false
-    ) throws -> Simulation.Verdict {
-        var simulation = try AccountSimulation(seed: seed, broken, isTold)
-        for _ in 0..<steps {
-            let changed = try simulation.step()
-            try simulation.check(changed)
-            if !simulation.verdict.violations.isEmpty { return simulation.verdict }
-        }
-        try simulation.settle()
-        try simulation.checkEnd()
-        return simulation.verdict
-    }
-
-    private init(seed: UInt64, _ broken: SimulatedAccountRule?, _ isTold: Bool) throws {
-        self.broken = broken
-        self.isTold = isTold
-        dice = SeededGenerator(seed: seed)
-        stores = try SimulatedStores.make(seed: seed, using: &dice)
+    init(_ plan: HistoryPlan) throws {
+        broken = plan.broken
+        verdict = Verdict(isTold: plan.isTold)
+        dice = SeededGenerator(seed: plan.seed)
+        stores = try SimulatedStores.make(seed: plan.seed, using: &dice)
         SimulatedStores.spreadClocks(of: stores, using: &dice)
-        for store in stores { store.breakRegisters(broken?.registers ?? []) }
+        for store in stores { store.breakRegisters(Self.newestOf(without: broken)) }
         let schema = "DEFINE SCHEMA CREATE ROLE \(Self.role); RECORD TYPE Note (n INT64);"
         let source = SchemaImport.Source.file(try Schema(ckdb: schema), drops: false)
         _ = try stores[0].run(
@@ -124,10 +105,27 @@ package struct AccountSimulation {
         for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
     }
 
+    /// Registers of which the newest write stands without a rule.
+    private static func newestOf(without rule: Rule?) -> Set<String> {
+        switch rule {
+        case .apart: [AccountRegister.revoked]
+        case .number: [AccountRegister.state]
+        case .role: [RoleAssignment.namespace]
+        case .first: [AccountRegister.user]
+        case .operator: [AccountRegister.password]
+        default: []
+        }
+    }
+
     // MARK: Steps
 
+    mutating func step() throws {
+        let changed = try drawStep()
+        try check(changed)
+    }
+
     /// Returns the node whose store may have changed.
-    private mutating func step() throws -> Int {
+    private mutating func drawStep() throws -> Int {
         let one = Int.random(in: stores.indices, using: &dice)
         stores[one].now += Int64.random(in: 0...3, using: &dice)
         switch Int.random(in: 0..<100, using: &dice) {
@@ -389,8 +387,8 @@ package struct AccountSimulation {
     }
 
     mutating func count(_ what: String, _ text: String = "", at one: Int) {
-        verdict.counts[what, default: 0] += 1
-        if isTold { verdict.story.append("node \(one): \(what) \(text)") }
+        verdict.count(what)
+        verdict.tell("node \(one): \(what) \(text)")
     }
 
     /// Bytes that are nobody else's.

@@ -32,7 +32,7 @@ package struct Checker: Sendable {
         let source = cluster.stores[0]
         let fresh = try TestStore(seed: 0xF5)
         // As if production code were wrong: others have to see that.
-        if cluster.broken == .latest { fresh.breakRules(.latest) }
+        if cluster.broken == .latest { fresh.breakRules([.latest]) }
         try fresh.take(cluster.commits(within: source.vector()))
         return ReplicatedState.differences(
             try ReplicatedState.rows(

@@ -2,6 +2,9 @@
 //
 // A run is put together as `cumulusd` does it: node, links to peers, collector; only engine,
 // network and environment are simulated.
+//
+// Folder: whole nodes in virtual time, over a network and disks that fail. Read `SimulatedNode`,
+// then `SimulatedNetwork` and `SimulatedClient`; what happens to them is in the folder World.
 
 import CumulusAssets
 import CumulusModel

@@ -130,7 +130,7 @@ extension ShareSimulation {
     // MARK: The end
 
     /// What must hold when each node has read all commits.
-    mutating func checkEnd() throws {
+    mutating func check() throws {
         for one in stores.indices { try check(one) }
         for index in devices.indices {
             let one = Int.random(in: stores.indices, using: &dice)

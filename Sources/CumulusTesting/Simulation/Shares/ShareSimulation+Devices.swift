@@ -103,7 +103,7 @@ extension ShareSimulation {
             limit: FetchZoneChanges.PageLimit(items: limit, bytes: 1 << 20)
         )
         // A first fetch without a rule would tell nothing at all.
-        if token != nil { fetch.broken = broken?.inFetches ?? [] }
+        if token != nil { fetch.broken = broken?.switches ?? [] }
         do {
             let page = try fetch.run(
                 store.scope,
@@ -289,7 +289,7 @@ extension ShareSimulation {
             since: devices[index].zonesToken,
             limit: 10
         )
-        fetch.broken = broken?.inFetches ?? []
+        fetch.broken = broken?.switches ?? []
         do {
             let page = try fetch.run(
                 store.scope,

@@ -121,7 +121,7 @@ extension ShareSimulation {
 
     /// Takes out of a node's rows what it would not have kept without a rule.
     mutating func breakRows(at one: Int) throws {
-        guard broken == .always || broken == .ends, let picture = try picture(at: one) else {
+        guard broken == .always || broken == .reusedNames, let picture = try picture(at: one) else {
             return
         }
         if broken == .always {

@@ -1,10 +1,10 @@
 // Random histories of sharing on two or three nodes: an owner's records that hang below each other,
 // shares of trees and of the zone, participants who join, write and leave, and their devices.
 //
-// Called by `cumulus-sim --shares` and by `ShareHistoryTests`. Each node is a store that runs the
-// production requests; commits and states travel through the production intake, in any order that
-// it allows. Requests are sent again to other nodes, processes end, tombstones, logs and the past
-// of trees are forgotten, and nodes go back to backups. What must hold is in
+// Run by `cumulus-sim` and by `ShareHistoryTests`, as two histories. Each node is a store that runs
+// the production requests; commits and states travel through the production intake, in any order
+// that it allows. Requests are sent again to other nodes, processes end, tombstones, logs and the
+// past of trees are forgotten, and nodes go back to backups. What must hold is in
 // `ShareSimulation+Devices` for each answer, and in `ShareSimulation+Checks`. A history takes some
 // milliseconds. In histories of public shares the owner also opens shares to everybody who has the
 // URL and invites people by their handles: see `ShareSimulation+Public`.
@@ -16,7 +16,10 @@ import CumulusModel
 import CumulusOperations
 import CumulusStorage
 
-package struct ShareSimulation {
+struct ShareSimulation: History {
+    static let usualSteps = 120
+    static let endsAtViolation = true
+
     /// A request that may be sent again.
     struct Asked {
         let request: WriteRequest
@@ -24,10 +27,9 @@ package struct ShareSimulation {
         let text: String
     }
 
-    let broken: SimulatedShareRule?
+    let broken: Rule?
     /// Shares are opened, and people are invited by handles.
     let isPublic: Bool
-    private let isTold: Bool
     var dice: SeededGenerator
     let stores: [TestStore]
     var devices: [SharedDevice]
@@ -43,7 +45,7 @@ package struct ShareSimulation {
     /// Counted up, so that each save writes something new.
     var made: Int64 = 0
     private var steps = 0
-    var verdict = Simulation.Verdict()
+    var verdict: Verdict
 
     static let zone = "trees"
     static let names = ["p", "q", "r", "s", "t", "x"]
@@ -52,43 +54,12 @@ package struct ShareSimulation {
         Caller(role: .user("_" + String(repeating: letter, count: 32)))
     }
 
-    /// - Parameters:
-    ///   - broken: A rule that is taken away.
-    ///   - isPublic: Shares are opened, and people are invited by handles; always so if the broken
-    ///     rule is about that.
-    ///   - isTold: Keep the story.
-    package static func run(
-        seed: UInt64,
-        steps: Int = 120,
-        breaking broken: SimulatedShareRule? = nil,
-        isPublic: Bool = false,
-        isTold: Bool = false
-    ) throws -> Simulation.Verdict {
-        let isPublic = isPublic || broken?.isOfPublicShares == true
-        var simulation = try ShareSimulation(seed: seed, broken, isPublic: isPublic, isTold)
-        for _ in 0..<steps {
-            simulation.steps += 1
-            let changed = try simulation.step()
-            try simulation.breakRows(at: changed)
-            try simulation.check(changed)
-            if !simulation.verdict.violations.isEmpty { return simulation.verdict }
-        }
-        try simulation.settle()
-        try simulation.checkEnd()
-        return simulation.verdict
-    }
-
-    private init(
-        seed: UInt64,
-        _ broken: SimulatedShareRule?,
-        isPublic: Bool,
-        _ isTold: Bool
-    ) throws {
-        self.broken = broken
-        self.isPublic = isPublic
-        self.isTold = isTold
-        dice = SeededGenerator(seed: seed)
-        stores = try SimulatedStores.make(seed: seed, using: &dice)
+    init(_ plan: HistoryPlan) throws {
+        broken = plan.broken
+        isPublic = plan.history == .publicShares
+        verdict = Verdict(isTold: plan.isTold)
+        dice = SeededGenerator(seed: plan.seed)
+        stores = try SimulatedStores.make(seed: plan.seed, using: &dice)
         let first = stores[0]
         people = isPublic ? try Self.addPeople(to: first) : []
         let users =
@@ -98,9 +69,9 @@ package struct ShareSimulation {
         devices = users.map(SharedDevice.init)
         SimulatedStores.spreadClocks(of: stores, using: &dice)
         for store in stores {
-            store.breakRules(broken?.inStores ?? [])
+            store.breakRules(broken?.switches ?? [])
             // Without keys nodes forget earlier what ended.
-            if seed % 4 == 2 { store.leaveOutLives() }
+            if plan.seed % 4 == 2 { store.leaveOutLives() }
         }
         try makeZone(at: 0)
         try ask(save([item("p", below: nil), item("q", below: "p")]), at: 0)
@@ -109,8 +80,15 @@ package struct ShareSimulation {
 
     // MARK: Steps
 
+    mutating func step() throws {
+        steps += 1
+        let changed = try drawStep()
+        try breakRows(at: changed)
+        try check(changed)
+    }
+
     /// Returns the node whose store may have changed.
-    private mutating func step() throws -> Int {
+    private mutating func drawStep() throws -> Int {
         let one = Int.random(in: stores.indices, using: &dice)
         stores[one].now += Int64.random(in: 0...3, using: &dice)
         switch Int.random(in: 0..<100, using: &dice) {
@@ -216,12 +194,12 @@ package struct ShareSimulation {
     // MARK: The story
 
     mutating func count(_ what: String, _ text: String = "", at one: Int) {
-        verdict.counts[what, default: 0] += 1
-        if isTold { verdict.story.append("step \(steps), node \(one): \(what) \(text)") }
+        verdict.count(what)
+        verdict.tell("step \(steps), node \(one): \(what) \(text)")
     }
 
     mutating func violate(_ checker: String, _ text: String, at one: Int) {
-        verdict.violations.append((checker, "step \(steps), node \(one): \(text)"))
+        verdict.violate(checker, "step \(steps), node \(one): \(text)")
     }
 
     private static func text(of answer: TestStore.Answer) -> String {

@@ -26,7 +26,7 @@ extension SimulatedWorld {
             tell("\(surprise.text): its own past won")
             count("saves that lost to their own past")
         } else {
-            violations.append(("session", surprise.text))
+            verdict.violate("session", surprise.text)
         }
     }
 
@@ -58,7 +58,7 @@ extension SimulatedWorld {
             let seal = TokenSeal(key: SimulatedNode.key, run: Incarnation(1))
             guard let bytes = Data(base64Encoded: token.text),
                 let content = seal.open(.changes, Bytes(bytes))
-            else { return violations.append(("copies", "client \(client) holds no token")) }
+            else { return verdict.violate("copies", "client \(client) holds no token") }
             guard let shown = try watch.shown(to: ChangeToken(content: content)) else { return }
             count("copies compared")
             for name in Set(shown.keys).union(copy.keys).sorted() where shown[name] != copy[name] {
@@ -67,10 +67,10 @@ extension SimulatedWorld {
                     client \(client) holds '\(name)' as \(has.map(String.init) ?? "gone"), and by \
                     its token it is \(said.map(String.init) ?? "gone")
                     """
-                violations.append(("copies", text))
+                verdict.violate("copies", text)
             }
         } catch {
-            violations.append(("copies", "\(error)"))
+            verdict.violate("copies", "\(error)")
         }
     }
 
@@ -92,9 +92,9 @@ extension SimulatedWorld {
             let most = copies.max() ?? 0
             guard most + gone <= replicas else { return }
             let text = "\(save.value) of \(save.recordName) is on \(most) disks"
-            violations.append(("replicas", text))
+            verdict.violate("replicas", text)
         } catch {
-            violations.append(("replicas", "\(error)"))
+            verdict.violate("replicas", "\(error)")
         }
     }
 
@@ -130,32 +130,36 @@ extension SimulatedWorld {
         return Set(members.filter { !$0.isRemoved }.map(\.nodeID))
     }
 
-    func check() throws {
+    func compare() throws {
         for scope in [SimulatedNode.scope, .cluster] {
             let states = try nodes.map { node in
                 try ReplicatedState.rows(of: scope, in: node.durable, forgetting: true)
             }
             for state in states.dropFirst() {
                 let different = ReplicatedState.differences(states[0], state)
-                violations += different.map { ("convergence", $0) }
+                verdict.violations += different.map { ("convergence", $0) }
             }
         }
-        violations += watch.violations
+        verdict.violations += watch.violations
         if let texts = try watch.outcome(of: ReadTransaction(nodes[0].durable, reach: .disk)) {
             count("outcomes")
-            violations += texts.map { ("outcome", $0) }
+            verdict.violations += texts.map { ("outcome", $0) }
         }
-        counts["pairs found"] = watch.pairsFound
+        verdict.counts["pairs found"] = watch.pairsFound
         for (machine, node) in nodes.enumerated() {
-            violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
-            violations += try node.unreadableAssets().map { ("assets", "node \(machine): \($0)") }
+            verdict.violations += try DerivedRows.differences(in: node.durable).map {
+                ("derived", $0)
+            }
+            verdict.violations += try node.unreadableAssets().map {
+                ("assets", "node \(machine): \($0)")
+            }
             let vector = try node.vector()
             let reader = ReadTransaction(node.durable, reach: .disk)
             let records = try StoredRecords.all(in: reader)
-            violations += try Watch.beyond(vector, records, reader).map { ("vectors", $0) }
-            violations += Checker.frontiers(records).map { ("frontiers", $0) }
-            violations += try Checker.orphans(records).map { ("orphans", $0) }
-            violations += acknowledged.filter { !vector.covers($0) && !isLost($0) }.sorted()
+            verdict.violations += try Watch.beyond(vector, records, reader).map { ("vectors", $0) }
+            verdict.violations += Checker.frontiers(records).map { ("frontiers", $0) }
+            verdict.violations += try Checker.orphans(records).map { ("orphans", $0) }
+            verdict.violations += acknowledged.filter { !vector.covers($0) && !isLost($0) }.sorted()
                 .map { ("acknowledged", "node \(machine) lacks \($0)") }
         }
     }

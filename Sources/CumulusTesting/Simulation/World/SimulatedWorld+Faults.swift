@@ -62,7 +62,7 @@ extension SimulatedWorld {
         do {
             try start(node)
         } catch {
-            violations.append(("start", "node \(node.machine): \(error)"))
+            verdict.violate("start", "node \(node.machine): \(error)")
         }
     }
 
@@ -106,7 +106,7 @@ extension SimulatedWorld {
         else { return }
         let broken = network.reset(one, other)
         tell("\(broken) connections between \(one) and \(other) break")
-        counts["resets", default: 0] += broken
+        verdict.counts["resets", default: 0] += broken
     }
 
     func cutClient(_ node: SimulatedNode) {

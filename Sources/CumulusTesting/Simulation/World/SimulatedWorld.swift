@@ -1,7 +1,11 @@
-// Machines, their network and their callers in one virtual time, and what happens to them.
+// Machines, their network and their callers in one virtual time, and what happens to them: whole
+// nodes with their sessions, links and collectors, while processes die, machines stand still, links
+// fail and clocks jump.
 //
-// Drawn from one seed. Faults come and go while callers save; then everything is healed, and the
-// nodes have to come to hold the same by themselves, within a bounded time.
+// Run by `cumulus-sim` and by `NodeSimulationTests`, as two histories. Faults come and go while
+// callers save; then everything is healed, and the nodes have to come to hold the same by
+// themselves, within a bounded time. The same seed tells the same story in every process, however
+// that orders its dictionaries.
 //
 // Folder: what happens to simulated machines, and what is looked at meanwhile. Read
 // `SimulatedWorld`, then `SimulatedWorld+Faults` and `SimulatedWorld+Restores`; `WorldWatch` and
@@ -14,8 +18,11 @@ import CumulusStorage
 import CumulusWire
 import Logging
 
-final class SimulatedWorld: @unchecked Sendable {
+final class SimulatedWorld: History, @unchecked Sendable {
     // Used by one thread.
+
+    /// Seconds of virtual time.
+    static let usualSteps = 30
 
     let time = VirtualTime()
     let network: SimulatedNetwork
@@ -30,8 +37,6 @@ final class SimulatedWorld: @unchecked Sendable {
     let hasNotes: Bool
     /// An operator marks what went with disks; nil means no client is there to wait for it.
     var marks: MarkLoad?
-    /// Always empty but to show that a checker notices.
-    let broken: BrokenRules
     var dice: SeededGenerator
     /// For connections that break, in some histories: the others stay as they are.
     var resetDice: SeededGenerator
@@ -54,9 +59,9 @@ final class SimulatedWorld: @unchecked Sendable {
     var leaving: [Int: Int64] = [:]
     /// When nodes left whose disks are empty now.
     var leaves: [Int64] = []
-    var violations: [(checker: String, text: String)] = []
-    var story: Story
-    var counts: [String: Int] = [:]
+    var verdict: Verdict
+    /// When the steps that were taken are over, in milliseconds.
+    private var stepEnd: Int64 = 0
 
     /// Within which all nodes hold the same once everything is healed: some things are tried again
     /// after half a minute or a whole one only.
@@ -66,16 +71,10 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
     static let eventsPerSecond = 200_000
 
-    init(
-        _ count: Int,
-        seed: UInt64,
-        hasAssets: Bool,
-        breaking broken: BrokenRules = [],
-        isTold: Bool
-    ) throws {
-        story = Story(isKept: isTold)
-        self.hasAssets = hasAssets
-        self.broken = broken
+    init(_ plan: HistoryPlan) throws {
+        let seed = plan.seed
+        verdict = Verdict(isTold: plan.isTold)
+        hasAssets = plan.history == .nodeAssets
         restores = seed % 2 == 0 && !hasAssets
         marks = restores && [2, 6, 10].contains(seed % 16) ? MarkLoad(seed: ~seed &* 7) : nil
         hasNotes = marks != nil || [5, 11, 15].contains(seed % 16) && !hasAssets
@@ -89,28 +88,30 @@ final class SimulatedWorld: @unchecked Sendable {
         network = SimulatedNetwork(time, seed: dice.next())
         // In some histories the disks are so slow that much waits for each flush.
         let flushMilliseconds: Int64 = [3, 5].contains(seed % 7) ? 40 : 3
-        for machine in 0..<count {
+        for machine in 0..<plan.nodes {
             let node = SimulatedNode(
                 machine,
                 time,
                 network,
                 seed: dice.next(),
                 hasAssets: hasAssets,
-                breaking: broken,
+                breaking: plan.broken?.switches ?? [],
                 flushMilliseconds: flushMilliseconds,
                 left: { [weak self] in self?.left(machine) },
                 log: { [weak self] in self?.note($0, $1, on: machine) }
             )
             nodes.append(node)
         }
+        try begin()
+        load(seconds: plan.steps ?? Self.usualSteps)
     }
 
     func tell(_ line: String) {
-        story.add("\(time.milliseconds) ms: \(line)")
+        verdict.tell("\(time.milliseconds) ms: \(line)")
     }
 
     func count(_ what: String) {
-        counts[what, default: 0] += 1
+        verdict.count(what)
     }
 
     func note(_ level: Logger.Level, _ text: String, on machine: Int) {
@@ -123,7 +124,7 @@ final class SimulatedWorld: @unchecked Sendable {
             text.contains("disk is nearly full") || text.contains("disk is full")
             || text.hasPrefix("the peer's state could not be taken")
         if text.contains("was forked") || level == .error && !isExpected {
-            violations.append(("log", "node \(machine): \(text)"))
+            verdict.violate("log", "node \(machine): \(text)")
         }
     }
 
@@ -231,18 +232,25 @@ final class SimulatedWorld: @unchecked Sendable {
         try node.start(peers: nodes.indices.filter { $0 != node.machine })
     }
 
-    func work(milliseconds: Int64) throws {
-        let end = time.milliseconds + milliseconds
-        load(until: end)
-        if resets { breakConnections(until: end) }
-        if jumpsTogether { moveAllClocks(until: end) }
-        while time.milliseconds < end {
+    /// Runs for a second, and lets things fail.
+    func step() throws {
+        stepEnd += 1_000
+        while time.milliseconds < stepEnd {
             try run(milliseconds: Int64.random(in: 100...1_500, using: &dice))
             try fail()
         }
     }
 
     // MARK: Load
+
+    /// Begins what callers, breaking connections and time servers do meanwhile.
+    private func load(seconds: Int) {
+        stepEnd = time.milliseconds
+        let end = stepEnd + Int64(seconds) * 1_000
+        load(until: end)
+        if resets { breakConnections(until: end) }
+        if jumpsTogether { moveAllClocks(until: end) }
+    }
 
     func load(until end: Int64) {
         guard time.milliseconds < end else { return }
@@ -340,14 +348,18 @@ final class SimulatedWorld: @unchecked Sendable {
         for client in clients {
             if !client.isDone {
                 let text = "client \(client.number) gets no answer: \(client.lastFailure)"
-                violations.append(("session", text))
+                verdict.violate("session", text)
             }
-            counts.merge(client.counts, uniquingKeysWith: +)
+            verdict.counts.merge(client.counts, uniquingKeysWith: +)
         }
         if hasAssets { try losePacks() }
-        try check()
+    }
+
+    /// Judges, and ends all processes.
+    func check() throws {
+        try compare()
         for node in nodes { node.kill(tells: true) }
-        counts["overlapping batches"] = nodes.reduce(0) { $0 + $1.overlaps }
+        verdict.counts["overlapping batches"] = nodes.reduce(0) { $0 + $1.overlaps }
         try run(milliseconds: 60_000)
     }
 
@@ -364,13 +376,13 @@ final class SimulatedWorld: @unchecked Sendable {
             quiet = isEqual && vectors == last ? quiet + 500 : 0
             last = vectors
         }
-        counts["seconds to settle"] =
+        verdict.counts["seconds to settle"] =
             Int((time.milliseconds - end + Self.settlingMilliseconds - quiet) / 1_000)
-        counts["dials"] = network.dials
+        verdict.counts["dials"] = network.dials
         if quiet < Self.quietMilliseconds {
             let lists = try nodes.map { try listed(by: $0).count }
             let text = "the nodes don't come to hold the same: \(last), lists of \(lists)"
-            violations.append(("liveness", text))
+            verdict.violate("liveness", text)
         }
     }
 
@@ -385,6 +397,6 @@ final class SimulatedWorld: @unchecked Sendable {
         repeat {
             try run(milliseconds: 500)
         } while try node.lacksAssets() && time.milliseconds < end
-        counts["files brought back"] = try node.packs.all().count
+        verdict.counts["files brought back"] = try node.packs.all().count
     }
 }

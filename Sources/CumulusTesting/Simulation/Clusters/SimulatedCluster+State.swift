@@ -45,7 +45,7 @@ extension SimulatedCluster {
             begun = try StateSync(offer, in: scope, &transaction)
         }
         guard let begun else { return }
-        for zone in offer.zones { counts["\(zone.extent)", default: 0] += 1 }
+        for zone in offer.zones { verdict.count("\(zone.extent)") }
         syncs[one] = SimulatedSync(
             sync: begun,
             intake: intake,
@@ -68,7 +68,7 @@ extension SimulatedCluster {
     /// Nothing else comes of it: the history is what it would be without.
     private mutating func breakOff(_ session: inout SimulatedSync, _ byteLimit: Int) throws {
         guard try session.pages.next(byteLimit: byteLimit) != nil else { return }
-        counts["broken connections", default: 0] += 1
+        verdict.count("broken connections")
         // A broken rule: the page that was sent counts as taken.
         if broken == .resumedPosition { return }
         // A broken rule: the donor reads on in what it holds now.
@@ -107,7 +107,7 @@ extension SimulatedCluster {
             }
         }
         tell("node \(one) has taken the state of node \(session.donor)")
-        counts["syncs", default: 0] += 1
+        verdict.count("syncs")
         let before = try stores[one].vectors()
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
             isMerged = try session.sync.finish(&transaction)
@@ -153,7 +153,7 @@ extension SimulatedCluster {
         let isFull = Int.random(in: 0..<8, using: &dice) == 0
         let diedBefore = store.now + pick([-20, 0, 1_000])
         tell("node \(one) forgets")
-        counts["collections", default: 0] += 1
+        verdict.count("collections")
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Collection.truncateLog(
                 of: scope,
@@ -197,6 +197,6 @@ extension SimulatedCluster {
             )
         }
         let left = try stores[one].reader.rows(.log, .increments(of: scope)).count
-        counts["increments forgotten", default: 0] += known - left
+        verdict.counts["increments forgotten", default: 0] += known - left
     }
 }

@@ -27,7 +27,7 @@ extension SimulatedCluster {
         try payIndexRows(one)
         let scope = try stores[one].scopeNumber()
         guard try !stores[one].reader.indexWork(of: scope).isEmpty else { return }
-        counts["index steps", default: 0] += 1
+        verdict.count("index steps")
         try stores[one].settleIndexes(limit: 3, steps: 1)
     }
 
@@ -37,7 +37,7 @@ extension SimulatedCluster {
         let scope = try stores[one].scopeNumber()
         guard try stores[one].reader.owesIndexRows(of: scope) else { return }
         tell("node \(one) writes rows of indexes")
-        counts["turns of index rows", default: 0] += 1
+        verdict.count("turns of index rows")
         try stores[one].payIndexRows(limit: .random(in: 1...12, using: &indexDice), turns: 1)
     }
 
@@ -69,7 +69,7 @@ extension SimulatedCluster {
         let scope = try stores[one].scopeNumber()
         guard try stores[one].reader.owedType(of: scope) != nil else { return }
         tell("node \(one) compares changes with topics")
-        counts["turns of comparisons", default: 0] += 1
+        verdict.count("turns of comparisons")
         let before = try stores[one].vectors()
         try stores[one].payComparisons(turns: turns)
         try acknowledge(one, since: before)

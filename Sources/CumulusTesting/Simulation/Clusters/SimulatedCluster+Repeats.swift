@@ -22,7 +22,7 @@ extension SimulatedCluster {
         if let unflushed {
             // The power fails before the flush: nobody was told anything.
             tell("node \(one) loses what it has not flushed")
-            counts["power cuts", default: 0] += 1
+            verdict.count("power cuts")
             syncs[one] = nil
             try stores[one].restore(unflushed, isNewRun: broken != .incarnations)
         } else {
@@ -46,7 +46,7 @@ extension SimulatedCluster {
         let index = Int.random(in: unanswered.indices, using: &repeatDice)
         let before = try stores[one].vectors()
         tell("node \(one) is asked again for what was not answered")
-        counts["late repeats", default: 0] += 1
+        verdict.count("late repeats")
         try stores[one].run(unanswered[index].requests)
         try acknowledge(one, since: before)
         if Bool.random(using: &repeatDice) { unanswered.remove(at: index) }

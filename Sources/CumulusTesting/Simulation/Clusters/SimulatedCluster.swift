@@ -1,9 +1,12 @@
 // A cluster in one process: stores that work by themselves, lose each other, fail, go back to old
 // backups, and exchange commits.
 //
-// Drawn from one seed. Every store runs the production operations; commits travel as their bytes,
-// through the production intake, in any order that it allows. What happened is kept for the
-// checkers and, if wanted, told line by line.
+// Run by `cumulus-sim` and by tests, some of which only want its stores. Every store runs the
+// production operations; commits travel as their bytes, through the production intake, in any order
+// that it allows. What happened is kept for the checkers.
+//
+// Folder: simulated clusters of stores. Read `SimulatedCluster`, then `SimulatedCluster+History`;
+// their clients are in the folder Roaming, and what must hold in the folder Checkers.
 
 package import CumulusModel
 import CumulusOperations
@@ -27,7 +30,7 @@ package struct SimulatedCluster {
     let indexRows: Int?
     /// What was left of cascades when all that they owed was paid.
     package internal(set) var unpaid: [String] = []
-    package let broken: SimulatedRule?
+    package let broken: Rule?
     /// What of a record changes as one.
     package let policy: MergePolicy
     /// The first node gives a field another type than the others.
@@ -51,14 +54,7 @@ package struct SimulatedCluster {
     /// Requests whose callers got no answer and ask again, at any node.
     var unanswered: [(requests: [WriteRequest], made: Int64)] = []
     var repeatDice: SeededGenerator
-    /// How often what happened.
-    package internal(set) var counts: [String: Int] = [:]
-    /// How often each verdict of the intake was met; a history in which nothing waited shows
-    /// little.
-    package private(set) var verdicts: [String: Int] = [:]
-    /// What happened, a line per step.
-    package private(set) var story: [String] = []
-    private let isTold: Bool
+    package internal(set) var verdict: Verdict
     /// Pairs that don't reach each other.
     private var cuts: Set<Set<Int>> = []
     private var backups: [Int: any StorageEngine] = [:]
@@ -86,7 +82,7 @@ package struct SimulatedCluster {
     package init(
         _ count: Int,
         seed: UInt64,
-        breaking broken: SimulatedRule? = nil,
+        breaking broken: Rule? = nil,
         collecting collects: Bool = false,
         keying keys: Bool = true,
         pairing: Bool = false,
@@ -103,14 +99,14 @@ package struct SimulatedCluster {
         comparisonDice = SeededGenerator(seed: seed &+ 0x70C)
         comparisonSteps = SimulatedCluster.comparisonSteps(seed: seed)
         indexRows = SimulatedCluster.indexRows(seed: seed)
-        feeds = RoamingFeeds(seed: seed, breaking: broken?.inStores ?? [])
+        feeds = RoamingFeeds(seed: seed, breaking: broken?.switches ?? [])
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
         self.collects = collects
         self.keys = keys
         self.policy = policy
         self.isMixed = isMixed
-        self.isTold = isTold
+        verdict = Verdict(isTold: isTold)
         incarnations = Array(repeating: [], count: count)
         for number in 0..<count {
             let seed = seed &* 64 &+ UInt64(number) &+ 1
@@ -120,12 +116,12 @@ package struct SimulatedCluster {
         }
         for user in ["_alice", "_bob"] {
             for zone in ["x", "y"] {
-                clients.append(RoamingClient(user, zone: zone, breaking: broken?.inStores ?? []))
+                clients.append(RoamingClient(user, zone: zone, breaking: broken?.switches ?? []))
                 queries.append(
                     RoamingQuery(
                         user,
                         seed: seed &+ UInt64(queries.count),
-                        breaking: broken?.inStores ?? []
+                        breaking: broken?.switches ?? []
                     )
                 )
             }
@@ -133,7 +129,7 @@ package struct SimulatedCluster {
     }
 
     private func prepare(_ one: Int) {
-        stores[one].breakRules(broken?.inStores ?? [])
+        stores[one].breakRules(broken?.switches ?? [])
         if !keys { stores[one].leaveOutLives() }
         limitTurns(of: stores[one])
     }
@@ -149,37 +145,38 @@ package struct SimulatedCluster {
         return Dictionary(grouping: commits) { $0.0.stamp.dot.incarnation }
     }
 
-    mutating func tell(_ line: @autoclosure () -> String) {
-        if isTold { story.append(line()) }
-    }
+    mutating func tell(_ line: String) { verdict.tell(line) }
 
     // MARK: Running
 
-    package mutating func run(steps: Int) throws {
-        for _ in 0..<steps {
-            let one = Int.random(in: works.indices, using: &dice)
-            let other = Int.random(in: works.indices, using: &dice)
-            stores[one].now += pick([0, 0, 1, 1, 3, 40])
-            switch Int.random(in: 0..<100, using: &dice) {
-            case 0..<2: try restart(one)
-            case 2..<5: try keepBackup(one)
-            case 5..<7: try restore(one)
-            case 8 where Int.random(in: 0..<4, using: &dice) == 0: try sweep(one)
-            case 7 where Int.random(in: 0..<4, using: &dice) == 0: try loseDisk(one)
-            case 7..<12: toggleLink(one, other)
-            case 12..<20 where collects: try collect(one)
-            case 12..<25: try fetchChanges(from: one)
-            case 25..<70: try edit(one, retryingAt: other)
-            default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
-            }
-            try stepPairs(one, other)
-            try stepIndexes(one)
-            try stepCascades(one)
-            try stepComparisons(one)
-            try stepRepeats(one)
-            if !feeds.isEmpty { try stepFeeds(one) }
-            for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
+    package mutating func step() throws {
+        let one = Int.random(in: works.indices, using: &dice)
+        let other = Int.random(in: works.indices, using: &dice)
+        stores[one].now += pick([0, 0, 1, 1, 3, 40])
+        switch Int.random(in: 0..<100, using: &dice) {
+        case 0..<2: try restart(one)
+        case 2..<5: try keepBackup(one)
+        case 5..<7: try restore(one)
+        case 8 where Int.random(in: 0..<4, using: &dice) == 0: try sweep(one)
+        case 7 where Int.random(in: 0..<4, using: &dice) == 0: try loseDisk(one)
+        case 7..<12: toggleLink(one, other)
+        case 12..<20 where collects: try collect(one)
+        case 12..<25: try fetchChanges(from: one)
+        case 25..<70: try edit(one, retryingAt: other)
+        default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
         }
+        try stepPairs(one, other)
+        try stepIndexes(one)
+        try stepCascades(one)
+        try stepComparisons(one)
+        try stepRepeats(one)
+        if !feeds.isEmpty { try stepFeeds(one) }
+        for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
+    }
+
+    /// Takes so many steps, and looks at nothing in the end.
+    package mutating func run(steps: Int) throws {
+        for _ in 0..<steps { try step() }
     }
 
     /// Heals all links and lets everybody have everything.
@@ -204,7 +201,7 @@ package struct SimulatedCluster {
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
         try settleIndexes()
         let scope = try stores[0].scopeNumber()
-        counts["types of mixed fields"] =
+        verdict.counts["types of mixed fields"] =
             try stores[0].reader.registers(scope, SchemaRegister.mixedNamespace).count
     }
 
@@ -312,7 +309,7 @@ package struct SimulatedCluster {
     /// A node's disk is gone; a new one takes its place and has nothing.
     private mutating func loseDisk(_ one: Int) throws {
         tell("node \(one) loses its disk; a new one takes its place")
-        counts["lost disks", default: 0] += 1
+        verdict.count("lost disks")
         lastLoss = slowestClock
         syncs[one] = nil
         backups[one] = nil
@@ -444,6 +441,6 @@ package struct SimulatedCluster {
             case .waits: "waits"
             case .refused: "refused"
             }
-        verdicts[name, default: 0] += 1
+        self.verdict.count("commits: \(name)")
     }
 }

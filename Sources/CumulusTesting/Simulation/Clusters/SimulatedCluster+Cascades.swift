@@ -19,7 +19,7 @@ extension SimulatedCluster {
         let due = time ?? stores[one].now
         guard try stores[one].reader.cascade(of: scope, after: nil, due: due) != nil else { return }
         tell("node \(one) goes on with its cascades")
-        counts["turns of cascades", default: 0] += 1
+        verdict.count("turns of cascades")
         let before = try stores[one].vectors()
         try stores[one].payCascades(due: due, turns: turns)
         try acknowledge(one, since: before)
