@@ -169,11 +169,11 @@ open class CKContainer: NSObject, @unchecked Sendable {
     /// group.
     ///
     /// The body runs outside of the caller's actor.
-    @concurrent @discardableResult
+    @preconcurrency @concurrent @discardableResult
     public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: @concurrent (CKContainer) async throws -> R
+        body: @concurrent @Sendable (CKContainer) async throws -> R
     ) async rethrows -> R {
         try await body(CKContainer(client, CallSettings(configuration, group)))
     }

@@ -63,11 +63,11 @@ open class CKDatabase: NSObject, @unchecked Sendable {
     /// group.
     ///
     /// The body runs outside of the caller's actor.
-    @concurrent @discardableResult
+    @preconcurrency @concurrent @discardableResult
     public func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: @concurrent (CKDatabase) async throws -> R
+        body: @concurrent @Sendable (CKDatabase) async throws -> R
     ) async rethrows -> R {
         try await body(
             CKDatabase(databaseScope, client, CallSettings(configuration, group), queue)

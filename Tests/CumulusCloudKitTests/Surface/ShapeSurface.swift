@@ -1,5 +1,6 @@
 // Forms in which apps use members that the other lists do not use: what blocks may capture, what
-// takes functions, what a class may be asked for through `Self`.
+// takes functions, what an object of an actor may hand on, what a class may be asked for through
+// `Self`.
 //
 // Compiled, never run: see `DatabaseSurface`.
 
@@ -76,11 +77,59 @@ enum FunctionSurface {
     }
 }
 
+/// An object of the main actor whose calls take their settings from a configuration.
+@MainActor final class ConfiguredSurface {
+    private var count = 0
+
+    private func add(_ more: Int) { count += more }
+
+    func fetch(_ id: CKRecord.ID, from database: CKDatabase) async throws {
+        let _: CKRecord = try await database.configuredWith { database in
+            try await database.record(for: id)
+        }
+        try await database.configuredWith(group: CKOperationGroup()) { database in
+            let found = try await database.records(for: [id])
+            await self.add(found.count)
+        }
+        try await database.configuredWith { @MainActor database in
+            self.count += try await database.records(for: [id]).count
+        }
+    }
+
+    func ask(_ container: CKContainer) async throws {
+        let _: CKRecord.ID = try await container.configuredWith { container in
+            try await container.userRecordID()
+        }
+        try await container.configuredWith(group: CKOperationGroup()) { container in
+            if try await container.accountStatus() == .available { await self.add(1) }
+        }
+        try await container.configuredWith { @MainActor container in
+            self.count += try await container.accountStatus() == .available ? 1 : 0
+        }
+    }
+}
+
+/// An actor that does the same.
+actor ConfiguredActor {
+    private var count = 0
+
+    private func add(_ more: Int) { count += more }
+
+    func fetch(_ id: CKRecord.ID, from database: CKDatabase) async throws {
+        try await database.configuredWith { database in
+            let found = try await database.records(for: [id])
+            await self.add(found.count)
+        }
+    }
+}
+
 /// A class that is asked for by a protocol of the app.
 protocol NamedSource {
     static func named(_ name: String) -> Self
+    static func made(_ name: String) -> Self
 }
 
 extension CKContainer: NamedSource {
     static func named(_ name: String) -> Self { self.init(identifier: name) }
+    static func made(_ name: String) -> Self { Self(identifier: name) }
 }
