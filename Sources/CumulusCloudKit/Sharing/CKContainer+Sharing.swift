@@ -116,8 +116,8 @@ extension CKContainer {
         }
     }
 
-    /// People to add to a share, by whatever each is looked up by.
-    func shareParticipants(
+    /// People to add to a share, by what each is looked up by.
+    public func shareParticipants(
         for infos: [CKUserIdentity.LookupInfo]
     ) async throws -> [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] {
         let emails = try await shareParticipants(
@@ -135,6 +135,15 @@ extension CKContainer {
                 ?? info.phoneNumber.flatMap { numbers[$0] }
                 ?? info.userRecordID.flatMap { users[$0] }
         }
+    }
+
+    /// Asks owners for access to their shares: fails for each URL with `serverRejectedRequest`.
+    ///
+    /// Nodes take no requests for access; ask the owner to invite the user.
+    public func requestShareAccess(
+        for urls: [URL]
+    ) async throws -> [URL: Result<Void, any Error>] {
+        urls.reduce(into: [:]) { $0[$1] = .failure(CKError.noRequestsForAccess) }
     }
 
     /// Looks up all together, and each alone if one of them is no address.
@@ -181,6 +190,16 @@ extension CKContainer {
 }
 
 extension CKError {
+    /// The answer to a request for access.
+    static var noRequestsForAccess: CKError {
+        CKError(
+            ServiceError(
+                .serverRejectedRequest,
+                "nodes take no requests for access; ask the owner to invite the user"
+            )
+        )
+    }
+
     /// Whether a call for another share may succeed all the same.
     fileprivate var concernsOneShare: Bool {
         switch code {

@@ -25,6 +25,10 @@ open class CKShare: CKRecord, @unchecked Sendable {
     public typealias Participant = CKShareParticipant
     /// A share as a user with its URL sees it.
     public typealias Metadata = CKShareMetadata
+    /// Somebody who asks for access.
+    public typealias AccessRequester = CKShareAccessRequester
+    /// Somebody who may not ask for access any more.
+    public typealias BlockedIdentity = CKShareBlockedIdentity
     /// How far an invitation has come.
     public typealias ParticipantAcceptanceStatus = CKShareParticipantAcceptanceStatus
     /// What a participant may do.
@@ -37,11 +41,12 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// Names of fields that sharing has a meaning for.
     public enum SystemFieldKey {
         /// What it is called, for people: a text.
-        public static let title: FieldKey = Share.SystemFieldKey.title
+        public static let title: CKRecord.FieldKey = Share.SystemFieldKey.title
         /// A small picture of it: data.
-        public static let thumbnailImageData: FieldKey = Share.SystemFieldKey.thumbnailImageData
+        public static let thumbnailImageData: CKRecord.FieldKey = Share.SystemFieldKey
+            .thumbnailImageData
         /// What it is, for the app: a text.
-        public static let shareType: FieldKey = Share.SystemFieldKey.shareType
+        public static let shareType: CKRecord.FieldKey = Share.SystemFieldKey.shareType
     }
 
     /// A share of a record and of all records below it by `parent`.
@@ -159,19 +164,19 @@ open class CKShare: CKRecord, @unchecked Sendable {
     }
 
     /// Empty: nodes take no requests for access.
-    public var requesters: [CKUserIdentity] { [] }
+    public var requesters: [AccessRequester] { [] }
 
     /// Empty: there are no requests to block.
-    public var blockedIdentities: [CKUserIdentity] { [] }
+    public var blockedIdentities: [BlockedIdentity] { [] }
 
     /// Has no effect: nodes take no requests for access.
-    public func denyRequesters(_ requesters: [CKUserIdentity]) {}
+    public func denyRequesters(_ requesters: [AccessRequester]) {}
 
     /// Has no effect: nodes take no requests for access.
-    public func blockRequesters(_ requesters: [CKUserIdentity]) {}
+    public func blockRequesters(_ requesters: [AccessRequester]) {}
 
     /// Has no effect: nodes take no requests for access.
-    public func unblockIdentities(_ identities: [CKUserIdentity]) {}
+    public func unblockIdentities(_ identities: [BlockedIdentity]) {}
 
     /// nil: nodes give no URLs that work once.
     public func oneTimeURL(for participantID: Participant.ID) -> URL? { nil }

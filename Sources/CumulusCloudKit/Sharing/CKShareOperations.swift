@@ -173,10 +173,10 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     @_Guarded public var shareURLs: [URL]? = nil
     /// Called once for each URL.
     @_Block
-    public var perShareAccessRequestCompletionBlock: ((URL, (any Error)?) -> Void)? = nil
+    public var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)? = nil
     /// Called at the end.
     @_Block
-    public var shareRequestAccessCompletionBlock: (((any Error)?) -> Void)? = nil
+    public var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)? = nil
 
     /// An operation without inputs.
     public override init() {}
@@ -188,18 +188,14 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     }
 
     override func run() async throws {
-        let error = CKError(
-            ServiceError(
-                .serverRejectedRequest,
-                "nodes take no requests for access; ask the owner to invite the user"
-            )
-        )
-        for url in shareURLs ?? [] { perShareAccessRequestCompletionBlock?(url, error) }
-        throw error
+        for url in shareURLs ?? [] {
+            perShareAccessRequestResultBlock?(url, .failure(CKError.noRequestsForAccess))
+        }
+        throw CKError.noRequestsForAccess
     }
 
     override func conclude(_ error: CKError?) {
-        shareRequestAccessCompletionBlock?(error)
+        shareAccessRequestResultBlock?(error.map { .failure($0) } ?? .success(()))
     }
 }
 

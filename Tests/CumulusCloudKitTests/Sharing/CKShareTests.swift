@@ -108,6 +108,28 @@ import Testing
         #expect(CKShare(coder: try NSKeyedUnarchiver(forReadingFrom: note.encodedData)) == nil)
     }
 
+    /// Nodes send none of them; an archive may hold them.
+    @Test func requestersComeFromArchives() throws {
+        let user = CKShare(recordZoneID: zone).owner.userIdentity
+        let info = CKUserIdentity.LookupInfo(emailAddress: "bo@example.org")
+        func decoder(_ parts: [String: NSObject]) throws -> NSKeyedUnarchiver {
+            let coder = NSKeyedArchiver(requiringSecureCoding: true)
+            for (key, part) in parts { coder.encode(part, forKey: key) }
+            coder.finishEncoding()
+            return try NSKeyedUnarchiver(forReadingFrom: coder.encodedData)
+        }
+        let whole = try decoder(["userIdentity": user, "participantLookupInfo": info])
+        let requester = try archived(try #require(CKShare.AccessRequester(coder: whole)))
+        #expect(requester.participantLookupInfo == info)
+        #expect(requester.userIdentity.userRecordID == user.userRecordID)
+        #expect(CKShare.AccessRequester(coder: try decoder(["userIdentity": user])) == nil)
+
+        let part = try decoder(["userIdentity": user])
+        let blocked = try archived(try #require(CKShare.BlockedIdentity(coder: part)))
+        #expect(blocked.userIdentity.userRecordID == user.userRecordID)
+        #expect(CKShare.BlockedIdentity(coder: try decoder([:])) == nil)
+    }
+
     @Test func aCopyGoesItsOwnWay() throws {
         let share = CKShare(recordZoneID: zone)
         let copy = try #require(share.copy() as? CKShare)

@@ -222,6 +222,12 @@ import Testing
             let infos: [CKUserIdentity.LookupInfo] = [
                 .init(emailAddress: "bo@example.org"), .init(userRecordID: user),
             ]
+            let people = try await ada.shareParticipants(
+                for: infos + [.init(emailAddress: "no address")]
+            )
+            #expect(people.count == 3)
+            #expect(try people[infos[0]]?.get().userIdentity.userRecordID == nil)
+            #expect(try people[infos[1]]?.get().userIdentity.userRecordID == user)
             let fetch = CKFetchShareParticipantsOperation(userIdentityLookupInfos: infos)
             fetch.perShareParticipantResultBlock = { info, result in
                 let identity = (try? result.get())?.userIdentity
@@ -241,19 +247,26 @@ import Testing
         }
     }
 
+    private func code(_ result: Result<Void, any Error>) -> CKError.Code? {
+        guard case .failure(let error) = result else { return nil }
+        return (error as? CKError)?.code
+    }
+
     @Test func nodesTakeNoRequestsForAccess() async throws {
         let container = CKContainer(identifier: "iCloud.x", connection: CumulusConnection())
         let url = try #require(URL(string: "https://example.org/share/a"))
         let codes = Mutex<[CKError.Code?]>([])
         let ask = CKShareRequestAccessOperation(shareURLs: [url])
-        ask.perShareAccessRequestCompletionBlock = { _, error in
-            codes.withLock { $0.append((error as? CKError)?.code) }
+        ask.perShareAccessRequestResultBlock = { _, result in
+            codes.withLock { $0.append(code(result)) }
         }
-        ask.shareRequestAccessCompletionBlock = { error in
-            codes.withLock { $0.append((error as? CKError)?.code) }
+        ask.shareAccessRequestResultBlock = { result in
+            codes.withLock { $0.append(code(result)) }
         }
         await run(ask) { container.add(ask) }
         #expect(codes.withLock { $0 } == [.serverRejectedRequest, .serverRejectedRequest])
+        let results = try await container.requestShareAccess(for: [url, url])
+        #expect(results.mapValues { code($0) } == [url: .serverRejectedRequest])
         await container.close()
     }
 

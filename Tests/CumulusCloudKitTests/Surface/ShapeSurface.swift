@@ -107,6 +107,19 @@ enum FunctionSurface {
             self.count += try await container.accountStatus() == .available ? 1 : 0
         }
     }
+
+    func share(_ container: CKContainer, _ urls: [URL]) async throws {
+        let results: [URL: Result<Void, any Error>] = try await container.requestShareAccess(
+            for: urls
+        )
+        let ask = CKShareRequestAccessOperation(shareURLs: urls)
+        ask.perShareAccessRequestResultBlock = { _, _ in }
+        ask.shareAccessRequestResultBlock = { [weak self] _ in
+            Task { @MainActor in self?.add(1) }
+        }
+        container.add(ask)
+        count += results.count
+    }
 }
 
 /// An actor that does the same.

@@ -30,10 +30,16 @@ enum SharingSurface {
         let _: URL? = share.oneTimeURL(for: owner.participantID)
         share.allowsAccessRequests = false
         let _: Bool = share.allowsAccessRequests
-        let _: [CKUserIdentity] = share.requesters + share.blockedIdentities
-        share.denyRequesters([])
-        share.blockRequesters([])
-        share.unblockIdentities([])
+        for requester: CKShare.AccessRequester in share.requesters {
+            let _: CKUserIdentity = requester.userIdentity
+            let _: CKUserIdentity.LookupInfo = requester.participantLookupInfo
+            share.denyRequesters([requester])
+        }
+        share.blockRequesters(share.requesters)
+        let _: [CKUserIdentity] = share.blockedIdentities.map(\.userIdentity)
+        let blocked: [CKShare.BlockedIdentity] = share.blockedIdentities
+        share.unblockIdentities(blocked)
+        let _: [any NSSecureCoding & NSCopying & Sendable] = share.requesters + blocked
         let _: CKRecord.Reference? = root.share
         let _: [CKRecord.RecordType] = [CKRecord.SystemType.share, CKRecordTypeShare]
         let _: [String] = [
@@ -163,8 +169,8 @@ enum SharingSurface {
 
         let ask = CKShareRequestAccessOperation(shareURLs: [url])
         ask.shareURLs = [url]
-        ask.perShareAccessRequestCompletionBlock = { (_: URL, _: Failure?) in }
-        ask.shareRequestAccessCompletionBlock = { (_: Failure?) in }
+        ask.perShareAccessRequestResultBlock = { (_: URL, _: Result<Void, Failure>) in }
+        ask.shareAccessRequestResultBlock = { (_: Result<Void, Failure>) in }
         let _: [CKOperation] = [
             fetch, accept, people, ask, CKFetchShareMetadataOperation(), CKAcceptSharesOperation(),
             CKFetchShareParticipantsOperation(), CKShareRequestAccessOperation(),
