@@ -47,7 +47,7 @@ extension CKDatabase {
     /// What a fetch of a zone's changes tells.
     public enum RecordZoneChange {
         /// A record that was saved.
-        public struct Modification: Sendable {
+        public struct Modification: Hashable, Sendable {
             /// The record as it is now.
             public let record: CKRecord
         }

@@ -70,7 +70,7 @@ extension CKSyncEngine {
         /// A change of the signed-in user.
         public struct AccountChange: Sendable {
             /// What changed, by user record names.
-            public enum ChangeType: Sendable {
+            public enum ChangeType: Equatable, Sendable {
                 /// A user signed in, and none was before; also the first event of an engine
                 /// without a state.
                 case signIn(currentUser: CKRecord.ID)

@@ -19,7 +19,7 @@ extension CKSyncEngine {
     /// What to fetch.
     public struct FetchChangesOptions: Sendable {
         /// Zones to fetch.
-        public enum Scope: Sendable {
+        public enum Scope: Equatable, Sendable {
             /// All zones that changed.
             case all
             /// All zones that changed, except these.
@@ -79,7 +79,7 @@ extension CKSyncEngine {
     /// What to send.
     public struct SendChangesOptions: Sendable {
         /// Pending changes to send.
-        public enum Scope: Sendable {
+        public enum Scope: Equatable, Sendable {
             /// All changes.
             case all
             /// All changes except those in these zones.

@@ -86,6 +86,12 @@ enum CaseSurface {
         let _: [CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave] = sentZones.failedZoneSaves
         let _: [CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave] =
             sentRecords.failedRecordSaves
+        let _: [any CustomStringConvertible] = [
+            state, account, zones, records, sentZones, sentRecords, fetches.0, fetches.1,
+            zoneFetches.0, zoneFetches.1, sends.0, sends.1,
+        ]
+        let _: [any CustomStringConvertible] = sentZones.failedZoneSaves
+        let _: [any CustomStringConvertible] = sentRecords.failedRecordSaves
         return [
             .stateUpdate(state), .accountChange(account), .fetchedDatabaseChanges(zones),
             .fetchedRecordZoneChanges(records), .sentDatabaseChanges(sentZones),
@@ -122,6 +128,32 @@ enum CaseSurface {
         )
         let _: CKSyncEngine.Event.AccountChange.ChangeType = .signIn(currentUser: CKRecord.ID())
         let _: CKSyncEngine.Event.AccountChange.ChangeType = .signOut(previousUser: CKRecord.ID())
+    }
+
+    static func equality(
+        _ fetch: CKSyncEngine.FetchChangesOptions,
+        _ send: CKSyncEngine.SendChangesOptions,
+        _ change: CKSyncEngine.Event.AccountChange,
+        _ records: [CKDatabase.RecordZoneChange.Modification]
+    ) -> Bool {
+        let _: Set<CKDatabase.RecordZoneChange.Modification> = Set(records)
+        return fetch.scope == .all && send.scope == .all
+            && change.changeType == .signIn(currentUser: CKRecord.ID())
+    }
+
+    static func texts(
+        _ engine: CKSyncEngine,
+        _ configuration: CKSyncEngine.Configuration,
+        _ event: CKSyncEngine.Event,
+        _ contexts: (CKSyncEngine.FetchChangesContext, CKSyncEngine.SendChangesContext),
+        _ batch: CKSyncEngine.RecordZoneChangeBatch
+    ) -> [any CustomStringConvertible] {
+        [
+            engine, configuration, event, contexts.0, contexts.1, batch, contexts.0.options,
+            contexts.1.options, contexts.0.options.scope, contexts.1.options.scope,
+            contexts.0.reason, CKSyncEngine.PendingRecordZoneChange.saveRecord(CKRecord.ID()),
+            CKSyncEngine.PendingDatabaseChange.deleteZone(.default),
+        ]
     }
 }
 

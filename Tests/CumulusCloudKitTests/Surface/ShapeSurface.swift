@@ -120,6 +120,10 @@ enum FunctionSurface {
         container.add(ask)
         count += results.count
     }
+
+    func note(_ event: CKSyncEngine.Event, _ changes: [CKDatabase.RecordZoneChange.Modification]) {
+        count += event.description.count + Set(changes).count
+    }
 }
 
 /// An actor that does the same.
