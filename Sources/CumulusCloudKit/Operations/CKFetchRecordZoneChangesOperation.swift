@@ -5,7 +5,9 @@ public import Foundation
 
 /// From where and how a zone's changes are fetched:
 /// `CKFetchRecordZoneChangesOperation.ZoneConfiguration`.
-public final class CKFetchRecordZoneChangesConfiguration: NSObject, @unchecked Sendable {
+public final class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NSCopying,
+    @unchecked Sendable
+{
     /// Of the last fetch of the zone; nil means from the beginning.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// Most records and deletions of a page; 0 means the server decides.
@@ -26,6 +28,40 @@ public final class CKFetchRecordZoneChangesConfiguration: NSObject, @unchecked S
         self.previousServerChangeToken = previousServerChangeToken
         self.resultsLimit = resultsLimit ?? 0
         self.desiredKeys = desiredKeys
+    }
+
+    /// Another configuration with the same content.
+    public func copy(with zone: NSZone? = nil) -> Any {
+        CKFetchRecordZoneChangesConfiguration(
+            previousServerChangeToken: previousServerChangeToken,
+            resultsLimit: resultsLimit,
+            desiredKeys: desiredKeys
+        )
+    }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Archives the configuration.
+    public func encode(with coder: NSCoder) {
+        if let previousServerChangeToken {
+            coder.encode(previousServerChangeToken, forKey: "previousServerChangeToken")
+        }
+        coder.encode(Int64(resultsLimit), forKey: "resultsLimit")
+        if let desiredKeys { coder.encode(NSArray(array: desiredKeys), forKey: "desiredKeys") }
+    }
+
+    /// A configuration from an archive.
+    public convenience init?(coder: NSCoder) {
+        let keys = coder.decode([NSArray.self, NSString.self], forKey: "desiredKeys")
+        self.init(
+            previousServerChangeToken: coder.decode(
+                CKServerChangeToken.self,
+                forKey: "previousServerChangeToken"
+            ),
+            resultsLimit: Int(truncatingIfNeeded: coder.decodeInt64(forKey: "resultsLimit")),
+            desiredKeys: keys as? [String]
+        )
     }
 }
 

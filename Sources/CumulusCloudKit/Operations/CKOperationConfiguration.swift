@@ -50,7 +50,7 @@ public final class CKOperationConfiguration: NSObject, NSCopying, @unchecked Sen
 ///
 /// Its default configuration fills what operations leave at their default; its other properties
 /// have no effect here.
-public final class CKOperationGroup: NSObject, @unchecked Sendable {
+public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// Roughly how many bytes a group moves.
     public enum TransferSize: Int, Sendable {
         /// Not known.
@@ -72,7 +72,7 @@ public final class CKOperationGroup: NSObject, @unchecked Sendable {
     }
 
     /// Names the group.
-    public let operationGroupID: String = UUID().uuidString
+    public let operationGroupID: String
     @_Guarded private var ownConfiguration = CKOperation.Configuration()
     /// What the group does, for people.
     @_Guarded public var name: String? = nil
@@ -84,7 +84,13 @@ public final class CKOperationGroup: NSObject, @unchecked Sendable {
     @_Guarded public var expectedReceiveSize = TransferSize.unknown
 
     /// A group without operations.
-    public override init() {}
+    public override init() {
+        operationGroupID = UUID().uuidString
+    }
+
+    private init(id: String) {
+        operationGroupID = id
+    }
 
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Fills what the operations' configurations leave at their default.
@@ -93,5 +99,66 @@ public final class CKOperationGroup: NSObject, @unchecked Sendable {
     public var defaultConfiguration: CKOperation.Configuration! {
         get { ownConfiguration }
         set { ownConfiguration = newValue?.completed(by: nil) ?? CKOperation.Configuration() }
+    }
+
+    /// The same group with a content of its own.
+    public func copy(with zone: NSZone? = nil) -> Any {
+        let copy = CKOperationGroup(id: operationGroupID)
+        copy.name = name
+        copy.quantity = quantity
+        copy.expectedSendSize = expectedSendSize
+        copy.expectedReceiveSize = expectedReceiveSize
+        copy.defaultConfiguration = defaultConfiguration
+        return copy
+    }
+
+    // MARK: - Archives
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Archives the group; its configuration is archived without a container.
+    public func encode(with coder: NSCoder) {
+        coder.encode(operationGroupID as NSString, forKey: "operationGroupID")
+        if let name { coder.encode(name as NSString, forKey: "name") }
+        coder.encode(Int64(quantity), forKey: "quantity")
+        coder.encode(Int64(expectedSendSize.rawValue), forKey: "expectedSendSize")
+        coder.encode(Int64(expectedReceiveSize.rawValue), forKey: "expectedReceiveSize")
+        ownConfiguration.encode(with: coder)
+    }
+
+    /// A group from an archive; nil if the archive holds none.
+    public convenience init?(coder: NSCoder) {
+        guard let id = coder.decodeText(forKey: "operationGroupID") else { return nil }
+        func number(_ key: String) -> Int {
+            Int(truncatingIfNeeded: coder.decodeInt64(forKey: key))
+        }
+        self.init(id: id)
+        name = coder.decodeText(forKey: "name")
+        quantity = number("quantity")
+        expectedSendSize = TransferSize(rawValue: number("expectedSendSize")) ?? .unknown
+        expectedReceiveSize = TransferSize(rawValue: number("expectedReceiveSize")) ?? .unknown
+        ownConfiguration.decode(from: coder)
+    }
+}
+
+extension CKOperationConfiguration {
+    /// Writes what an archive of a group keeps.
+    fileprivate func encode(with coder: NSCoder) {
+        coder.encode(Int64(qualityOfService.rawValue), forKey: "qualityOfService")
+        coder.encode(allowsCellularAccess, forKey: "allowsCellularAccess")
+        coder.encode(isLongLived, forKey: "isLongLived")
+        coder.encode(timeoutIntervalForRequest, forKey: "timeoutIntervalForRequest")
+        coder.encode(timeoutIntervalForResource, forKey: "timeoutIntervalForResource")
+    }
+
+    /// Takes over what an archive of a group keeps.
+    fileprivate func decode(from coder: NSCoder) {
+        let quality = Int(truncatingIfNeeded: coder.decodeInt64(forKey: "qualityOfService"))
+        qualityOfService = QualityOfService(rawValue: quality) ?? .default
+        allowsCellularAccess = coder.decodeBool(forKey: "allowsCellularAccess")
+        isLongLived = coder.decodeBool(forKey: "isLongLived")
+        timeoutIntervalForRequest = coder.decodeDouble(forKey: "timeoutIntervalForRequest")
+        timeoutIntervalForResource = coder.decodeDouble(forKey: "timeoutIntervalForResource")
     }
 }

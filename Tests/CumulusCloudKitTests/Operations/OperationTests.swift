@@ -29,6 +29,56 @@ import Testing
         }
     }
 
+    private func archived<Value: NSObject & NSCoding>(_ value: Value) throws -> Value {
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: value,
+            requiringSecureCoding: true
+        )
+        return try #require(
+            try NSKeyedUnarchiver.unarchivedObject(ofClass: Value.self, from: data)
+        )
+    }
+
+    @Test func groupsAreCopiedAndArchived() throws {
+        let group = CKOperationGroup()
+        group.name = "first sync"
+        group.quantity = 3
+        group.expectedSendSize = .megabytes
+        group.defaultConfiguration.qualityOfService = .utility
+        group.defaultConfiguration.isLongLived = true
+        group.defaultConfiguration.timeoutIntervalForRequest = 7
+        let copy = try #require(group.copy() as? CKOperationGroup)
+        for other in [copy, try archived(group)] {
+            #expect(other.operationGroupID == group.operationGroupID)
+            #expect(other.name == "first sync" && other.quantity == 3)
+            #expect(other.expectedSendSize == .megabytes && other.expectedReceiveSize == .unknown)
+            let configuration = try #require(other.defaultConfiguration)
+            #expect(configuration.qualityOfService == .utility && configuration.isLongLived)
+            #expect(configuration.timeoutIntervalForRequest == 7)
+            #expect(configuration.timeoutIntervalForResource == 604_800)
+        }
+        copy.defaultConfiguration.isLongLived = false
+        #expect(group.defaultConfiguration.isLongLived)
+    }
+
+    @Test func configurationsOfZonesAreCopiedAndArchived() throws {
+        let settings = CKFetchRecordZoneChangesOperation.ZoneConfiguration(
+            resultsLimit: 5,
+            desiredKeys: ["title"]
+        )
+        let copy = try #require(
+            settings.copy() as? CKFetchRecordZoneChangesOperation.ZoneConfiguration
+        )
+        for other in [copy, try archived(settings)] {
+            #expect(other.resultsLimit == 5 && other.desiredKeys == ["title"])
+            #expect(other.previousServerChangeToken == nil)
+        }
+        copy.desiredKeys = []
+        #expect(try archived(copy).desiredKeys == [] && settings.desiredKeys == ["title"])
+        let empty = CKFetchRecordZoneChangesOperation.ZoneConfiguration()
+        #expect(try archived(empty).desiredKeys == nil)
+    }
+
     @Test func recordsAreModifiedFetchedAndFound() async throws {
         try await Cloud.run { cloud in
             try await cloud.asUser("ada") { container in

@@ -28,6 +28,7 @@ enum OperationSurface {
         operation.group?.expectedReceiveSize = .unknown
         operation.group?.defaultConfiguration = CKOperation.Configuration()
         let _: String? = operation.group?.operationGroupID
+        let _: (any NSSecureCoding & NSCopying)? = operation.group
         operation.addDependency(CKFetchRecordsOperation(recordIDs: []))
         operation.completionBlock = {}
         operation.queuePriority = .high
@@ -127,6 +128,7 @@ enum OperationSurface {
         settings.previousServerChangeToken = nil
         settings.resultsLimit = 10
         settings.desiredKeys = ["title"]
+        let _: any NSSecureCoding & NSCopying = settings
         let records = CKFetchRecordZoneChangesOperation(
             recordZoneIDs: [zone],
             configurationsByRecordZoneID: [zone: settings]
