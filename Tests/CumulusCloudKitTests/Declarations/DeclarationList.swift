@@ -13,10 +13,11 @@ struct DeclarationList {
     private(set) var types: [String: [String]] = [:]
     /// The declarations of each type that may be others.
     private(set) var uncertain: [String: [String]] = [:]
-    /// The types that may be sent to other tasks.
-    private(set) var sendable: Set<String> = []
+    /// What each type conforms to, such as `Sendable`.
+    private(set) var conformances: [String: Set<String>] = [:]
 
-    /// The list of a text: a type in each line without indentation, declarations below it.
+    /// The list of a text: in each line without indentation a type and what it conforms to, below
+    /// it its declarations.
     init(_ text: String) {
         var type = ""
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
@@ -25,9 +26,11 @@ struct DeclarationList {
             } else if line.hasPrefix("    ") {
                 types[type, default: []].append(String(line.dropFirst(4)))
             } else {
-                type = String(line.prefix { $0 != ":" })
+                let heading = line.split(separator: ": ")
+                type = String(heading[0])
                 types[type] = []
-                if line.hasSuffix(": Sendable") { sendable.insert(type) }
+                let protocols = heading.dropFirst().flatMap { $0.split(separator: ", ") }
+                conformances[type] = Set(protocols.map(String.init))
             }
         }
     }
@@ -42,7 +45,7 @@ struct DeclarationList {
         var text = declaration.replacing("`", with: "").replacing(" : ", with: ": ")
         text = text.replacing(#/@(preconcurrency|discardableResult|_\w+)\s/#, with: "")
         text = text.replacing(
-            #/\b(convenience|override|final|nonisolated|open|public)\s/#,
+            #/\b(convenience|override|final|mutating|nonisolated|open|public)\s/#,
             with: ""
         )
         text = text.replacing(#/\bclass (func|var|let)\b/#) { "static \($0.output.1)" }
@@ -56,8 +59,8 @@ struct DeclarationList {
         return "\(constant.output.1 ?? "")var \(constant.output.2) { get }"
     }
 
-    /// How declarations begin that are not compared: archives, copies, raw values, what a class has
-    /// of `Operation` and of key-value coding, and types themselves.
+    /// How declarations begin that need not stand in the list: archives, copies, raw values, what a
+    /// class has of `Operation` and of key-value coding, and types themselves.
     private static let plumbing = [
         "func copy(", "func encode(", "func isEqual(", "var hash:", "var description:",
         "static var supportsSecureCoding:", "init?(coder:", "required init?(coder:",
@@ -67,13 +70,19 @@ struct DeclarationList {
         "func dictionaryWithValues(", "class ", "enum ", "struct ", "protocol ", "typealias ",
     ]
 
-    /// Whether a declaration of the module is compared.
+    /// Whether a declaration of the module has to stand in the list.
     static func isCompared(_ declaration: String) -> Bool {
         !plumbing.contains { declaration.hasPrefix($0) }
     }
 
     /// What declarations of the same member have in common: its kind and name.
     static func member(_ declaration: String) -> Substring {
-        declaration.prefix { $0 != "(" && $0 != ":" && $0 != "<" }
+        optional(declaration).prefix { $0 != "(" && $0 != ":" && $0 != "<" }
+    }
+
+    /// A declaration without the word that binds subclasses.
+    static func optional(_ declaration: String) -> Substring {
+        let word = "required "
+        return declaration.hasPrefix(word) ? declaration.dropFirst(word.count) : declaration[...]
     }
 }

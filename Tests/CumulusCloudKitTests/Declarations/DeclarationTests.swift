@@ -1,4 +1,4 @@
-// CloudKit's declarations as Apple documents them, and the module's own: each difference stands in
+// CloudKit's declarations as Apple declares them, and the module's own: each difference stands in
 // the article Members.
 //
 // The comparison takes one to two seconds of a processor, more on a busy machine: it runs a tool,
@@ -46,10 +46,11 @@ import Testing
     private static func differences(_ list: DeclarationList, _ module: Interface) -> [String] {
         var rows: [String] = []
         for (type, declarations) in list.types.sorted(by: { $0.key < $1.key }) {
-            let own = Set(module.types[type] ?? []).filter(DeclarationList.isCompared)
+            let own = Set(module.types[type] ?? [])
             let missing = Set(declarations).subtracting(own).sorted()
-            var more = own.subtracting(declarations).subtracting(list.uncertain[type] ?? [])
-                .sorted()
+            var more = own.filter(DeclarationList.isCompared).subtracting(declarations)
+                .subtracting(list.uncertain[type] ?? [])
+                .sorted { DeclarationList.optional($0) < DeclarationList.optional($1) }
             for declaration in missing {
                 let member = DeclarationList.member(declaration)
                 let place = more.firstIndex { DeclarationList.member($0) == member }
@@ -60,11 +61,37 @@ import Testing
             for declaration in more where !unsure.contains(DeclarationList.member(declaration)) {
                 rows.append("| \(type) | none | `\(declaration)` |")
             }
-            if list.sendable.contains(type), !module.sendable.contains(type) {
-                rows.append("| \(type) | `Sendable` | missing |")
+            let wanted = list.conformances[type] ?? []
+            for name in wanted.subtracting(module.conformances[type] ?? []).sorted() {
+                rows.append("| \(type) | `: \(name)` | missing |")
             }
         }
         return rows
+    }
+
+    /// The comparison tells a missing member, a further one, `required`, and a missing conformance.
+    @Test func eachKindOfDifferenceHasARow() {
+        let list = DeclarationList(
+            """
+            CKZone: Hashable, Sendable
+                init(name: String)
+                ? var size: Int
+                typealias ID = String
+                var name: String { get }
+            """
+        )
+        let module = Interface(
+            types: ["CKZone": ["init(name: String, at: URL)", "required init(name: String)"]],
+            conformances: ["CKZone": ["Sendable"]]
+        )
+        let rows = [
+            "| CKZone | `init(name: String)` | `required init(name: String)` |",
+            "| CKZone | `typealias ID = String` | missing |",
+            "| CKZone | `var name: String { get }` | missing |",
+            "| CKZone | none | `init(name: String, at: URL)` |",
+            "| CKZone | `: Hashable` | missing |",
+        ]
+        #expect(Self.differences(list, module) == rows)
     }
 
     /// What the comparison must see: each of these is another declaration to some caller.

@@ -12,8 +12,8 @@ import Testing
 struct Interface {
     /// The declarations of each type, in the form of `DeclarationList`.
     private(set) var types: [String: [String]] = [:]
-    /// The types that may be sent to other tasks.
-    private(set) var sendable: Set<String> = []
+    /// What each type conforms to, by itself or through its class or another protocol.
+    private(set) var conformances: [String: Set<String>] = [:]
 
     /// What the tool writes of a module.
     fileprivate struct Graph: Decodable {
@@ -36,6 +36,8 @@ struct Interface {
             var kind: String
             var source: String
             var target: String
+            /// The name of a type of another module.
+            var targetFallback: String?
         }
 
         var symbols: [Symbol]
@@ -54,10 +56,18 @@ struct Interface {
         }
         var paths: [String: String] = [:]
         for symbol in graph.symbols { paths[symbol.identifier.precise] = symbol.path }
-        for relation in graph.relationships
-        where relation.kind == "conformsTo" && relation.target == "s:s8SendableP" {
-            if let path = paths[relation.source] { sendable.insert(names.inside(path)) }
+        for relation in graph.relationships where relation.kind == "conformsTo" {
+            guard let path = paths[relation.source] else { continue }
+            let target = paths[relation.target] ?? relation.targetFallback ?? relation.target
+            let name = target.split(separator: ".").last.map(String.init) ?? target
+            conformances[names.inside(path), default: []].insert(name)
         }
+    }
+
+    /// An interface of these declarations.
+    init(types: [String: [String]], conformances: [String: Set<String>] = [:]) {
+        self.types = types
+        self.conformances = conformances
     }
 
     // MARK: The tool
