@@ -24,8 +24,9 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
     public var fetchRecordChangesCompletionBlock:
         ((CKServerChangeToken?, Data?, (any Error)?) -> Void)? = nil
     /// Whether there is a further page; known at the end.
-    @_Guarded public private(set) var moreComing = false
+    public var moreComing: Bool { hasMore }
 
+    @_Guarded private var hasMore = false
     @_Guarded private var token: CKServerChangeToken? = nil
 
     /// An operation without inputs.
@@ -53,7 +54,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
             recordChangedBlock?(try result.get().record)
         }
         for deletion in page.deletions { recordWithIDWasDeletedBlock?(deletion.recordID) }
-        (token, moreComing) = (page.changeToken, page.moreComing)
+        (token, hasMore) = (page.changeToken, page.moreComing)
     }
 
     override func conclude(_ error: CKError?) {

@@ -66,7 +66,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     let content: Mutex<Content>
 
     /// A record to be saved.
-    public init(recordType: RecordType, recordID: ID = ID()) {
+    public init(recordType: RecordType, recordID: ID = CKRecord.ID()) {
         content = Mutex(
             Content(record: Record(recordType: recordType, recordID: recordID.model))
         )

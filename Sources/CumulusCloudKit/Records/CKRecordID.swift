@@ -15,7 +15,10 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, Sendable {
     public let zoneID: CKRecordZoneID
 
     /// The record of a name in a zone; a new random name in the default zone without them.
-    public init(recordName: String = UUID().uuidString, zoneID: CKRecordZoneID = .default) {
+    public init(
+        recordName: String = UUID().uuidString,
+        zoneID: CKRecordZone.ID = CKRecordZone.ID.default
+    ) {
         self.recordName = recordName
         self.zoneID = zoneID
     }

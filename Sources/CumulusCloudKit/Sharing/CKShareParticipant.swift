@@ -97,6 +97,18 @@ public enum CKShareParticipantRole: Int, Sendable {
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Names a participant in its share.
     public typealias ID = String
+    /// The old name of `CKShare.ParticipantAcceptanceStatus`.
+    @available(*, deprecated, renamed: "CKShare.ParticipantAcceptanceStatus")
+    public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+    /// The old name of `CKShare.ParticipantPermission`.
+    @available(*, deprecated, renamed: "CKShare.ParticipantPermission")
+    public typealias Permission = CKShare.ParticipantPermission
+    /// The old name of `CKShare.ParticipantRole`.
+    @available(*, deprecated, renamed: "CKShare.ParticipantRole")
+    public typealias Role = CKShare.ParticipantRole
+    /// The old name of `CKShare.ParticipantRole`.
+    @available(*, deprecated, renamed: "CKShare.ParticipantRole")
+    public typealias ParticipantType = CKShare.ParticipantType
 
     private struct State: Sendable {
         var model: Share.Participant
@@ -166,8 +178,8 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
 
     /// Somebody who would join by a URL that works once: nodes give no such URLs, and refuse a
     /// share with this participant.
-    public static func oneTimeURLParticipant() -> CKShareParticipant {
-        CKShareParticipant(Share.Participant(userRecordID: Record.ID(recordName: "")))
+    public static func oneTimeURLParticipant() -> Self {
+        Self(Share.Participant(userRecordID: Record.ID(recordName: "")))
     }
 
     /// Whether both are the same participant of the same share.

@@ -25,8 +25,9 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         public static let firesOnce = Options(rawValue: 1 << 3)
     }
 
-    /// The type whose records are watched.
-    public let recordType: CKRecord.RecordType
+    /// The type whose records are watched; never nil.
+    public var recordType: CKRecord.RecordType? { type }
+    private let type: CKRecord.RecordType
     /// What a record must satisfy.
     public let predicate: NSPredicate
     /// Which changes fire.
@@ -43,7 +44,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
             .firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion,
         ]
     ) {
-        self.recordType = recordType
+        type = recordType
         self.predicate = predicate
         querySubscriptionOptions = options
         super.init(id: subscriptionID)
@@ -68,7 +69,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     override var kind: Subscription.Kind {
         get throws(ServiceError) {
             .query(
-                recordType: recordType,
+                recordType: type,
                 predicate: try predicate.queryPredicate(),
                 zone: zoneID?.model
             )
@@ -84,7 +85,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     /// Archives the subscription.
     public override func encode(with coder: NSCoder) {
         super.encode(with: coder)
-        coder.encode(recordType as NSString, forKey: "recordType")
+        coder.encode(type as NSString, forKey: "recordType")
         coder.encode(predicate.archivableFormat as NSString, forKey: "predicate")
         coder.encode(Int64(querySubscriptionOptions.rawValue), forKey: "options")
         if let zoneID { coder.encode(zoneID, forKey: "zoneID") }
@@ -92,10 +93,10 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
 
     /// A subscription from an archive; nil if a part is missing.
     public required init?(coder: NSCoder) {
-        guard let recordType = coder.decodeText(forKey: "recordType"),
+        guard let type = coder.decodeText(forKey: "recordType"),
             let format = coder.decodeText(forKey: "predicate")
         else { return nil }
-        self.recordType = recordType
+        self.type = type
         predicate = NSPredicate(format: format)
         querySubscriptionOptions = Options(
             rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: "options"))

@@ -28,16 +28,21 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, Sendable
 
     /// The zone of a name and an owner.
     public init(
-        zoneName: String = CKRecordZoneDefaultName,
+        zoneName: String = CKRecordZone.ID.defaultZoneName,
         ownerName: String = CKCurrentUserDefaultName
     ) {
         self.zoneName = zoneName
         self.ownerName = ownerName
     }
 
-    /// The current user's zone of that name.
-    public convenience init(zoneName: String) {
-        self.init(zoneName: zoneName, ownerName: CKCurrentUserDefaultName)
+    /// The zone of a name and an owner; no owner means the current user.
+    @available(*, deprecated, message: "Give the name of an owner")
+    @_disfavoredOverload
+    public convenience init(
+        zoneName: String = CKRecordZone.ID.defaultZoneName,
+        ownerName: String? = CKOwnerDefaultName
+    ) {
+        self.init(zoneName: zoneName, ownerName: ownerName ?? CKCurrentUserDefaultName)
     }
 
     convenience init(_ id: RecordZone.ID) {

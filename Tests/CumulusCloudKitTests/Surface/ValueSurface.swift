@@ -78,6 +78,8 @@ enum ValueSurface {
             options: [.firesOnRecordCreation, .firesOnRecordUpdate, .firesOnRecordDeletion]
         )
         query.zoneID = zone
+        if let type = query.recordType { let _: CKRecord.RecordType = type }
+        let _: Int? = query.recordType?.count
         let _: CKQuerySubscription.Options = query.querySubscriptionOptions
         let zoneWatch = CKRecordZoneSubscription(zoneID: zone, subscriptionID: "z")
         zoneWatch.recordType = "A"
