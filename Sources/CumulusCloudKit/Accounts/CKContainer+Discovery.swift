@@ -28,7 +28,25 @@ extension CKContainer {
         case granted = 3
     }
 
+    /// A function that is told whether the user allowed it.
+    public typealias ApplicationPermissionBlock =
+        (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
+
+    /// The old names of permissions.
+    public enum Application {
+        /// The old name of `ApplicationPermissions`.
+        @available(*, deprecated, renamed: "CKContainer.ApplicationPermissions")
+        public typealias Permissions = CKContainer.ApplicationPermissions
+        /// The old name of `ApplicationPermissionStatus`.
+        @available(*, deprecated, renamed: "CKContainer.ApplicationPermissionStatus")
+        public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
+        /// The old name of `ApplicationPermissionBlock`.
+        @available(*, deprecated, renamed: "CKContainer.ApplicationPermissionBlock")
+        public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
+    }
+
     /// Lets others find the user; no user is asked on this system.
+    @discardableResult
     public func requestApplicationPermission(
         _ applicationPermission: ApplicationPermissions
     ) async throws -> ApplicationPermissionStatus {
@@ -44,6 +62,7 @@ extension CKContainer {
     }
 
     /// Whether others find the user.
+    @discardableResult
     public func applicationPermissionStatus(
         for applicationPermission: ApplicationPermissions
     ) async throws -> ApplicationPermissionStatus {
@@ -53,17 +72,20 @@ extension CKContainer {
     }
 
     /// The user with an e-mail address; nil if no user who wants to be found has it.
+    @discardableResult
     public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
         try await userIdentities(for: [.init(emailAddress: email)]).first
     }
 
     /// The user with a telephone number; nil if no user who wants to be found has it.
+    @discardableResult
     public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity? {
         try await userIdentities(for: [.init(phoneNumber: phoneNumber)]).first
     }
 
     /// The user of a record; nil if it is neither the signed-in user nor one who wants to be
     /// found.
+    @discardableResult
     public func userIdentity(
         forUserRecordID userRecordID: CKRecord.ID
     ) async throws -> CKUserIdentity? {
@@ -100,6 +122,7 @@ extension CKContainer {
     }
 
     /// Empty: there are no contacts on this system.
+    @discardableResult
     public func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity] { [] }
 
     /// The users that are found, in the order of the look-ups.

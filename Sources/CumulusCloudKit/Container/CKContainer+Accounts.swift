@@ -5,6 +5,7 @@ internal import Foundation
 
 extension CKContainer {
     /// Asks a node whether somebody is signed in.
+    @discardableResult
     public func accountStatus() async throws -> CKAccountStatus {
         try await call { container in
             switch await container.accountStatus() {
@@ -19,6 +20,7 @@ extension CKContainer {
     /// The name of the signed-in user's record in this container.
     ///
     /// - Throws: `notAuthenticated` if no user is signed in.
+    @discardableResult
     public func userRecordID() async throws -> CKRecord.ID {
         CKRecord.ID(try await call { try await $0.userRecordID() })
     }

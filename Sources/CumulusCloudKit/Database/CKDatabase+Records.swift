@@ -5,6 +5,7 @@ internal import Foundation
 
 extension CKDatabase {
     /// The record of that name, with the files of its assets.
+    @discardableResult
     public func record(for recordID: CKRecord.ID) async throws -> CKRecord {
         let results = try await records(for: [recordID])
         return try CKDatabase.only(results[recordID])
@@ -137,6 +138,7 @@ extension CKDatabase {
 
     /// The records of the first page that a query finds.
     @available(*, deprecated, renamed: "records(matching:inZoneWith:desiredKeys:resultsLimit:)")
+    @discardableResult
     public func perform(
         _ query: CKQuery,
         inZoneWith zoneID: CKRecordZone.ID?

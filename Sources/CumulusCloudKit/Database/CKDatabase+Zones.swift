@@ -5,11 +5,13 @@ internal import Foundation
 
 extension CKDatabase {
     /// All zones of the database, the default zone among them.
+    @discardableResult
     public func allRecordZones() async throws -> [CKRecordZone] {
         try await call { try await $0.allZones() }
     }
 
     /// The zone of that name.
+    @discardableResult
     public func recordZone(for zoneID: CKRecordZone.ID) async throws -> CKRecordZone {
         try CKDatabase.only(try await recordZones(for: [zoneID])[zoneID])
     }

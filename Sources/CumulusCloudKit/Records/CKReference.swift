@@ -16,6 +16,10 @@ public enum CKReferenceAction: UInt, Sendable {
 
 /// A pointer to another record of the same zone: `CKRecord.Reference`.
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
+    /// The old name of `CKRecord.ReferenceAction`.
+    @available(*, deprecated, renamed: "CKRecord.ReferenceAction")
+    public typealias Action = CKRecord.ReferenceAction
+
     /// The target.
     public let recordID: CKRecordID
     /// What happens to the referring record when the target goes.

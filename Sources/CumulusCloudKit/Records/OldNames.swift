@@ -57,3 +57,28 @@ public typealias CKQueryNotificationReason = CKQueryNotification.Reason
 public typealias CKApplicationPermissions = CKContainer.ApplicationPermissions
 /// What `CKContainer.ApplicationPermissionStatus` was called.
 public typealias CKApplicationPermissionStatus = CKContainer.ApplicationPermissionStatus
+
+/// What `CKContainer.ApplicationPermissions` was called.
+@available(*, deprecated, renamed: "CKContainer.ApplicationPermissions")
+public typealias CKContainer_Application_Permissions = CKContainer.ApplicationPermissions
+/// What `CKContainer.ApplicationPermissionStatus` was called.
+@available(*, deprecated, renamed: "CKContainer.ApplicationPermissionStatus")
+public typealias CKContainer_Application_PermissionStatus = CKContainer.ApplicationPermissionStatus
+/// What `CKContainer.ApplicationPermissionBlock` was called.
+@available(*, deprecated, renamed: "CKContainer.ApplicationPermissionBlock")
+public typealias CKContainer_Application_PermissionBlock = CKContainer.ApplicationPermissionBlock
+/// What `CKRecord.ReferenceAction` was called.
+@available(*, deprecated, renamed: "CKRecord.ReferenceAction")
+public typealias CKRecord_Reference_Action = CKRecord.ReferenceAction
+/// What `CKShare.ParticipantAcceptanceStatus` was called.
+@available(*, deprecated, renamed: "CKShare.ParticipantAcceptanceStatus")
+public typealias CKShare_Participant_AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+/// What `CKShare.ParticipantPermission` was called.
+@available(*, deprecated, renamed: "CKShare.ParticipantPermission")
+public typealias CKShare_Participant_Permission = CKShare.ParticipantPermission
+/// What `CKShare.ParticipantRole` was called.
+@available(*, deprecated, renamed: "CKShare.ParticipantRole")
+public typealias CKShare_Participant_Role = CKShare.ParticipantRole
+/// What `CKShare.ParticipantType` was called.
+@available(*, deprecated, renamed: "CKShare.ParticipantType")
+public typealias CKShare_Participant_ParticipantType = CKShare.ParticipantType

@@ -12,6 +12,7 @@ extension CKContainer {
     ///
     /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure`
     ///   if the user is not invited, or by an address that is not verified as its own.
+    @discardableResult
     public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
         try await CKDatabase.only(shareMetadatas(for: [url])[url])
     }
@@ -67,6 +68,7 @@ extension CKContainer {
     /// Somebody to add to a share, by an e-mail address.
     ///
     /// It is the same whether or not a user has the address.
+    @discardableResult
     public func shareParticipant(
         forEmailAddress email: String
     ) async throws -> CKShare.Participant {
@@ -74,6 +76,7 @@ extension CKContainer {
     }
 
     /// Somebody to add to a share, by a telephone number with its country.
+    @discardableResult
     public func shareParticipant(
         forPhoneNumber phoneNumber: String
     ) async throws -> CKShare.Participant {
@@ -83,6 +86,7 @@ extension CKContainer {
     }
 
     /// A user to add to a share.
+    @discardableResult
     public func shareParticipant(
         forUserRecordID userRecordID: CKRecord.ID
     ) async throws -> CKShare.Participant {

@@ -36,6 +36,7 @@ extension Database {
 
 extension CKDatabase {
     /// All subscriptions that the user has in this database.
+    @discardableResult
     public func allSubscriptions() async throws -> [CKSubscription] {
         try await call { try await $0.allSubscriptions() }.map {
             CKSubscription.subscription($0)

@@ -70,6 +70,33 @@ enum DatabaseSurface {
         )
     }
 
+    /// Calls that come from Objective-C, whose results may be passed over.
+    static func results(_ container: CKContainer, _ database: CKDatabase) async throws {
+        try await container.accountStatus()
+        try await container.userRecordID()
+        try await container.requestApplicationPermission(.userDiscoverability)
+        try await container.applicationPermissionStatus(for: .userDiscoverability)
+        try await container.userIdentity(forEmailAddress: "a@b.c")
+        try await container.userIdentity(forPhoneNumber: "1")
+        try await container.userIdentity(forUserRecordID: ID())
+        try await container.allUserIdentitiesFromContacts()
+        try await database.record(for: ID())
+        try await database.allRecordZones()
+        try await database.recordZone(for: .default)
+        try await database.allSubscriptions()
+    }
+
+    @available(*, deprecated)
+    static func oldNames(_ status: CKContainer.ApplicationPermissionStatus) {
+        let permissions: CKContainer.Application.Permissions = [.userDiscoverability]
+        let _: CKContainer_Application_Permissions = permissions
+        let _: CKContainer.Application.PermissionStatus = status
+        let _: CKContainer_Application_PermissionStatus = status
+        let block: CKContainer.Application.PermissionBlock = { _, _ in }
+        let _: CKContainer_Application_PermissionBlock = block
+        let _: CKContainer.ApplicationPermissionBlock = block
+    }
+
     static func containerHandlers(_ container: CKContainer) {
         container.accountStatus { (_: CKAccountStatus, _: (any Error)?) in }
         container.fetchUserRecordID { (_: ID?, _: (any Error)?) in }
@@ -145,6 +172,7 @@ enum DatabaseSurface {
     static func oldForms(_ database: CKDatabase, _ query: CKQuery) async throws {
         let _: [CKRecord] = try await database.records(matching: query, inZoneWith: nil)
         let _: [CKRecord] = try await database.perform(query, inZoneWith: nil)
+        try await database.perform(query, inZoneWith: nil)
     }
 
     static func recordHandlers(_ database: CKDatabase, _ record: CKRecord, _ query: CKQuery) {

@@ -114,6 +114,26 @@ enum SharingSurface {
         let _: Results<ID, CKShare.Participant> = try await container.shareParticipants(
             forUserRecordIDs: [ID()]
         )
+        let _: Results<CKUserIdentity.LookupInfo, CKShare.Participant> =
+            try await container.shareParticipants(for: [.init(emailAddress: "a@b.c")])
+        let _: Results<URL, Void> = try await container.requestShareAccess(for: [url])
+        // Their results may be passed over, as those of all calls that come from Objective-C.
+        try await container.shareMetadata(for: url)
+        try await container.shareParticipant(forEmailAddress: "a@b.c")
+        try await container.shareParticipant(forPhoneNumber: "1")
+        try await container.shareParticipant(forUserRecordID: ID())
+    }
+
+    @available(*, deprecated)
+    static func oldNames(_ participant: CKShare.Participant) {
+        let _: CKShare.Participant.AcceptanceStatus = participant.acceptanceStatus
+        let _: CKShare.Participant.Permission = participant.permission
+        let _: CKShare.Participant.Role = participant.role
+        let _: CKShare.Participant.ParticipantType = participant.type
+        let _: CKShare_Participant_AcceptanceStatus = participant.acceptanceStatus
+        let _: CKShare_Participant_Permission = participant.permission
+        let _: CKShare_Participant_Role = participant.role
+        let _: CKShare_Participant_ParticipantType = participant.type
     }
 
     static func handlers(_ container: CKContainer, _ url: URL, _ metadata: CKShare.Metadata) {

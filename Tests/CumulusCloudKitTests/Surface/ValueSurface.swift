@@ -61,6 +61,13 @@ enum ValueSurface {
         ]
     }
 
+    @available(*, deprecated)
+    static func oldNames(_ reference: CKRecord.Reference) {
+        let _: CKRecord.Reference.Action = reference.action
+        let _: CKRecord_Reference_Action = .deleteSelf
+        let _: CKRecordZone.ID = CKRecordZone.ID(zoneName: "Trips", ownerName: nil)
+    }
+
     static func queries(_ place: CLLocation) {
         let query = CKQuery(recordType: "A", predicate: NSPredicate(format: "x == %@", "y"))
         query.sortDescriptors = [
