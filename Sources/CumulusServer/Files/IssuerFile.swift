@@ -35,7 +35,7 @@ struct IssuerFile: Sendable {
                 make: { try IssuerFile.read(path, logger) }
             )
         } catch {
-            throw Configuration.Problem(message: "issuers: \(error)")
+            throw StartProblem(\.users.issuers, "\(error)")
         }
     }
 

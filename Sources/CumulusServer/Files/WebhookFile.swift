@@ -26,7 +26,7 @@ struct WebhookFile: Sendable {
                 make: { try WebhookFile.read(path, logger) }
             )
         } catch {
-            throw Configuration.Problem(message: "webhooks: \(error)")
+            throw StartProblem(\.users.webhooks, "\(error)")
         }
     }
 

@@ -40,7 +40,7 @@ struct FlushBound: ParsableCommand {
         #endif
     }
 
-    private func failure(_ call: String) -> Configuration.Problem {
-        Configuration.Problem(message: "\(data): \(call): \(String(cString: strerror(errno)))")
+    private func failure(_ call: String) -> StartProblem {
+        StartProblem("\(data): \(call): \(String(cString: strerror(errno)))")
     }
 }

@@ -97,7 +97,7 @@ struct WriterBound: ParsableCommand {
         guard write(connection, event, event.count) == event.count else { throw failure("write") }
     }
 
-    private static func failure(_ call: String) -> Configuration.Problem {
-        Configuration.Problem(message: "\(call): \(String(cString: strerror(errno)))")
+    private static func failure(_ call: String) -> StartProblem {
+        StartProblem("\(call): \(String(cString: strerror(errno)))")
     }
 }

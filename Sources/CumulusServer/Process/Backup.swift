@@ -54,7 +54,7 @@ enum Backup {
         }
         let folder = URL(filePath: target).deletingLastPathComponent().path
         guard let parent = realPath(folder) else {
-            throw unfit("\(folder) can't be found: \(String(cString: strerror(errno)))")
+            throw unfit("\(folder) can't be found: \(systemText())")
         }
         guard !"\(parent)/".hasPrefix("\(realPath(home.path) ?? home.path)/") else {
             throw unfit("\(target) is in the node's own data directory; name one outside of it")
@@ -102,9 +102,9 @@ enum Backup {
         let manager = FileManager.default
         guard !manager.fileExists(atPath: home.store) else { return false }
         guard manager.fileExists(atPath: backup + "/store/CURRENT") else {
-            throw problem("\(backup) holds no backup of a node")
+            throw StartProblem("\(backup) holds no backup of a node")
         }
-        if isDraft(backup) { throw unfinished("from-backup", backup) }
+        if isDraft(backup) { throw unfinished(\.node.fromBackup, backup) }
         // Written between its packs and its store: an earlier try ended there.
         let unfinished = home.path + "/restore" + DraftDirectory.ending
         if manager.fileExists(atPath: unfinished) { try? manager.removeItem(atPath: home.assets) }
@@ -117,7 +117,7 @@ enum Backup {
             do {
                 try PackDirectory(backup + "/assets").copy(to: copy.path)
             } catch {
-                throw problem("\(backup)/assets can't be copied: \(error)")
+                throw StartProblem("\(backup)/assets can't be copied: \(error)")
             }
             assets = copy
         }
@@ -130,9 +130,9 @@ enum Backup {
             var dice = NodeDice(environment)
             try OpenStore.rename(engine, using: &dice)
         } catch let failure as OpenStore.Failure {
-            throw problem("\(backup): \(failure.message)")
+            throw StartProblem("\(backup): \(failure.message)")
         } catch {
-            throw problem("\(backup) can't be copied: \(error)")
+            throw StartProblem("\(backup) can't be copied: \(error)")
         }
         let key = home.path + "/cluster.key"
         if !manager.fileExists(atPath: key),
@@ -149,7 +149,7 @@ enum Backup {
 
     /// Refuses a data directory that a backup made and did not finish.
     static func checkFinished(_ home: DataHome) throws {
-        if isDraft(home.path) { throw unfinished("data", home.path) }
+        if isDraft(home.path) { throw unfinished(\.node.data, home.path) }
     }
 
     /// Refuses to begin with an empty store where a backup or a restore has begun to make one.
@@ -158,7 +158,7 @@ enum Backup {
         let place = realPath(home.path) ?? home.path
         for draft in [place, home.store].map({ $0 + DraftDirectory.ending })
         where FileManager.default.fileExists(atPath: draft) {
-            throw problem(
+            throw StartProblem(
                 """
                 \(home.path) has no store, and a backup or a restore that was not finished left \
                 \(draft): start with --from-backup and a whole backup; or delete \(draft) to \
@@ -172,8 +172,11 @@ enum Backup {
         (realPath(path) ?? path).hasSuffix(DraftDirectory.ending)
     }
 
-    private static func unfinished(_ setting: String, _ path: String) -> Configuration.Problem {
-        problem("\(setting): \(path) is a backup that was not finished; name a whole one")
+    private static func unfinished(
+        _ setting: Configuration.Text,
+        _ path: String
+    ) -> StartProblem {
+        StartProblem(setting, "\(path) is a backup that was not finished; name a whole one")
     }
 
     /// Nothing that stands there may be lost, or get between what a backup holds.
@@ -184,7 +187,7 @@ enum Backup {
             $0 != "cluster.key" && $0 != "lost+found" && !$0.hasSuffix(DraftDirectory.ending)
         }
         guard names.isEmpty else {
-            throw problem(
+            throw StartProblem(
                 """
                 \(home.path) is not empty (\(names.sorted().joined(separator: ", "))): name an \
                 empty directory for what is in the backup, or move away what is there
@@ -202,10 +205,6 @@ enum Backup {
         }
         return (bytes, files)
     }
-
-    fileprivate static func problem(_ message: String) -> Configuration.Problem {
-        Configuration.Problem(message: message)
-    }
 }
 
 /// A directory in the making, beside the place that it is for; gone unless it is finished.
@@ -222,7 +221,7 @@ private final class DraftDirectory {
         // What an earlier try left.
         try? FileManager.default.removeItem(atPath: path)
         guard mkdir(path, 0o700) == 0 else {
-            throw Backup.problem("\(path) can't be made: \(String(cString: strerror(errno)))")
+            throw StartProblem("\(path) can't be made: \(systemText())")
         }
     }
 
@@ -237,7 +236,7 @@ private final class DraftDirectory {
         }
         try flush(path)
         guard rename(path, target) == 0 else {
-            throw Backup.problem("\(target) can't be named: \(String(cString: strerror(errno)))")
+            throw StartProblem("\(target) can't be named: \(systemText())")
         }
         isFinished = true
         try flush(URL(filePath: target).deletingLastPathComponent().path)
@@ -247,11 +246,7 @@ private final class DraftDirectory {
         let descriptor = open(path, O_RDONLY)
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw Backup.problem("\(path) can't be flushed: \(String(cString: strerror(errno)))")
+            throw StartProblem("\(path) can't be flushed: \(systemText())")
         }
     }
-}
-
-extension Configuration.Problem: CustomStringConvertible {
-    var description: String { message }
 }

@@ -16,7 +16,7 @@ struct DataHome {
     /// Makes the directory where it is missing; its parents too.
     init(_ path: String) throws {
         self.path = path
-        if path.isEmpty { throw Configuration.Problem(message: "data: name a directory") }
+        if path.isEmpty { throw StartProblem(\.node.data, "name a directory") }
         var place = path.hasPrefix("/") ? "" : "."
         for name in path.split(separator: "/") {
             place += "/\(name)"
@@ -25,12 +25,10 @@ struct DataHome {
                 continue
             }
             if errno == EEXIST || DataHome.isDirectory(place) { continue }
-            throw Configuration.Problem(
-                message: "data: \(path) can't be made: \(String(cString: strerror(errno)))"
-            )
+            throw StartProblem(\.node.data, "\(path) can't be made: \(systemText())")
         }
         guard DataHome.isDirectory(path) else {
-            throw Configuration.Problem(message: "data: \(path) is not a directory")
+            throw StartProblem(\.node.data, "\(path) is not a directory")
         }
         found = Set((try? Files.names(in: path)) ?? [])
     }
@@ -64,12 +62,12 @@ struct DataHome {
         guard manager.fileExists(atPath: tokenFile), !isThere || names?.isEmpty == true else {
             return
         }
-        throw Configuration.Problem(
-            message: """
-                \(store) is gone, and a node has been here: bring it back, or start in an empty \
-                directory with --from-backup; or delete \(tokenFile) to begin with an empty node, \
-                which fetches what its peers have
-                """
+        throw StartProblem(
+            """
+            \(store) is gone, and a node has been here: bring it back, or start in an empty \
+            directory with --from-backup; or delete \(tokenFile) to begin with an empty node, \
+            which fetches what its peers have
+            """
         )
     }
 
@@ -81,8 +79,8 @@ struct DataHome {
             try checkPrivacy(of: file, "operator.token")
             let token = text.trimmed
             guard token.count >= 32 else {
-                throw Configuration.Problem(
-                    message: "\(file) holds no token; delete it and start again to get a new one"
+                throw StartProblem(
+                    "\(file) holds no token; delete it and start again to get a new one"
                 )
             }
             return Array(token.utf8)
@@ -105,16 +103,17 @@ struct DataHome {
         let file = named.isEmpty ? path + "/cluster.key" : named
         guard FileManager.default.fileExists(atPath: file) else {
             guard named.isEmpty else {
-                throw Configuration.Problem(
-                    message: "cluster-key: \(file) does not exist; copy it from another node"
+                throw StartProblem(
+                    \.cluster.key,
+                    "\(file) does not exist; copy it from another node"
                 )
             }
             guard !FileManager.default.fileExists(atPath: store) else {
-                throw Configuration.Problem(
-                    message: """
-                        \(file) is missing and there is a store already; copy it back from a \
-                        backup or from another node of the cluster
-                        """
+                throw StartProblem(
+                    """
+                    \(file) is missing and there is a store already; copy it back from a \
+                    backup or from another node of the cluster
+                    """
                 )
             }
             var dice = NodeDice(environment)
@@ -122,22 +121,18 @@ struct DataHome {
             try write(key.hex + "\n", to: file)
             return (key, isNew: true)
         }
-        try checkPrivacy(of: file, "cluster-key")
+        try checkPrivacy(of: file, Settings.table.cluster.key.row.name)
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
         let key = Bytes(hex: text.trimmed)
         guard let key, key.count == 32 else {
-            throw Configuration.Problem(
-                message: "cluster-key: \(file) does not hold 64 hexadecimal digits"
-            )
+            throw StartProblem(\.cluster.key, "\(file) does not hold 64 hexadecimal digits")
         }
         return (key, isNew: false)
     }
 
     private func checkPrivacy(of file: String, _ name: String) throws {
         guard let permissions = Files.permissions(of: file), permissions & 0o077 == 0 else {
-            throw Configuration.Problem(
-                message: "\(name): others may read \(file); say 'chmod 600 \(file)'"
-            )
+            throw StartProblem("\(name): others may read \(file); say 'chmod 600 \(file)'")
         }
     }
 
@@ -146,9 +141,7 @@ struct DataHome {
     func write(_ text: String, to file: String) throws {
         func check(_ result: Int32) throws {
             guard result < 0 else { return }
-            throw Configuration.Problem(
-                message: "\(file) can't be written: \(String(cString: strerror(errno)))"
-            )
+            throw StartProblem("\(file) can't be written: \(systemText())")
         }
         // Whole or not at all: under another name until it is on the disk.
         let draft = file + ".new"
@@ -159,7 +152,7 @@ struct DataHome {
         close(descriptor)
         guard isWritten else {
             unlink(draft)
-            throw Configuration.Problem(message: "\(file) can't be written: \(systemText(reason))")
+            throw StartProblem("\(file) can't be written: \(systemText(reason))")
         }
         try check(rename(draft, file))
         let directory = open(path, O_RDONLY)

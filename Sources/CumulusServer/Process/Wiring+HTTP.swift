@@ -11,47 +11,50 @@ import Logging
 extension Wiring {
     /// Where HTTP is served; nil: nowhere.
     func http() throws -> (host: String, port: Int)? {
-        let text = configuration["http"]
+        let text = configuration[\.web.address]
         let findApp = try webApps()
         if !text.isEmpty {
             guard Endpoint.split(text) != nil else {
-                throw Configuration.Problem(
-                    message: "http: '\(text)' is no address; write one such as 127.0.0.1:7480"
+                throw StartProblem(
+                    \.web.address,
+                    "'\(text)' is no address; write one such as 127.0.0.1:7480"
                 )
             }
-            let address = try address(text, of: "http")
+            let address = try address(of: \.web.address)
             _ = try hosts(try site(at: address), address.host)
             _ = try proxies()
             return address
         }
         guard findApp == nil else {
-            throw Configuration.Problem(message: "web-apps: say where they call, with --http")
+            throw StartProblem(\.web.apps, "say where they call, with --http")
         }
-        for name in ["web-url", "web-host", "trusted-proxies"]
-        where !configuration[name].isEmpty {
-            throw Configuration.Problem(message: "\(name): it is of no use without --http")
+        for setting in [\Settings.web.url, \.web.hosts, \.web.proxies]
+        where !configuration[setting].isEmpty {
+            throw StartProblem(setting, "it is of no use without --http")
         }
         return nil
     }
 
     /// Where browsers reach what is served; nil: that is not known, so users can't sign in there.
     private func site(at address: (host: String, port: Int)) throws -> WebAddress? {
-        var text = configuration["web-url"]
+        var text = configuration[\.web.url]
         if text.isEmpty {
             if address.port == 0 || Endpoint.isWildcard(address.host) { return nil }
-            let scheme = configuration["tls-certificate"].isEmpty ? "http" : "https"
+            let scheme = configuration[\.tls.certificate].isEmpty ? "http" : "https"
             let host = address.host.contains(":") ? "[\(address.host)]" : address.host
             text = "\(scheme)://\(host):\(address.port)"
         }
         while text.hasSuffix("/") { text.removeLast() }
         guard let site = WebAddress(text), site.query == nil else {
-            throw Configuration.Problem(
-                message: "web-url: '\(text)' is no URL; write something like https://example.com"
+            throw StartProblem(
+                \.web.url,
+                "'\(text)' is no URL; write something like https://example.com"
             )
         }
-        guard try site.isSecret || configuration.flag("insecure") else {
-            throw Configuration.Problem(
-                message: "web-url: users would sign in over \(text); use https, or say --insecure"
+        guard try site.isSecret || configuration[\.tls.insecure] else {
+            throw StartProblem(
+                \.web.url,
+                "users would sign in over \(text); use https, or say --insecure"
             )
         }
         return site
@@ -59,14 +62,12 @@ extension Wiring {
 
     /// The hosts under which browsers find the node's pages.
     private func hosts(_ site: WebAddress?, _ listener: String) throws -> WebHosts {
-        let text = configuration["web-host"]
+        let text = configuration[\.web.hosts]
         let named = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
         for name in named.map(String.init) where !WebHosts.isHost(name) {
-            throw Configuration.Problem(
-                message: """
-                    web-host: '\(name)' is no host; write a name without a port, such as \
-                    node.example.com
-                    """
+            throw StartProblem(
+                \.web.hosts,
+                "'\(name)' is no host; write a name without a port, such as node.example.com"
             )
         }
         return WebHosts(named.map(String.init) + [listener] + (site.map { [$0.host] } ?? []))
@@ -75,16 +76,16 @@ extension Wiring {
     /// The proxies whose word counts on where a request comes from.
     private func proxies() throws -> TrustedProxies {
         do throws(TrustedProxies.Problem) {
-            return try TrustedProxies(configuration["trusted-proxies"])
+            return try TrustedProxies(configuration[\.web.proxies])
         } catch {
-            throw Configuration.Problem(message: "trusted-proxies: \(error)")
+            throw StartProblem(\.web.proxies, "\(error)")
         }
     }
 
     /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
     /// file.
     private func webApps() throws -> (@Sendable ([UInt8]) -> WebAPIToken?)? {
-        let path = configuration["web-apps"]
+        let path = configuration[\.web.apps]
         if path.isEmpty { return nil }
         let logger = logger
         do {
@@ -95,7 +96,7 @@ extension Wiring {
             )
             return { file.current[$0] }
         } catch {
-            throw Configuration.Problem(message: "web-apps: \(error)")
+            throw StartProblem(\.web.apps, "\(error)")
         }
     }
 
@@ -109,16 +110,20 @@ extension Wiring {
     }
 
     /// The address to listen on, if what is said there can't be read by others.
-    func address(_ text: String, of setting: String) throws -> (host: String, port: Int) {
-        let (host, port) = try parts(of: text, setting)
-        let isSafe = TLSTrust.isLoopback(host) || !configuration["tls-certificate"].isEmpty
-        guard try isSafe || configuration.flag("insecure") else {
-            throw Configuration.Problem(
-                message: """
-                    \(setting): \(host) can be reached from other machines; name a certificate \
-                    (--tls-certificate; 'cumulus cluster certificate' makes them), listen on \
-                    127.0.0.1, or say --insecure
-                    """
+    func address(of setting: Configuration.Text) throws -> (host: String, port: Int) {
+        let text = configuration[setting]
+        guard let (host, port) = Endpoint.split(try address(text, setting)) else {
+            throw StartProblem(setting, "'\(text)' is no address")
+        }
+        let isSafe = TLSTrust.isLoopback(host) || !configuration[\.tls.certificate].isEmpty
+        guard try isSafe || configuration[\.tls.insecure] else {
+            throw StartProblem(
+                setting,
+                """
+                \(host) can be reached from other machines; name a certificate \
+                (--tls-certificate; 'cumulus cluster certificate' makes them), listen on \
+                127.0.0.1, or say --insecure
+                """
             )
         }
         return (host, port)
@@ -152,7 +157,7 @@ extension Wiring {
         let gateway = WebGateway(
             door,
             signInURL: site.map(SignInPages.url),
-            publicURL: configuration["web-url"].isEmpty ? nil : site?.text
+            publicURL: configuration[\.web.url].isEmpty ? nil : site?.text
         )
         var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
         if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
@@ -210,12 +215,12 @@ extension Wiring {
         )
     }
 
-    private func cannotServe(_ error: any Error) -> Configuration.Problem {
-        Configuration.Problem(
-            message: """
-                can't serve HTTP on \(configuration["http"]): \(error); choose another address \
-                with --http, or end what listens there
-                """
+    private func cannotServe(_ error: any Error) -> StartProblem {
+        StartProblem(
+            """
+            can't serve HTTP on \(configuration[\.web.address]): \(error); choose another \
+            address with --http, or end what listens there
+            """
         )
     }
 }

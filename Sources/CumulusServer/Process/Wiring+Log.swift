@@ -10,41 +10,41 @@ import CumulusWire
 import Logging
 import Synchronization
 
+enum LogFormat: String, CaseIterable {
+    case text
+    case json
+}
+
 extension Wiring {
-    static func logger(in format: String) throws -> Logger {
+    static func logger(in format: LogFormat) -> Logger {
         switch format {
-        case "text": return Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
-        case "json":
-            return Logger(label: "cumulusd") { _ in
+        case .text: Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
+        case .json:
+            Logger(label: "cumulusd") { _ in
                 JSONLogHandler(now: wallClock) { write($0, to: STDERR_FILENO) }
             }
-        default:
-            throw Configuration.Problem(
-                message: "log-format: '\(format)' is neither text nor json"
-            )
         }
     }
 
     /// The format that the command line or the environment names; nil: neither of them does.
     ///
     /// For what is said before all settings are known.
-    static func namedLogFormat() -> String? {
-        let (words, flag) = (CommandLine.arguments, "--log-format")
+    static func namedLogFormat() -> LogFormat? {
+        let setting = Settings.table.node.logFormat.row
+        let (words, flag) = (CommandLine.arguments, "--" + setting.name)
+        var text = ProcessInfo.processInfo.environment[setting.variable]
         if let index = words.lastIndex(of: flag), index + 1 < words.count {
-            return words[index + 1]
+            text = words[index + 1]
+        } else if let word = words.last(where: { $0.hasPrefix(flag + "=") }) {
+            text = String(word.dropFirst(flag.count + 1))
         }
-        if let word = words.last(where: { $0.hasPrefix(flag + "=") }) {
-            return String(word.dropFirst(flag.count + 1))
-        }
-        return ProcessInfo.processInfo.environment["CUMULUS_LOG_FORMAT"]
+        return text.flatMap(LogFormat.init)
     }
 
     /// Says why the node can't start: a line of the log where that is JSON, else a plain one.
-    static func complain(_ message: String, in format: String?) {
-        guard format == "json", let logger = try? logger(in: "json") else {
-            return CumulusServer.complain(message)
-        }
-        logger.critical("\(message)")
+    static func complain(_ message: String, in format: LogFormat?) {
+        guard format == .json else { return CumulusServer.complain(message) }
+        logger(in: .json).critical("\(message)")
     }
 
     /// Milliseconds since 1970 UTC.

@@ -25,16 +25,11 @@ struct Wiring {
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
-        guard let level = Logger.Level(rawValue: configuration["log-level"]) else {
-            throw Configuration.Problem(
-                message: "log-level: '\(configuration["log-level"])' is not a level"
-            )
-        }
-        var logger = try Wiring.logger(in: configuration["log-format"])
-        logger.logLevel = level
+        var logger = Wiring.logger(in: try configuration[\.node.logFormat])
+        logger.logLevel = try configuration[\.node.logLevel]
         self.logger = logger
-        issuers = try IssuerFile(configuration["issuers"], logger)
-        webhooks = try WebhookFile(configuration["webhooks"], logger)
+        issuers = try IssuerFile(configuration[\.users.issuers], logger)
+        webhooks = try WebhookFile(configuration[\.users.webhooks], logger)
     }
 
     /// Runs the node until a signal ends it.
@@ -53,7 +48,7 @@ struct Wiring {
             identity: plan.identity,
             connectionLimit: OpenFiles.connectionLimit(
                 of: fileLimit,
-                besides: Int(try configuration.profile().openTables)
+                besides: Int(try configuration[\.engine.profile].openTables)
             ),
             onRefusal: RefusedConnections(logger).note
         )
@@ -64,7 +59,7 @@ struct Wiring {
             throw cannotListen(error)
         }
         try await probeHTTP(plan.http, loops)
-        let directory = try DataHome(configuration.data)
+        let directory = try DataHome(configuration[\.node.data])
         let audit = plan.auditBytes.map {
             AuditFiles(directory: directory.path, byteLimit: $0, logger: logger)
         }
@@ -82,7 +77,7 @@ struct Wiring {
         }
         Wiring.say("cumulusd listens on \(bound)")
         let web = try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
-        let profile = configuration["profile"]
+        let profile = plan.settings.profile
         let tasks = takePart(node, plan, at: bound, loops) { [logger] in
             Wiring.say("cumulusd ready on \(bound)")
             logger.info(
@@ -158,12 +153,12 @@ struct Wiring {
         ] + deliverWebhooks(node, loops)
     }
 
-    private func cannotListen(_ error: any Error) -> Configuration.Problem {
-        Configuration.Problem(
-            message: """
-                can't listen on \(configuration.listen): \(error); choose another address with \
-                --listen, or end what listens there
-                """
+    private func cannotListen(_ error: any Error) -> StartProblem {
+        StartProblem(
+            """
+            can't listen on \(configuration[\.cluster.listen]): \(error); choose another address \
+            with --listen, or end what listens there
+            """
         )
     }
 
@@ -174,13 +169,14 @@ struct Wiring {
         try restore(to: directory)
         try Backup.checkDrafts(of: directory)
         try directory.checkStore()
-        if try configuration.flag("read-only"), !directory.hasStore {
-            throw Configuration.Problem(
-                message: "read-only: there is no store in \(directory.path) that could be shown"
+        if try configuration[\.node.readOnly], !directory.hasStore {
+            throw StartProblem(
+                \.node.readOnly,
+                "there is no store in \(directory.path) that could be shown"
             )
         }
         // Before there is a store: a new key is made for a new one only.
-        return try directory.clusterKey(configuration["cluster-key"], environment())
+        return try directory.clusterKey(configuration[\.cluster.key], environment())
     }
 
     /// What the node runs with, by its settings.
@@ -206,13 +202,13 @@ struct Wiring {
     }
 
     private func judge() throws -> Plan {
-        let address = try address(configuration.listen, of: "listen")
+        let address = try address(of: \.cluster.listen)
         // What is only looked at needs no room.
-        if try !configuration.flag("read-only") { try configuration.checkDisk() }
+        if try !configuration[\.node.readOnly] { try configuration.checkDisk() }
         return Plan(
             settings: try settings(),
-            patience: Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000)),
-            threads: try configuration.number("threads", in: 1...256),
+            patience: Int64(try configuration[\.node.drain]),
+            threads: try configuration[\.engine.threads],
             address: address,
             http: try http(),
             peers: try peers(),
@@ -226,11 +222,9 @@ struct Wiring {
 
     /// What the node shows its callers; nil means it speaks plain TCP.
     private func identity() throws -> TLSIdentity? {
-        let (certificate, key) = (configuration["tls-certificate"], configuration["tls-key"])
+        let (certificate, key) = (configuration[\.tls.certificate], configuration[\.tls.key])
         guard certificate.isEmpty == key.isEmpty else {
-            throw Configuration.Problem(
-                message: "tls-certificate and tls-key belong together: name both, or none"
-            )
+            throw StartProblem("tls-certificate and tls-key belong together: name both, or none")
         }
         if certificate.isEmpty { return nil }
         let logger = logger
@@ -239,7 +233,7 @@ struct Wiring {
                 Wiring.tell(logger, of: "certificate", problem)
             }
         } catch {
-            throw Configuration.Problem(message: "\(error)")
+            throw StartProblem("\(error)")
         }
     }
 
@@ -253,7 +247,7 @@ struct Wiring {
 
     /// Whose certificates are believed when other nodes are called.
     private func trust() throws -> TLSTrust {
-        let authority = configuration["tls-authority"]
+        let authority = configuration[\.tls.authority]
         if !authority.isEmpty {
             let logger = logger
             let trust = TLSTrust(authority: authority) { problem in
@@ -262,61 +256,55 @@ struct Wiring {
             do {
                 try trust.load()
             } catch {
-                throw Configuration.Problem(message: "tls-authority: \(error)")
+                throw StartProblem(\.tls.authority, "\(error)")
             }
             return trust
         }
-        if !configuration["tls-certificate"].isEmpty { return TLSTrust(.always) }
-        return TLSTrust(try configuration.flag("insecure") ? .never : .automatic)
+        if !configuration[\.tls.certificate].isEmpty { return TLSTrust(.always) }
+        return TLSTrust(try configuration[\.tls.insecure] ? .never : .automatic)
     }
 
     /// Where other nodes are told to reach this one; nil means where it listens.
     private func advertised(_ host: String) throws -> String? {
-        let endpoint = configuration["advertise"]
+        let endpoint = configuration[\.cluster.advertise]
         if endpoint.isEmpty {
             guard Endpoint.isWildcard(host) else { return nil }
-            guard configuration["peers"].isEmpty, configuration["cluster-key"].isEmpty else {
-                throw Configuration.Problem(
-                    message: """
-                        advertise: a node of a cluster that listens on all addresses (\(host)) has \
-                        to say at which one the others reach it, or they never hear of what is \
-                        saved here; set it to host:port
-                        """
+            guard configuration[\.cluster.peers].isEmpty, configuration[\.cluster.key].isEmpty
+            else {
+                throw StartProblem(
+                    \.cluster.advertise,
+                    """
+                    a node of a cluster that listens on all addresses (\(host)) has to say at \
+                    which one the others reach it, or they never hear of what is saved here; set \
+                    it to host:port
+                    """
                 )
             }
             return ""
         }
-        return try address(endpoint, "advertise")
+        return try address(endpoint, \.cluster.advertise)
     }
 
-    /// The address that a setting means, as "host:port".
-    private func address(_ text: String, _ setting: String) throws -> String {
+    /// The address that a text of a setting means, as "host:port".
+    func address(_ text: String, _ setting: Configuration.Text) throws -> String {
         if let address = Endpoint.address(from: text) { return address }
-        throw Configuration.Problem(
-            message: "\(setting): '\(text)' is no address; write \(Endpoint.form)"
-        )
-    }
-
-    func parts(of text: String, _ setting: String) throws -> (host: String, port: Int) {
-        let address = try address(text, setting)
-        guard let parts = Endpoint.split(address) else {
-            throw Configuration.Problem(message: "\(setting): '\(text)' is no address")
-        }
-        return parts
+        throw StartProblem(setting, "'\(text)' is no address; write \(Endpoint.form)")
     }
 
     private func peers() throws -> [String] {
-        try configuration["peers"].split(separator: ",").map { try address($0.trimmed, "peers") }
+        try configuration[\.cluster.peers].split(separator: ",").map {
+            try address($0.trimmed, \.cluster.peers)
+        }
     }
 
     /// Begins with another node's backup where there is no store yet.
     private func restore(to directory: DataHome) throws {
-        let backup = configuration["from-backup"]
+        let backup = configuration[\.node.fromBackup]
         if backup.isEmpty { return }
         let isMade = try Backup.restore(
             backup,
             to: directory,
-            try configuration.profile(),
+            try configuration[\.engine.profile],
             environment()
         )
         logger.info(
@@ -329,49 +317,51 @@ struct Wiring {
         do {
             let engine = try RocksDBEngine(
                 directory: directory.store,
-                profile: try configuration.profile(),
-                cacheBytes: try configuration.cacheBytes(),
+                profile: try configuration[\.engine.profile],
+                cacheBytes: try configuration[\.engine.cache],
                 reserve: 0
             )
             for note in engine.notes { logger.warning("\(note)") }
             return engine
         } catch let error as RocksDBError {
-            throw Configuration.Problem(message: "\(error)")
+            throw StartProblem("\(error)")
         }
     }
 
     /// What is configured about the node, judged before anything is made on the disk.
     private func settings() throws -> Node.Configuration {
+        let container = configuration[\.node.container]
+        let profile = try configuration[\.engine.profile]
         var settings = Node.Configuration(
             version: Release.version,
-            container: configuration.container,
+            container: container.isEmpty ? nil : container,
             operatorToken: []  // read where there is a directory
         )
-        _ = try configuration.cacheBytes()
+        _ = try configuration[\.engine.cache]
         settings.diskReserve = try configuration.diskReserve()
-        settings.deleteReserve = try configuration.profile().deleteReserveBytes
-        settings.replicas = try configuration.replicas()
-        settings.readers = try configuration.number("readers", in: 1...256)
-        settings.profile = try configuration.profile().rawValue
+        settings.deleteReserve = profile.deleteReserveBytes
+        settings.replicas = try configuration[\.cluster.replicas]
+        settings.readers = try configuration[\.engine.readers]
+        settings.profile = profile.rawValue
         let lease = try configuration.accessLease()
-        (settings.accessLeaseMilliseconds, settings.accessLeaseClosesAll) =
-            (lease, try configuration.flag("access-lease-all"))
+        settings.accessLeaseMilliseconds = lease
+        settings.accessLeaseClosesAll = try configuration[\.users.leaseClosesAll]
         let report = min(10_000, try configuration.schedule().logMilliseconds)
         settings.reportMilliseconds = lease == 0 ? report : min(report, lease / 3)
         settings.limits = try configuration.limits()
-        settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
-        settings.takesRegistrations = try configuration.flag("registration")
+        settings.acceptsInsecureCredentials = try configuration[\.tls.insecureCredentials]
+        settings.takesRegistrations = try configuration[\.users.registration]
         settings.shareURL = try configuration.shareURL()
         settings.idTokens = issuers?.issuers
         if let webhooks { settings.knowsWebhook = { webhooks.knows($0, in: $1) } }
-        settings.acceptsLostAssets = try configuration.flag("lost-assets")
-        settings.isReadOnly = try configuration.flag("read-only")
+        settings.acceptsLostAssets = try configuration[\.node.lostAssets]
+        settings.isReadOnly = try configuration[\.node.readOnly]
         do throws(ServiceError) {
-            if let container = configuration.container {
+            if !container.isEmpty {
                 _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")
             }
         } catch {
-            throw Configuration.Problem(message: error.message)
+            throw StartProblem(error.message)
         }
         return settings
     }
@@ -404,11 +394,11 @@ struct Wiring {
             let packs = try PackDirectory(directory.assets)
             return try Node(settings, engine: engine, packs: packs, environment: environment)
         } catch let error as PackError {
-            throw Configuration.Problem(message: "the assets can't be opened: \(error)")
+            throw StartProblem("the assets can't be opened: \(error)")
         } catch let error as ServiceError {
-            throw Configuration.Problem(message: error.message)
+            throw StartProblem(error.message)
         } catch let failure as OpenStore.Failure {
-            throw Configuration.Problem(message: failure.message)
+            throw StartProblem(failure.message)
         }
     }
 

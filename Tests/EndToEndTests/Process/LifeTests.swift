@@ -475,7 +475,7 @@ import Testing
     // MARK: Configuration
 
     @Test(arguments: [["--help"], ["run", "--help"]])
-    func theHelpHasExamplesAndExitCodes(words: [String]) async throws {
+    func theHelpHasExamplesExitCodesAndFlags(words: [String]) async throws {
         let process = try ChildProcess(
             [try NodeProcess.program] + words,
             variables: [:],
@@ -485,6 +485,7 @@ import Testing
         #expect(try await process.waitForEnd(seconds: 20) == .exit(0))
         let help = try String(contentsOfFile: "\(folder.path)/help", encoding: .utf8)
         #expect(help.contains("Examples:") && help.contains("Exit codes: 0 ended by a signal"))
+        #expect(help.contains("cumulusd config show") && help.contains("--retention-days <days>"))
     }
 
     @Test func eachSettingNamesItsOrigin() throws {
@@ -518,7 +519,7 @@ import Testing
         let file = "\(folder.path)/cumulus.json"
         try text.write(toFile: file, atomically: true, encoding: .utf8)
         let refused = try NodeProcess(data: folder.node, arguments: ["--config", file])
-        try await expectRefusal(refused, naming: "\(file) has 'threads' twice")
+        try await expectRefusal(refused, naming: "\(file): the key \"threads\" occurs twice")
     }
 
     @Test func aValueMayLookLikeAKey() throws {
