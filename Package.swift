@@ -330,6 +330,12 @@ let package = Package(
                 "CumulusWire", arguments, asyncHTTPClient, nioCore,
             ]
         ),
+        tests(
+            "CumulusServerTests",
+            [
+                "CumulusServer", "CumulusModel", "CumulusNode", "CumulusTesting", arguments, log,
+            ]
+        ),
         // Runs the programs, and so needs none of their modules.
         .testTarget(
             name: "EndToEndTests",
