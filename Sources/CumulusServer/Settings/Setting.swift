@@ -44,11 +44,12 @@ struct SettingRow: Sendable {
     }
 }
 
+/// A setting whose text means a `Value`.
 struct Setting<Value: Sendable>: Sendable {
     private(set) var row: SettingRow
     let kind: Kind<Value>
 
-    /// `none` says what an empty text means, where that is the default.
+    /// Declares a setting; `none` says what an empty text means, where that is the default.
     init(_ name: String, _ kind: Kind<Value>, _ standard: String = "", none: String? = nil) {
         row = SettingRow(
             name: name,
