@@ -45,8 +45,6 @@ build=${CUMULUS_BUILD:-$root/.build}
 build_flags=(
     -c release
     --scratch-path "$build"
-    # No editor asks this build where a name stands.
-    --disable-index-store
     # C libraries that we don't debug take a fifth less time.
     -Xcc -g0 -Xcxx -g0
     # Small functions of one module are inlined into the next: a tenth of a fetch.
