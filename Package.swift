@@ -26,6 +26,15 @@ let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.
 /// for a node most of that time; what handles many records is in `CumulusTransfer`, and optimised.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
 
+/// The beginning of a program, apart from the module that it runs.
+func program(running name: String) -> Target {
+    .executableTarget(
+        name: "\(name)Program",
+        dependencies: [.target(name: name)],
+        swiftSettings: plain
+    )
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: plain)
 }
@@ -70,9 +79,9 @@ let package = Package(
     products: [
         .library(name: "Cumulus", targets: ["Cumulus"]),
         .library(name: "CumulusCloudKit", targets: ["CumulusCloudKit"]),
-        .executable(name: "cumulusd", targets: ["CumulusServer"]),
-        .executable(name: "cumulus", targets: ["CumulusCLI"]),
-        .executable(name: "cumulus-bench", targets: ["CumulusBench"]),
+        .executable(name: "cumulusd", targets: ["CumulusServerProgram"]),
+        .executable(name: "cumulus", targets: ["CumulusCLIProgram"]),
+        .executable(name: "cumulus-bench", targets: ["CumulusBenchProgram"]),
         .executable(name: "cumulus-sim", targets: ["CumulusSimulator"]),
     ],
     dependencies: [
@@ -201,7 +210,7 @@ let package = Package(
                 nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
-        .executableTarget(
+        .target(
             name: "CumulusServer",
             dependencies: [
                 "CumulusGateway", "CumulusNode", "CumulusOperations", "CumulusTransport",
@@ -217,7 +226,7 @@ let package = Package(
         room("CumulusTerminal", ["Cumulus", "CumulusModel", arguments]),
         // What `cumulus` does with many records: import and export, records as lines of JSON.
         room("CumulusTransfer", ["CumulusTerminal", "Cumulus", "CumulusModel", arguments]),
-        .executableTarget(
+        .target(
             name: "CumulusCLI",
             dependencies: [
                 "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets", "CumulusModel",
@@ -229,7 +238,7 @@ let package = Package(
             swiftSettings: plain,
             linkerSettings: allocator
         ),
-        .executableTarget(
+        .target(
             name: "CumulusBench",
             dependencies: [
                 "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
@@ -239,6 +248,9 @@ let package = Package(
             swiftSettings: house,
             linkerSettings: allocator
         ),
+        program(running: "CumulusServer"),
+        program(running: "CumulusCLI"),
+        program(running: "CumulusBench"),
         .executableTarget(
             name: "CumulusSimulator",
             dependencies: ["RocksDBStorage", "CumulusTesting", arguments],

@@ -62,7 +62,7 @@ precompiled=$build/standard.pch
 [ "$(uname)" = Darwin ] || build_flags+=(-Xcxx -include-pch -Xcxx "$precompiled")
 # Each program, and the module in which it begins.
 programs=(
-    cumulusd:CumulusServer cumulus:CumulusCLI cumulus-bench:CumulusBench
+    cumulusd:CumulusServerProgram cumulus:CumulusCLIProgram cumulus-bench:CumulusBenchProgram
     cumulus-sim:CumulusSimulator
 )
 # Where the programs are, as they are run, measured and deployed.

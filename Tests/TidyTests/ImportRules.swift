@@ -97,6 +97,9 @@ enum ImportRules {
             "CumulusAssets", "CumulusModel", "CumulusTerminal", "CumulusTransport", "CumulusWire",
             "Histogram", "NIOCore", "NIOHTTP1",
         ]),
+        "CumulusServerProgram": ["CumulusServer"],
+        "CumulusCLIProgram": ["CumulusCLI"],
+        "CumulusBenchProgram": ["CumulusBench"],
         "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting", "RocksDBStorage"]),
         // The examples know what an app knows.
         "ExampleTerminal": ["Dispatch", "Foundation", "Synchronization"],

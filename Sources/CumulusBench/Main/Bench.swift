@@ -15,7 +15,9 @@ import CumulusModel
 import CumulusTerminal
 import Foundation
 
-@main
+/// Measures what the command line names, and ends the process if it can't.
+package func runBench() async { await Bench.main() }
+
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulus-bench",

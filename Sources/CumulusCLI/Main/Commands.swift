@@ -7,7 +7,9 @@ import ArgumentParser
 import CumulusModel
 import CumulusTerminal
 
-@main
+/// Runs the command that the command line names, and ends the process if it fails.
+package func runCommandLine() async { await Main.main() }
+
 struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulus",

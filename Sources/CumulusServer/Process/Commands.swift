@@ -4,13 +4,15 @@
 // no sense, 70 when the store failed while the node was running, 74 when the output can't be
 // written.
 //
-// Folder: the server program, from its flags to its end. Read `Main`, then `Wiring`.
+// Folder: the server, from its flags to its end. Read `Main`, then `Wiring`.
 
 import ArgumentParser
 import CumulusModel
 import CumulusSystem
 
-@main
+/// Runs the node that the command line describes, and ends the process if it can't.
+package func runServer() async { await Main.main() }
+
 struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulusd",

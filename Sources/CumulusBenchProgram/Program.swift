@@ -1,0 +1,13 @@
+// The beginning of `cumulus-bench`: it runs `CumulusBench`.
+//
+// A target of its own, so that tests can look into `CumulusBench`: a bundle of tests holds the beginning
+// of one program at most.
+//
+// Folder: the beginning of a program.
+
+import CumulusBench
+
+@main
+enum Program {
+    static func main() async { await runBench() }
+}
