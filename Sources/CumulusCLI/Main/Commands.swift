@@ -1,6 +1,6 @@
 // `cumulus`: the command line. Which commands there are; `Program` of `CumulusTerminal` runs them.
 //
-// Folder: the command line itself: its commands, and how it reaches a node. Read `Main`, then
+// Folder: the command line itself: its commands, and how it reaches a node. Read `Commands`, then
 // `Connection`.
 
 import ArgumentParser

@@ -4,7 +4,7 @@
 // no sense, 70 when the store failed while the node was running, 74 when the output can't be
 // written.
 //
-// Folder: the server, from its flags to its end. Read `Main`, then `Wiring`.
+// Folder: the server, from its flags to its end. Read `Commands`, then `Wiring`.
 
 import ArgumentParser
 import CumulusModel

@@ -16,7 +16,7 @@ extension Rule {
             check: "A1"
         ),
         .generations: Row(
-            holds: "\"End all sessions\" raises a generation.",
+            holds: "A request to end all sessions raises a generation.",
             without: "It revokes the sessions that the node knows.",
             check: "A1"
         ),
