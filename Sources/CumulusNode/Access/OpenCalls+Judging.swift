@@ -125,15 +125,10 @@ extension Node {
     /// Makes a session that is used in its second half good for longer.
     func renew(_ session: Sessions.Session, _ caller: Caller, _ credential: Credential) {
         guard session.isDue(now: environment.wallClock()) else { return }
-        let request = WriteRequest(
-            .account(.renew),
-            scope: .cluster,
-            caller: caller,
-            credential: credential
-        )
+        let request = WriteRequest(RenewSession(), caller: caller, credential: credential)
         let token = CallToken(deadline: environment.now() + configuration.limits.callMilliseconds)
         // If it can't be done now, the next connection does it.
-        let work = StoreGate.Work.request(request, token) { _ in }
+        let work = StoreGate.Request(request, token) { _ in }
         _ = gate.submit(StoreGate.QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared))
     }
 }

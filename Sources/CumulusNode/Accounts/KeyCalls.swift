@@ -37,9 +37,9 @@ enum KeyCalls {
             expires: request.expires
         )
         context.concerns(target(key.id, label, context.node))
-        context.change(.account(.addKey(key))) { answer in
-            guard case .account(.key(let key, let existed)) = answer else { return [] }
-            return [AddKeyResponse(key: WireServiceKey(key), existed: existed).encoded()]
+        context.change(AddServiceKey(key)) { added in
+            let key = WireServiceKey(added.key)
+            return [AddKeyResponse(key: key, existed: added.existed).encoded()]
         }
     }
 
@@ -53,11 +53,10 @@ enum KeyCalls {
             )
         }
         context.concerns(target(id, "", context.node))
-        context.change(.account(.revokeKey(id))) { answer in
-            guard case .account(.keyEnded(let label, let existed)) = answer else { return [] }
-            context.concerns(target(id, label, context.node))
-            if !existed { context.concernsNothing() }
-            return [RevokeKey.answer(existed: existed)]
+        context.change(RevokeServiceKey(id)) { ended in
+            context.concerns(target(id, ended.label, context.node))
+            if !ended.existed { context.concernsNothing() }
+            return [RevokeKey.answer(existed: ended.existed)]
         }
     }
 

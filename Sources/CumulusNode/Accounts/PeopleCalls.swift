@@ -41,7 +41,7 @@ enum PeopleCalls {
             isDiscoverable: request.isDiscoverable
         )
         if let name { context.concerns("\(name): profile") }
-        context.change(.account(.setProfile(profile, user: name)), SessionCalls.done)
+        context.change(SetProfile(profile, user: name), SessionCalls.done)
     }
 
     /// Refuses callers without an account before their message is read.
@@ -77,10 +77,8 @@ enum PeopleCalls {
         let name = try Names.checkIdentifier(request.user[...], "user name")
         let handle = try Handle(request.handle)
         context.concerns("\(name): handle \(request.isHeld ? "given" : "taken")")
-        let change = AccountChange.setHandle(handle, user: name, isHeld: request.isHeld)
-        context.change(.account(change)) { answer in
-            guard case .account(.handle(let existed, let isMoved)) = answer else { return [] }
-            return [SetHandleResponse(existed: existed, isMoved: isMoved).encoded()]
+        context.change(SetHandle(handle, user: name, isHeld: request.isHeld)) { set in
+            [SetHandleResponse(existed: set.existed, isMoved: set.isMoved).encoded()]
         }
     }
 }

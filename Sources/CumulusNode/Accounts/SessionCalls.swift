@@ -38,12 +38,14 @@ enum SessionCalls {
         }
         let what = request.id.isEmpty ? "all sessions" : "session \(request.id.hex)"
         context.concerns(name.map { "\($0): \(what)" } ?? what)
-        let change: AccountChange =
-            request.id.isEmpty
-            ? .endSessions(user: name) : .revoke(digest: request.id, user: name)
-        context.change(.account(change)) { answer in
-            if case .account(.done(false)) = answer { context.concernsNothing() }
-            return done(answer)
+        let encode = { @Sendable (isChanged: Bool) in
+            if !isChanged { context.concernsNothing() }
+            return done(isChanged)
+        }
+        if request.id.isEmpty {
+            context.change(EndSessions(user: name), encode)
+        } else {
+            context.change(RevokeSession(digest: request.id, user: name), encode)
         }
     }
 
@@ -51,14 +53,10 @@ enum SessionCalls {
         let request = try SetUserStateRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
         context.concerns("\(name): \(request.isDisabled ? "disabled" : "enabled")")
-        let change = AccountChange.setDisabled(request.isDisabled, user: name)
-        context.change(.account(change), SessionCalls.done)
+        context.change(SetDisabled(request.isDisabled, user: name), done)
     }
 
-    static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
-        guard case .account(.done(let isChanged)) = answer else { return [] }
-        return [AccountMessages.done(isChanged)]
-    }
+    @Sendable static func done(_ isChanged: Bool) -> [Bytes] { [AccountMessages.done(isChanged)] }
 
     /// The name of the user whom an operator means; nil: the caller itself.
     static func user(

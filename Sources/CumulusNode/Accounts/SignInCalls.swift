@@ -30,7 +30,7 @@ enum SignInCalls {
             let rehashed: HashedPassword? =
                 if proven.isWeak { try? await desk.hash(request.password) } else { nil }
             return try await desk.open(request.label, time) {
-                .signIn(proven.proof, $0, rehashed: rehashed)
+                SignIn(proven.proof, $0, rehashed: rehashed)
             }
         }
     }
@@ -72,7 +72,7 @@ enum SignInCalls {
                 )
                 throw Subjects.refusal
             }
-            let answer = try await desk.open(request.label, time) { .signInSubject(subject, $0) }
+            let answer = try await desk.open(request.label, time) { SignInSubject(subject, $0) }
             node.attempts.succeed(.idToken, from: desk.address)
             return answer
         }
@@ -97,7 +97,7 @@ enum SignInCalls {
             var dice = NodeDice(node.environment)
             let id = dice.bytes(16)
             return try await desk.open(request.label, time) {
-                .register(name: name, id: id, hashed, $0)
+                RegisterUser(name: name, id: id, hashed, $0)
             }
         }
     }
@@ -115,7 +115,7 @@ enum SignInCalls {
             ) { reader in try Sessions.find(owner.digest, now: now, in: reader)?.user }
             let hashed = try await desk.hash(request.newPassword)
             return try await desk.open(request.label, time) {
-                .changePassword(hashed, proven.proof, $0)
+                ChangePassword(hashed, proven.proof, $0)
             }
         }
     }
@@ -128,7 +128,7 @@ enum SignInCalls {
         try Passwords.check(request.password)
         context.task { _, time in
             let hashed = try await desk.hash(request.password)
-            _ = try await desk.write(.resetPassword(hashed, user: name), time)
+            _ = try await desk.write(ResetPassword(hashed, user: name), time)
             return []
         }
     }
@@ -169,7 +169,7 @@ private struct SignInDesk: Sendable {
         _ password: Bytes,
         of key: Bytes,
         _ find: @escaping @Sendable (ReadTransaction) throws -> Users.User?
-    ) async throws -> (proof: AccountChange.Proof, isWeak: Bool) {
+    ) async throws -> (proof: PasswordProof, isWeak: Bool) {
         try node.attempts.begin(.password(of: key), from: address, now: node.environment.now())
         let found = try await node.gate.reading(.prompt) { reader in
             try find(reader).flatMap { user in
@@ -182,7 +182,7 @@ private struct SignInDesk: Sendable {
         let isRight = try await node.passwords.run { readings.contains(where: hashed.matches) }
         guard isRight, let (user, stored) = found else { throw Passwords.refusal }
         node.attempts.succeed(.password(of: key), from: address)
-        let proof = AccountChange.Proof(user: user, password: stored.version)
+        let proof = PasswordProof(user: user, password: stored.version)
         return (proof, stored.hashed.isWeak)
     }
 
@@ -199,11 +199,11 @@ private struct SignInDesk: Sendable {
     }
 
     /// Opens a session with a new token; the answer's bytes.
-    func open(
+    func open<Opening: AccountChange>(
         _ label: String,
         _ time: TaskTime,
-        _ change: (NewSession) -> AccountChange
-    ) async throws -> Bytes {
+        _ change: (NewSession) -> Opening
+    ) async throws -> Bytes where Opening.Outcome == BegunSession {
         let label = try label.isEmpty ? "" : Names.checkText(Bytes(label.utf8)[...], "label")
         var dice = NodeDice(node.environment)
         let token = dice.accessToken()
@@ -213,24 +213,17 @@ private struct SignInDesk: Sendable {
             label: label,
             device: caller.device
         )
-        guard case .opened(let user, let expires) = try await write(change(session), time) else {
-            throw ServiceError(.internalError, "a session was not opened")
-        }
-        let name = container.map { user.recordName(in: $0) } ?? ""
-        return OpenedSession(token: token, expires: expires, user: name).encoded()
+        let begun = try await write(change(session), time)
+        let name = container.map { begun.user.recordName(in: $0) } ?? ""
+        return OpenedSession(token: token, expires: begun.expires, user: name).encoded()
     }
 
-    func write(_ change: AccountChange, _ time: TaskTime) async throws -> AccountChange.Outcome {
-        let request = WriteRequest(
-            .account(change),
-            scope: .cluster,
-            caller: caller,
-            credential: credential
-        )
-        guard case .account(let outcome) = try await node.gate.perform(request, time.token) else {
-            throw ServiceError(.internalError, "a change of an account got another answer")
-        }
-        return outcome
+    func write<Change: AccountChange>(
+        _ change: Change,
+        _ time: TaskTime
+    ) async throws -> Change.Outcome {
+        let request = WriteRequest(change, caller: caller, credential: credential)
+        return try await node.gate.perform(request, time.token)
     }
 }
 
@@ -238,19 +231,5 @@ extension NodeDice {
     /// A token for HELLO: 32 random bytes as text.
     mutating func accessToken() -> Bytes {
         Bytes("cumulus_".utf8) + Bytes(bytes(32).hex.utf8)
-    }
-}
-
-extension StoreGate {
-    /// Carries out a request and waits until it is durable.
-    fileprivate func perform(
-        _ request: WriteRequest,
-        _ token: CallToken
-    ) async throws -> WriteRequest.Answer {
-        try await withCheckedThrowingContinuation { caller in
-            let work = Work.request(request, token) { caller.resume(with: $0) }
-            let write = QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared)
-            if !submit(write) { caller.resume(throwing: ServiceError.tooManyWrites) }
-        }
     }
 }

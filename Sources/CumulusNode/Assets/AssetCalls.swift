@@ -29,12 +29,12 @@ enum AssetCalls {
     }
 
     private static func prepare(_ request: PrepareAssets, _ context: CallContext) throws {
-        let scope = try context.scope()
         let parts = request.parts(of: chunksAtOnce)
-        if parts.count > 1 { return prepare(parts[...], after: [], in: scope, context) }
-        context.change(.prepareAssets(request), in: scope) { answer in
-            guard case .prepared(let outcome) = answer else { return [] }
-            return [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
+        if parts.count > 1 {
+            return prepare(parts[...], after: [], in: try context.scope(), context)
+        }
+        try context.change(request) { outcome in
+            [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
         }
     }
 
@@ -61,19 +61,17 @@ enum AssetCalls {
             let results = outcome.map { $0.mapError(\.error) }
             return context.finish([PrepareAssetsResponse.encoded(results)])
         }
-        let request = WriteRequest(.prepareAssets(part), scope: scope, caller: context.caller)
-        let work = StoreGate.Work.request(request, context.token) { answer in
+        let size = context.message.count
+        let isQueued = context.queue(part, in: scope, context.token, byteCount: size) { answer in
             context.onLoop {
                 switch answer {
-                case .success(.prepared(let results)):
+                case .success(let results):
                     prepare(parts.dropFirst(), after: outcome + results, in: scope, context)
-                case .success: break
                 case .failure(let error): context.fail(error)
                 }
             }
         }
-        if context.queue(work, byteCount: context.message.count) { return }
-        context.fail(.tooManyWrites)
+        if !isQueued { context.fail(.tooManyWrites) }
     }
 
     // MARK: Upload

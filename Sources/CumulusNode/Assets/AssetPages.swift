@@ -157,7 +157,7 @@ extension Node {
         } then: { [assets] outcome in
             if case .success(let freed) = outcome { assets.remove(freed) }
         }
-        let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+        let write = StoreGate.QueuedWrite(job, byteCount: 0, loop: InPlaceLoop.shared)
         _ = gate.submit(write)
     }
 }

@@ -160,14 +160,15 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
             chunks: pack.chunks,
             length: pack.length
         )
-        let request = WriteRequest(.enterChunks(chunks), scope: scope, caller: context.caller)
         // What came is entered even if the call ends meanwhile.
         let token = CallToken(deadline: node.environment.now() + limits.callMilliseconds)
-        let work = StoreGate.Work.request(request, token) { [self] answer in
+        let byteCount = 64 * pack.chunks.count
+        let isQueued = context.queue(chunks, in: scope, token, byteCount: byteCount) {
+            [self] answer in
             if let refusal = refusal(answer, of: pack) { return fail(refusal) }
             succeed(size)
         }
-        if context.queue(work, byteCount: 64 * pack.chunks.count) { return }
+        if isQueued { return }
         node.assets.removeLater([pack.number])
         fail(.tooManyWrites)
     }
@@ -175,12 +176,14 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
     /// Why a pack was not entered; nil if it was.
     ///
     /// Removes the pack if no row names it.
-    private func refusal(_ answer: StoreGate.Answer, of pack: AssetStore.Pack) -> ServiceError? {
+    private func refusal(
+        _ answer: Result<EnterChunks.Outcome, ServiceError>,
+        of pack: AssetStore.Pack
+    ) -> ServiceError? {
         switch answer {
-        case .success(.stored(let outcome)):
+        case .success(let outcome):
             if !outcome.isUsed { node.assets.removeLater([pack.number]) }
             return outcome.refusal?.error
-        case .success: return nil
         case .failure(let error):
             node.assets.removeLater([pack.number])
             return error

@@ -28,10 +28,7 @@ enum AccountCalls {
         let raw = try OperatorMessages.containerName(wire: context.message)
         let name = try Names.checkIdentifier(raw[...], "container")
         context.concerns(name)
-        context.change(.createContainer(name)) { answer in
-            guard case .container(let existed) = answer else { return [] }
-            return [OperatorMessages.container(existed: existed)]
-        }
+        context.change(CreateContainer(name)) { [OperatorMessages.container(existed: $0)] }
     }
 
     // MARK: Users
@@ -61,11 +58,10 @@ enum AccountCalls {
         let container = try container(context.header)
         context.concerns(name)
         var dice = NodeDice(context.node.environment)
-        context.change(.addUser(name: name, id: dice.bytes(16))) { answer in
-            guard case .user(let user, let existed) = answer else { return [] }
+        context.change(AddUser(name: name, id: dice.bytes(16))) { added in
             // Only a list says who is kept out.
-            let wire = WireUser(user, in: container, isDisabled: false)
-            return [OperatorMessages.user(wire, existed: existed)]
+            let wire = WireUser(added.user, in: container, isDisabled: false)
+            return [OperatorMessages.user(wire, existed: added.existed)]
         }
     }
 
@@ -75,7 +71,7 @@ enum AccountCalls {
         context.concerns(name)
         var dice = NodeDice(context.node.environment)
         let token = dice.accessToken()
-        context.change(.addToken(token, user: name)) { _ in [OperatorMessages.token(token)] }
+        context.change(AddToken(token, user: name)) { [OperatorMessages.token(token)] }
     }
 
     /// The container in which users' record names are wanted; nil: the answer goes without them.

@@ -123,44 +123,75 @@ struct CallContext: Sendable {
     // MARK: Writes
 
     /// Makes a caller's change, which can be repeated safely by its request id.
-    func write(_ operation: WriteRequest.Operation, _ encode: @escaping Encode) throws {
+    func write<Asked: RememberedChange>(
+        _ change: Asked,
+        _ encode: @escaping Encode<ModifyOutcome>
+    ) throws where Asked.Outcome == ModifyOutcome {
+        let asker = try rememberedAsker()
+        let wait = try calls.replicaWait(header, asker.scope)
+        calls.submit(call, WriteRequest(change, for: asker), wait, encode)
+    }
+
+    /// Makes a caller's change of records, which can be repeated safely by its request id.
+    func write(_ change: ModifyRecords, _ encode: @escaping Encode<ModifyOutcome>) throws {
+        let asker = try rememberedAsker()
+        let wait = try calls.replicaWait(header, asker.scope)
+        calls.submit(call, WriteRequest(change, for: asker), wait, encode)
+    }
+
+    private func rememberedAsker() throws(ServiceError) -> Asker {
         guard let requestID = RequestID(header.requestID) else {
             throw ServiceError.requestIDNeeded
         }
-        let scope = try scope()
-        let request = WriteRequest(
-            operation,
-            scope: scope,
+        return Asker(
+            scope: try scope(),
             caller: caller,
             credential: identity.credential,
             requestID: requestID,
-            digest: WriteRequest.digest(of: message, method: header.method)
+            digest: Asker.digest(of: message, method: header.method)
         )
-        calls.submit(call, request, try calls.replicaWait(header, scope), encode)
     }
 
     /// Makes a change that no request id remembers: doing it again is harmless.
-    func change(
-        _ operation: WriteRequest.Operation,
-        in scope: ScopeID = .cluster,
-        _ encode: @escaping Encode
+    func change<Asked: ContainerChange>(
+        _ change: Asked,
+        _ encode: @escaping Encode<Asked.Outcome>
+    ) throws {
+        calls.submit(call, WriteRequest(change, for: asker(in: try scope())), encode)
+    }
+
+    /// Makes a change of the cluster: doing it again is harmless.
+    func change<Asked: ClusterChange>(
+        _ change: Asked,
+        _ encode: @escaping Encode<Asked.Outcome>
     ) {
-        let request = WriteRequest(
-            operation,
-            scope: scope,
-            caller: caller,
-            credential: identity.credential
-        )
-        calls.submit(call, request, nil, encode)
+        calls.submit(call, WriteRequest(change, for: asker(in: .cluster)), encode)
+    }
+
+    private func asker(in scope: ScopeID) -> Asker {
+        Asker(scope: scope, caller: caller, credential: identity.credential)
+    }
+
+    /// Queues a change beside the call's own.
+    ///
+    /// Returns false if too many writes are waiting.
+    func queue<Asked: ContainerChange>(
+        _ change: Asked,
+        in scope: ScopeID,
+        _ token: CallToken,
+        byteCount: Int,
+        then completion: @escaping @Sendable (Result<Asked.Outcome, ServiceError>) -> Void
+    ) -> Bool {
+        let request = WriteRequest(change, for: asker(in: scope))
+        return queue(StoreGate.Request(request, token, then: completion), byteCount: byteCount)
     }
 
     /// Queues work for the writer beside the call's own request.
     ///
     /// Returns false if too many writes are waiting.
-    func queue(_ work: StoreGate.Work, byteCount: Int) -> Bool {
-        let shown = work.showing(identity.credential)
+    func queue(_ work: any WriterWork, byteCount: Int) -> Bool {
         let loop = calls.link.loop
-        return node.gate.submit(StoreGate.QueuedWrite(shown, byteCount: byteCount, loop: loop))
+        return node.gate.submit(StoreGate.QueuedWrite(work, byteCount: byteCount, loop: loop))
     }
 
     // MARK: Answers

@@ -42,10 +42,7 @@ enum OperatorCalls {
                 "a node does not take itself off the list; ask another node to do it"
             )
         }
-        context.change(.removeMember(nodeID)) { answer in
-            guard case .member(let existed) = answer else { return [] }
-            return [OperatorMessages.member(existed: existed)]
-        }
+        context.change(RemoveMember(nodeID)) { [OperatorMessages.member(existed: $0)] }
     }
 
     static func leave(_ context: CallContext) {
@@ -70,9 +67,8 @@ enum OperatorCalls {
     static func truncate(_ context: CallContext) throws {
         let endsSessions = try OperatorMessages.truncatedSessions(wire: context.message)
         let met = context.node.gate.visible.highestMark
-        context.change(.truncate(endsSessions: endsSessions, above: met)) { answer in
-            guard case .truncated(let scopes) = answer else { return [] }
-            return [OperatorMessages.truncated(scopes: scopes)]
+        context.change(Truncate(endsSessions: endsSessions, above: met)) { scopes in
+            [OperatorMessages.truncated(scopes: scopes)]
         }
     }
 

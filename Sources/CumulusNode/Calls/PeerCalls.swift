@@ -158,7 +158,7 @@ enum PeerCalls {
                 }
             }
         }
-        if !context.queue(.job(note), byteCount: 100) { context.fail(.tooManyWrites) }
+        if !context.queue(note, byteCount: 100) { context.fail(.tooManyWrites) }
     }
 
     // MARK: Assets

@@ -59,8 +59,7 @@ enum RecordCalls {
             context.concerns(share: request.namedShare, in: request.database)
             let allowance = context.calls.schemaAllowance(in: try context.scope())
             let bounded = request.growingSchema(within: allowance)
-            try context.write(.modifyRecords(bounded)) { answer in
-                guard case .modified(let outcome) = answer else { return [] }
+            try context.write(bounded) { outcome in
                 context.noteRefusal(among: outcome, of: request)
                 context.concerns(share: outcome.share, in: request.database)
                 return Answers.modified(

@@ -57,8 +57,7 @@ enum SchemaCalls {
                 return Page(difference.messages(byteLimit: context.limits.answerBytes))
             }
         }
-        context.change(.importSchema(schemaImport), in: try context.scope()) { answer in
-            guard case .schema(let difference) = answer else { return [] }
+        try context.change(schemaImport) { difference in
             context.concerns(difference.summary)
             return difference.messages(byteLimit: context.limits.answerBytes)
         }
@@ -73,8 +72,7 @@ enum SchemaCalls {
                 return Page(outcome.messages(byteLimit: context.limits.answerBytes))
             }
         }
-        context.change(.resetSchema, in: try context.scope()) { answer in
-            guard case .reset(let outcome) = answer else { return [] }
+        try context.change(SchemaReset()) { outcome in
             context.concerns(outcome.difference.summary)
             return outcome.messages(byteLimit: context.limits.answerBytes)
         }
@@ -106,10 +104,7 @@ enum SchemaCalls {
     static func setMergePolicy(_ context: CallContext) throws {
         let policy = try WireMergePolicy(wire: context.message)
         let entry = try MergePolicies.Entry(checking: policy)
-        context.change(.setMergePolicy(entry), in: try context.scope()) { answer in
-            guard case .mergePolicy(let existed) = answer else { return [] }
-            return [WireMergePolicy.answer(existed: existed)]
-        }
+        try context.change(SetMergePolicy(entry)) { [WireMergePolicy.answer(existed: $0)] }
     }
 
     // MARK: Roles
@@ -132,16 +127,13 @@ enum SchemaCalls {
 
     static func setRole(_ context: CallContext) throws {
         let request = try SetRoleRequest(wire: context.message)
-        let change = AssignedRoles.Change(
+        let change = ChangeRole(
             user: try userName(request.user),
             role: try roleName(request.role),
             isGiven: request.isGiven
         )
         context.concerns("\(change.user): \(change.role) \(change.isGiven ? "given" : "taken")")
-        context.change(.changeRole(change), in: try context.scope()) { answer in
-            guard case .role(let existed) = answer else { return [] }
-            return [SetRoleResponse.encoded(existed: existed)]
-        }
+        try context.change(change) { [SetRoleResponse.encoded(existed: $0)] }
     }
 
     /// A user's name, or the record name of a service key.

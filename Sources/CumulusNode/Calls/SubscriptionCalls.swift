@@ -13,8 +13,7 @@ enum SubscriptionCalls {
         try context.parsing {
             try $0.modifySubscriptions(context.message)
         } then: { request in
-            try context.write(.modifySubscriptions(request)) { answer in
-                guard case .modified(let outcome) = answer else { return [] }
+            try context.write(request) { outcome in
                 let response = ModifySubscriptionsResponse(
                     saves: outcome.saves.map(error),
                     deletes: outcome.deletes.map(error)
@@ -85,8 +84,7 @@ enum SubscriptionCalls {
         let ids = try request.ids.map { try Names.checkASCII($0[...], "subscription id") }
         context.concerns("\(user): \(told(ids))")
         let end = EndSubscriptions(user: user, ids: Set(ids))
-        context.change(.endSubscriptions(end), in: try context.scope()) { answer in
-            guard case .ended(let count) = answer else { return [] }
+        try context.change(end) { count in
             if count == 0 { context.concernsNothing() }
             return [EndSubscriptionsResponse.encoded(count: count)]
         }

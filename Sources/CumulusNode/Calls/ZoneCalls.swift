@@ -36,8 +36,7 @@ enum ZoneCalls {
         } then: { request in
             context.concerns(share: request.leftShare, in: request.database)
             let ending = try context.sharesEnding(with: request)
-            try context.write(.modifyZones(request)) { answer in
-                guard case .modified(let outcome) = answer else { return [] }
+            try context.write(request) { outcome in
                 context.noteRefusal(among: outcome, of: request)
                 context.concerns(share: outcome.share, in: request.database)
                 context.note(ending, outcome, of: request)

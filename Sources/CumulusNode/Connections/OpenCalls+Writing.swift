@@ -8,8 +8,8 @@ import CumulusOperations
 import CumulusWire
 import Logging
 
-/// Makes the messages of an answer of what the writer returned; on the loop.
-typealias Encode = @Sendable (WriteRequest.Answer) -> [Bytes]
+/// Makes the messages of an answer of what became of a change; on the loop.
+typealias Encode<Outcome> = @Sendable (Outcome) -> [Bytes]
 
 /// How long a task of the node may work for a call; some of the call's time is left for the answer.
 struct TaskTime: Sendable {
@@ -30,48 +30,125 @@ typealias TellingTask =
     ) async throws -> Bytes
 
 extension OpenCalls {
-    /// Queues a request for the writer, and answers when it is durable, or when enough other nodes
-    /// hold it.
-    ///
-    /// - Parameter counted: The bytes of a request that was queued before.
-    func submit(
+    /// Queues a change for the writer, and answers when it is durable.
+    func submit<Asked: Change>(
         _ call: Call,
-        _ request: WriteRequest,
-        _ wait: ReplicaWait?,
-        _ encode: @escaping Encode,
-        counted: QueuedBytes? = nil
+        _ request: WriteRequest<Asked>,
+        _ encode: @escaping Encode<Asked.Outcome>
     ) {
         let stream = call.stream
         guard let open = self[stream] else { return }
-        let queued = counted ?? queue(open)
-        let work = StoreGate.Work.request(request, open.token) { [self] answer in
-            if case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
-                return run { $0.survey(call, request, wait, encode, queued) }
-            }
+        let queued = queue(open)
+        let work = StoreGate.Request(request, open.token, in: room) { [self] answer in
             queued.release()
-            let shown = (try? answer.get().shownBytes) ?? 0
             run { calls in
-                defer { calls.keepAnswer(shown) }
                 switch answer {
-                case .success(.modified(let outcome)) where outcome.owes:
-                    calls.awaitCascade(call, request.scope, outcome, wait, encode)
-                case .success(let answer): calls.finish(stream, answer, wait, encode)
+                case .success(let outcome): calls.finish(stream, encode(outcome))
                 case .failure(let error): calls.fail(stream, error)
                 }
             }
-            room.addArriving(-shown)
         }
-        let write = StoreGate.QueuedWrite(
-            work,
-            byteCount: call.message.count,
-            loop: link.loop,
-            admits: room.admit
-        )
+        queue(work, of: call)
+    }
+
+    /// Queues a change that is remembered by its request id, and answers when it is durable, or
+    /// when enough other nodes hold it.
+    func submit<Asked: RememberedChange>(
+        _ call: Call,
+        _ request: WriteRequest<Asked>,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode<ModifyOutcome>
+    ) where Asked.Outcome == ModifyOutcome {
+        let (stream, scope) = (call.stream, request.asker.scope)
+        guard let open = self[stream] else { return }
+        let queued = queue(open)
+        let work = StoreGate.Request(request, open.token, in: room) { [self] answer in
+            queued.release()
+            run { calls in
+                switch answer {
+                case .success(let outcome): calls.finish(stream, outcome, scope, wait, encode)
+                case .failure(let error): calls.fail(stream, error)
+                }
+            }
+        }
+        queue(work, of: call)
+    }
+
+    /// Queues a change of records, once what it needs is looked up.
+    func submit(
+        _ call: Call,
+        _ request: WriteRequest<ModifyRecords>,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode<ModifyOutcome>
+    ) {
+        guard let open = self[call.stream] else { return }
+        let queued = queue(open)
+        guard request.change.needsSurvey else {
+            return queue(call, request, wait, encode, queued)
+        }
+        survey(call, wait, encode, queued) { node, time in
+            // What can't be looked up is for the writer to refuse, behind all that it asks before.
+            (try? await Surveys(node).prepare(request, time)) ?? request
+        }
+    }
+
+    private func queue(
+        _ call: Call,
+        _ request: WriteRequest<ModifyRecords>,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode<ModifyOutcome>,
+        _ queued: QueuedBytes
+    ) {
+        let (stream, scope) = (call.stream, request.asker.scope)
+        guard let open = self[stream] else { return }
+        let work = StoreGate.Request(request, open.token, in: room) { [self] answer in
+            switch answer {
+            case .success(.needsSurvey):
+                run { calls in
+                    calls.survey(call, wait, encode, queued) { node, time in
+                        try await Surveys(node).survey(request, time)
+                    }
+                }
+            case .success(.modified(let outcome)):
+                queued.release()
+                let shown = outcome.shownBytes
+                run { calls in
+                    calls.finish(stream, outcome, scope, wait, encode)
+                    calls.keepAnswer(shown)
+                }
+                room.addArriving(-shown)
+            case .failure(let error):
+                queued.release()
+                run { $0.fail(stream, error) }
+            }
+        }
+        queue(work, of: call)
+    }
+
+    private func queue(_ work: any WriterWork, of call: Call) {
+        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
         node.environment.logger.trace(
             "a write is queued",
             metadata: ["request": "\(call.header.requestID.hex)"]
         )
-        if !node.gate.submit(write) { fail(stream, .tooManyWrites) }
+        if !node.gate.submit(write) { fail(call.stream, .tooManyWrites) }
+    }
+
+    /// Looks up what a request needs before its turn, and queues it; its bytes stay counted
+    /// meanwhile.
+    private func survey(
+        _ call: Call,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode<ModifyOutcome>,
+        _ queued: QueuedBytes,
+        _ look:
+            @escaping @Sendable (Node, TaskTime) async throws -> WriteRequest<ModifyRecords>
+    ) {
+        guard let time = time(of: call.stream) else { return }
+        perform(call.stream) { node in
+            let request = try await look(node, time)
+            return { $0.queue(call, request, wait, encode, queued) }
+        }
     }
 
     /// Counts an answer that shows so much of the server's records as held, before it counts no
@@ -81,52 +158,35 @@ extension OpenCalls {
         room.hold(max(room.heldBytes, keptBytes + frames.unsentBytes))
     }
 
+    /// Answers, once nothing is left of what the request's deletions take along.
     private func finish(
         _ stream: UInt32,
-        _ answer: WriteRequest.Answer,
-        _ wait: ReplicaWait?,
-        _ encode: Encode
-    ) {
-        let messages = encode(answer)
-        if let wait, case .modified(let outcome) = answer {
-            finish(stream, messages, of: outcome, wait)
-        } else {
-            finish(stream, messages)
-        }
-    }
-
-    /// Looks up what the request needs before its turn, and queues it again; its bytes stay counted
-    /// meanwhile.
-    private func survey(
-        _ call: Call,
-        _ request: WriteRequest,
-        _ wait: ReplicaWait?,
-        _ encode: @escaping Encode,
-        _ queued: QueuedBytes
-    ) {
-        guard let time = time(of: call.stream) else { return }
-        perform(call.stream) { node in
-            let request = try await Surveys(node).survey(request, time)
-            return { $0.submit(call, request, wait, encode, counted: queued) }
-        }
-    }
-
-    /// Answers once nothing is left of what the request's deletions take along.
-    private func awaitCascade(
-        _ call: Call,
-        _ scope: ScopeID,
         _ outcome: ModifyOutcome,
+        _ scope: ScopeID,
         _ wait: ReplicaWait?,
-        _ encode: @escaping Encode
+        _ encode: @escaping Encode<ModifyOutcome>
     ) {
-        let stream = call.stream
+        guard outcome.owes else { return finish(stream, outcome, wait, encode) }
         guard let time = time(of: stream) else { return }
         perform(stream) { node in
             var outcome = outcome
             let last = try await Cascades(node).waitForEnd(of: outcome.dots, in: scope, time)
             if let last { outcome.dots.append(last) }
-            let answer = WriteRequest.Answer.modified(outcome)
-            return { $0.finish(stream, answer, wait, encode) }
+            return { [outcome] in $0.finish(stream, outcome, wait, encode) }
+        }
+    }
+
+    private func finish(
+        _ stream: UInt32,
+        _ outcome: ModifyOutcome,
+        _ wait: ReplicaWait?,
+        _ encode: Encode<ModifyOutcome>
+    ) {
+        let messages = encode(outcome)
+        if let wait {
+            finish(stream, messages, of: outcome, wait)
+        } else {
+            finish(stream, messages)
         }
     }
 

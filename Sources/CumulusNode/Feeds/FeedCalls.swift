@@ -64,7 +64,7 @@ enum FeedCalls {
             var operation = MarkRead(request.ids, upTo: token, limits: limits)
             operation.webhook = context.identity.webhook
             // The answer is one empty message.
-            try context.write(.markRead(operation)) { _ in [[]] }
+            try context.write(operation) { _ in [[]] }
         }
     }
 

@@ -109,7 +109,7 @@ struct RequestParser {
             query: query,
             keys: try keys(request.keys),
             limit: limit == 0 ? limits.queryPageItems : min(limit, limits.itemsPerRequest),
-            question: WriteRequest.digest(
+            question: Asker.digest(
                 of: request.question,
                 method: Method.recordsQuery.rawValue
             ),

@@ -39,7 +39,7 @@ extension Node {
                 )
             }
         }
-        _ = gate.submit(.init(.job(entry), byteCount: 100, loop: InPlaceLoop.shared))
+        _ = gate.submit(.init(entry, byteCount: 100, loop: InPlaceLoop.shared))
     }
 
     /// Ends the process of a node that is off the list, unless it is about to end by itself.

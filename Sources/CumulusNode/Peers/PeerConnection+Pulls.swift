@@ -176,13 +176,13 @@ extension PeerConnection {
             link.needsTurn()
         }
         let isQueued = node.gate.submit(
-            StoreGate.QueuedWrite(.job(job), byteCount: size, loop: link.loop)
+            StoreGate.QueuedWrite(job, byteCount: size, loop: link.loop)
         )
         if !isQueued { close("too many writes are waiting here") }
     }
 
     /// What brings nothing wakes nobody; a disk that takes deletes only has them told apart.
-    private func kind(of commits: PeerCommits) -> StoreGate.Job.Kind {
+    private func kind(of commits: PeerCommits) -> StoreGate.WorkKind {
         if commits.commits.isEmpty { return .housekeeping }
         return node.gate.stops.disk == .deletes && commits.onlyDelete ? .deletes : .commits
     }

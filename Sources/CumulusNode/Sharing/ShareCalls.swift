@@ -47,12 +47,8 @@ enum ShareCalls {
             share: try urls.share(at: request.url),
             limits: context.limits
         )
-        let scope = try context.scope()
         try context.concerns(accept.share) {
-            context.change(.acceptShare(accept), in: scope) { answer in
-                guard case .accepted(let metadata) = answer else { return [] }
-                return [Answers.metadata(metadata, urls)]
-            }
+            try context.change(accept) { [Answers.metadata($0.metadata, urls)] }
         }
     }
 
@@ -100,8 +96,7 @@ enum ShareCalls {
             share: try Names.checkRecordName(request.share[...], "record name of a share")
         )
         context.concerns("\(stop.user): \(stop.zone)/\(stop.share)")
-        context.change(.stopShare(stop), in: try context.scope()) { answer in
-            guard case .stopped(let existed) = answer else { return [] }
+        try context.change(stop) { existed in
             if !existed { context.concernsNothing() }
             return [StopShareResponse.encoded(existed: existed)]
         }

@@ -261,7 +261,7 @@ final class StateTransfer: @unchecked Sendable {
 
     /// Changes the sync in the writer, unless it was given up meanwhile.
     private func change<Value: Sendable>(
-        _ kind: StoreGate.Job.Kind,
+        _ kind: StoreGate.WorkKind,
         _ size: Int,
         _ step:
             @escaping @Sendable (
@@ -280,7 +280,7 @@ final class StateTransfer: @unchecked Sendable {
     }
 
     private func write<Value: Sendable>(
-        _ kind: StoreGate.Job.Kind,
+        _ kind: StoreGate.WorkKind,
         _ size: Int,
         _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value,
         then next: @escaping @Sendable (StateTransfer, Value) -> Void
@@ -295,7 +295,7 @@ final class StateTransfer: @unchecked Sendable {
             }
         }
         let isQueued = node.gate.submit(
-            StoreGate.QueuedWrite(.job(job), byteCount: size, loop: loop)
+            StoreGate.QueuedWrite(job, byteCount: size, loop: loop)
         )
         if !isQueued { fail("too many writes are waiting here") }
     }
@@ -324,7 +324,7 @@ final class StateTransfer: @unchecked Sendable {
             over(outcome)
         }
         let isQueued = node.gate.submit(
-            StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: loop)
+            StoreGate.QueuedWrite(job, byteCount: 0, loop: loop)
         )
         if !isQueued { over(outcome) }
     }

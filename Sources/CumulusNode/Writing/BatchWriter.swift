@@ -14,9 +14,6 @@ import Logging
 import Synchronization
 
 struct BatchWriter {
-    private typealias Answer = StoreGate.Answer
-    private typealias Job = StoreGate.Job
-    private typealias Progress = StoreGate.Progress
     private typealias QueuedWrite = StoreGate.QueuedWrite
     private typealias Report = StoreGate.Report
 
@@ -78,22 +75,15 @@ struct BatchWriter {
         // What all answers of a batch show of the server's records.
         var room = limits.batchBytes
         for (index, write) in waiting.enumerated() where index == 0 || !group.isFull {
-            switch write.work {
-            case .request(let request, let token, let completion):
-                let answer = try run(request, token, &group, moment)
-                    .map { $0.limitingServerRecords(to: &room, write.admits) }
-                reports.append { completion(answer) }
-            case .job(let job):
-                let before = group.count
-                let progress = try run(job, &group, moment)
-                reports.append(progress.report)
-                if progress.waits { unready.append(index) }
-                if !job.kind.isSeen { housekeeping += group.count - before }
-            }
+            let before = group.count
+            let done = try run(write.work, &group, moment, &room)
+            reports.append(done.report)
+            if done.waits { unready.append(index) }
+            if !write.work.kind.isSeen { housekeeping += group.count - before }
         }
         let batch = waiting.prefix(reports.count)
         let count = group.count
-        try runAgain(unready, batch, &reports, &group, moment)
+        try runAgain(unready, batch, &reports, &group, moment, &room)
         // They counted the first time.
         housekeeping += group.count - count
         let nanoseconds = environment.nanoseconds() - start
@@ -147,24 +137,25 @@ struct BatchWriter {
         )
     }
 
-    /// Runs jobs again that wait for what came behind them, twice at most: each may bring what
+    /// Runs work again that waits for what came behind them, twice at most: each may bring what
     /// another waits for, and what still waits then comes again with the next batch.
     private func runAgain(
         _ waiting: [Int],
         _ batch: ArraySlice<QueuedWrite>,
         _ reports: inout [Report],
         _ group: inout GroupCommit,
-        _ moment: Moment
+        _ moment: Moment,
+        _ room: inout Int
     ) throws(EngineError) {
         guard let first = waiting.first, first + 1 < batch.count else { return }
         var waiting = waiting
         for _ in 0..<2 {
             var rest: [Int] = []
             for index in waiting {
-                guard case .job(let job) = batch[batch.startIndex + index].work else { continue }
-                let progress = try run(job, &group, moment)
-                reports[index] = progress.report
-                if progress.waits { rest.append(index) }
+                let work = batch[batch.startIndex + index].work
+                let done = try run(work, &group, moment, &room)
+                reports[index] = done.report
+                if done.waits { rest.append(index) }
             }
             waiting = rest
         }
@@ -198,51 +189,48 @@ struct BatchWriter {
         )
     }
 
-    private func run(
-        _ request: WriteRequest,
-        _ token: CallToken,
+    /// Does some work, or refuses it; whether what came of it waits for other changes.
+    ///
+    /// - Parameter room: What answers may still show of the server's records.
+    private func run<Work: WriterWork>(
+        _ work: Work,
         _ group: inout GroupCommit,
-        _ moment: Moment
-    ) throws(EngineError) -> Answer {
-        if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
-        guard moment.room == .all || (moment.room == .deletes && request.onlyDeletes) else {
-            return .failure(WriteStops.refusal(at: moment.room))
+        _ moment: Moment,
+        _ room: inout Int
+    ) throws(EngineError) -> (report: Report, waits: Bool) {
+        let terms = work.terms
+        if let refusal = refusal(of: work.kind, terms, moment) {
+            return ({ work.tell(.failure(refusal)) }, false)
         }
-        if moment.room == .deletes { stops.noteDelete() }
-        if PeerClocks.isWrong(moment.lead) {
-            return .failure(StoreGate.clockIsWrong(moment.lead))
-        }
-        if peerRuns.isTwin { return .failure(Node.idInUse) }
-        if let stop = stops.refusal(of: request) { return .failure(stop) }
         meter.engineCalls.add(1)
-        return try reportingDamage(request.requestID) { () throws(EngineError) in
-            try group.run(now: moment.wallClock) { transaction throws(EngineError) in
-                let (answer, keep) = try request.run(in: &transaction)
-                if keep { try CascadeCompensation.run(&transaction) }
+        let answer = try reportingDamage(terms?.requestID) { () throws(EngineError) in
+            try group.run(now: moment.clock) { transaction throws(EngineError) in
+                let (answer, keep) = try work.run(in: &transaction)
+                if keep, terms != nil { try CascadeCompensation.run(&transaction) }
                 return (answer, keep)
             }
         }
+        guard case .success(var outcome) = answer else { return ({ work.tell(answer) }, false) }
+        work.limitShown(&outcome, to: &room)
+        return ({ [outcome] in work.tell(.success(outcome)) }, work.waits(outcome))
     }
 
-    private func run(
-        _ job: Job,
-        _ group: inout GroupCommit,
+    /// Why work of a kind is not done now; nil means it is.
+    ///
+    /// - Parameter terms: Of a caller; nil: what peers bring is taken also where callers' changes
+    ///   are not.
+    private func refusal(
+        of kind: StoreGate.WorkKind,
+        _ terms: StoreGate.Terms?,
         _ moment: Moment
-    ) throws(EngineError) -> Progress {
-        if job.kind == .deletes { stops.noteDelete() }
-        guard job.kind.fits(moment.room) else {
-            return ({ job.refuse(WriteStops.refusal(at: moment.room)) }, false)
-        }
-        meter.engineCalls.add(1)
-        let progress = try reportingDamage { () throws(EngineError) in
-            try group.run(now: moment.clock) { transaction throws(EngineError) in
-                (.success(try job.run(&transaction)), true)
-            }
-        }
-        switch progress {
-        case .success(let progress): return progress
-        case .failure(let error): return ({ job.refuse(error) }, false)
-        }
+    ) -> ServiceError? {
+        if let refusal = terms?.token.refusal(now: environment.now()) { return refusal }
+        guard kind.fits(moment.room) else { return WriteStops.refusal(at: moment.room) }
+        if kind == .deletes, moment.room == .deletes { stops.noteDelete() }
+        guard let terms else { return nil }
+        if PeerClocks.isWrong(moment.lead) { return StoreGate.clockIsWrong(moment.lead) }
+        if peerRuns.isTwin { return Node.idInUse }
+        return stops.refusal(of: terms)
     }
 
     private func reportingDamage<Value>(

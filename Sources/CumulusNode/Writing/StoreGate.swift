@@ -188,7 +188,7 @@ package final class StoreGate: Sendable {
 
     // MARK: Writes
 
-    /// Queues a request.
+    /// Queues work.
     ///
     /// Returns false if too many are waiting.
     package func submit(_ write: QueuedWrite) -> Bool {
@@ -320,13 +320,25 @@ extension StoreGate {
 
     /// Changes the store in the writer.
     func change<Value: Sendable>(
-        _ kind: Job.Kind,
+        _ kind: WorkKind,
         _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { waiting in
             let job = Job(kind, body) { outcome in waiting.resume(with: outcome) }
-            let write = QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+            let write = QueuedWrite(job, byteCount: 0, loop: InPlaceLoop.shared)
             if !submit(write) { waiting.resume(throwing: StoreGate.busy) }
+        }
+    }
+
+    /// Makes a change that a caller asks for, and waits until it is durable.
+    func perform<Asked: Change>(
+        _ request: WriteRequest<Asked>,
+        _ token: CallToken
+    ) async throws -> Asked.Outcome {
+        try await withCheckedThrowingContinuation { caller in
+            let work = Request(request, token) { caller.resume(with: $0) }
+            let write = QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared)
+            if !submit(write) { caller.resume(throwing: ServiceError.tooManyWrites) }
         }
     }
 

@@ -2,8 +2,9 @@
 // others: what a long cascade takes along, what very many references refer to, or which records of
 // a zone are shared that is to be shared as a whole.
 //
-// Used by `OpenCalls+Writing` when the writer's answer says that the request needs it. Looks on
-// reader threads, a few records at a time, so that others read in between.
+// Used by `OpenCalls+Writing` before a request is queued whose contents say that it needs it, and
+// when the writer's answer says so. Looks on reader threads, a few records at a time, so that
+// others read in between.
 
 import CumulusModel
 import CumulusOperations
@@ -25,27 +26,46 @@ struct Surveys {
         self.node = node
     }
 
-    /// The request with what was found.
-    func survey(_ request: WriteRequest, _ time: TaskTime) async throws -> WriteRequest {
-        guard case .modifyRecords(var modify) = request.operation,
-            let scope = try node.gate.latest(reach: .disk).scope(request.scope)
-        else { return request }
-        if modify.needsTargets {
-            let begun = try await node.gate.reading { [modify] reader in
-                try TargetSurvey(modify, of: scope, by: request.caller, in: reader)
-            }
-            modify.targets = try await finish(begun, Surveys.targetsAtOnce, time)
-        } else if modify.needsShares {
-            let begun = try await node.gate.reading { [modify] reader in
-                try ShareSurvey(modify, of: scope, by: request.caller, in: reader)
-            }
-            modify.shares = try await finish(begun, Surveys.looksAtOnce, time)
-        } else {
-            modify.survey = try await cascades(of: modify, scope, request.caller, time)
+    /// The request with what it needs to know of the records that it refers to, and of shares in
+    /// the zones that it shares.
+    func prepare(
+        _ request: WriteRequest<ModifyRecords>,
+        _ time: TaskTime
+    ) async throws -> WriteRequest<ModifyRecords> {
+        var request = request
+        let (modify, caller) = (request.change, request.asker.caller)
+        guard let scope = try node.gate.latest(reach: .disk).scope(request.asker.scope) else {
+            return request
         }
-        var surveyed = request
-        surveyed.operation = .modifyRecords(modify)
-        return surveyed
+        if modify.needsTargets {
+            let begun = try await node.gate.reading { reader in
+                try TargetSurvey(modify, of: scope, by: caller, in: reader)
+            }
+            request.change.targets = try await finish(begun, Surveys.targetsAtOnce, time)
+        }
+        if modify.needsShares {
+            let begun = try await node.gate.reading { reader in
+                try ShareSurvey(modify, of: scope, by: caller, in: reader)
+            }
+            request.change.shares = try await finish(begun, Surveys.looksAtOnce, time)
+        }
+        return request
+    }
+
+    /// The request with what the writer found to be missing: if all was prepared, what a long
+    /// cascade takes along.
+    func survey(
+        _ request: WriteRequest<ModifyRecords>,
+        _ time: TaskTime
+    ) async throws -> WriteRequest<ModifyRecords> {
+        if request.change.needsSurvey { return try await prepare(request, time) }
+        guard let scope = try node.gate.latest(reach: .disk).scope(request.asker.scope) else {
+            return request
+        }
+        var request = request
+        let (modify, caller) = (request.change, request.asker.caller)
+        request.change.survey = try await cascades(of: modify, scope, caller, time)
+        return request
     }
 
     private func cascades(

@@ -4,7 +4,6 @@
 // Set by work that writes would disturb; asked by the writer before each request.
 
 package import CumulusModel
-import CumulusOperations
 import Synchronization
 
 package final class WriteStops: Sendable {
@@ -57,19 +56,15 @@ package final class WriteStops: Sendable {
         return stop.withLock { $0 } ?? (isHeld(scope) ? WriteStops.merging : nil)
     }
 
-    /// Why a request is not to be done now; nil means it may be.
-    func refusal(of request: WriteRequest) -> ServiceError? {
-        if isReadOnly {
-            if case .addToken = request.operation { return nil }
-            return WriteStops.readOnly
-        }
-        return stop.withLock { $0 } ?? (isHeld(request) ? WriteStops.merging : nil)
+    /// Why a change that a caller asks for is not to be made now; nil means it may be.
+    func refusal(of terms: StoreGate.Terms) -> ServiceError? {
+        if isReadOnly { return terms.isMadeReadOnly ? nil : WriteStops.readOnly }
+        return stop.withLock { $0 } ?? (isHeld(terms) ? WriteStops.merging : nil)
     }
 
-    /// A marker changes every scope.
-    private func isHeld(_ request: WriteRequest) -> Bool {
-        if case .truncate = request.operation { return held.withLock { !$0.isEmpty } }
-        return isHeld(request.scope)
+    private func isHeld(_ terms: StoreGate.Terms) -> Bool {
+        guard let scope = terms.scope else { return held.withLock { !$0.isEmpty } }
+        return isHeld(scope)
     }
 
     /// What the disk had room for when something was written last.

@@ -7,21 +7,6 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum AssignedRoles {
-    package struct Change: Hashable, Sendable {
-        /// The user's name, as the operator chose it, or the record name of a service key.
-        ///
-        /// To take a role away, the record name of its holder works in any case.
-        package var user: String
-        package var role: String
-        package var isGiven: Bool
-
-        package init(user: String, role: String, isGiven: Bool) {
-            self.user = user
-            self.role = role
-            self.isGiven = isGiven
-        }
-    }
-
     /// A role that a user has.
     package struct Entry: Hashable, Sendable {
         /// The user's name, as the operator chose it, or the record name of a service key, also of
@@ -174,18 +159,35 @@ package enum AssignedRoles {
     }
 }
 
-extension AssignedRoles.Change {
-    /// Gives or takes the role.
+/// Gives a role of the schema to a user, or takes it away.
+package struct ChangeRole: Hashable, ContainerChange {
+    /// The user's name, as the operator chose it, or the record name of a service key.
     ///
-    /// Returns true if it was so already. To give it again changes nothing. To take it away always
-    /// raises the number: another node may have given it, and this one not heard of that yet.
-    func run(
-        for scope: ScopeID,
-        in transaction: inout WriteTransaction
+    /// To take a role away, the record name of its holder works in any case.
+    package var user: String
+    package var role: String
+    package var isGiven: Bool
+
+    package init(user: String, role: String, isGiven: Bool) {
+        self.user = user
+        self.role = role
+        self.isGiven = isGiven
+    }
+
+    package static var isOperators: Bool { true }
+
+    package func keeps(_ existed: Bool) -> Bool { !existed || !isGiven }
+
+    /// Returns true if it was so already.
+    ///
+    /// To give it again changes nothing. To take it away always raises the number: another node may
+    /// have given it, and this one not heard of that yet.
+    package func run(
+        for asker: Asker,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Bool, ServiceError> {
-        guard let number = try transaction.scope(scope) else {
-            return .failure(Containers.unknown(scope.container))
-        }
+        let scope = asker.scope
         let known = try AssignedRoles.recordName(of: user, in: scope, transaction)
         let name = known ?? user
         let current = try transaction.roleAssignment(of: role, to: name, in: number)

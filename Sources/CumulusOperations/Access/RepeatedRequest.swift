@@ -1,11 +1,11 @@
 // A request that comes again is told what it was told before, as far as its caller still has the
 // rights that it needs.
 //
-// Called by `WriteRequest` for answers from memory, and for those to requests that another node
+// Called by `RememberedChange` for answers from memory, and for those to requests that another node
 // carried out. Nothing is changed: what was done stays.
 
 import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 extension ModifyRecords {
     /// Replaces what the caller may not be told any more by the refusals that a new request would
@@ -13,7 +13,7 @@ extension ModifyRecords {
     ///
     /// A save needs WRITE on its record, or CREATE if the caller created that; the values of
     /// incremented fields, and who created the record, need READ too. Deletions tell nothing.
-    func askAgain(
+    package func askAgain(
         _ outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
         by caller: Caller,

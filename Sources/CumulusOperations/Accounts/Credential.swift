@@ -90,15 +90,3 @@ package struct Credential: Hashable, Sendable {
         }
     }
 }
-
-extension WriteRequest {
-    /// Why the caller may not come in any more, as far as this batch knows; nil if it may.
-    func callerRefusal(
-        in transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> ServiceError? {
-        let epoch = transaction.state.accountsVersion
-        guard let credential, credential.epoch != epoch else { return nil }
-        let judged = try credential.judged(at: epoch, now: transaction.now, in: transaction)
-        return judged == nil ? credential.refusal : nil
-    }
-}

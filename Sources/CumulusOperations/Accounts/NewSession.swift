@@ -1,6 +1,6 @@
 // The registers of a session that begins, and of what ends one.
 //
-// Made by `AccountChange` and `Users`, for one commit with what else they change.
+// Made by `SessionChanges` and `Users`, for one commit with what else they change.
 
 package import CumulusModel
 import CumulusStorage

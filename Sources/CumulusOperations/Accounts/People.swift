@@ -152,27 +152,61 @@ package enum People {
 
 // MARK: - Changes
 
-extension AccountChange {
-    func setProfile(
-        _ profile: People.Profile,
-        of userID: Bytes,
-        _ scope: ScopeNumber,
-        in transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> [Commit.Register] {
-        guard try People.profile(of: userID, in: transaction) != profile else { return [] }
-        return [People.register(of: profile, userID)]
+/// Says what a user tells of itself.
+package struct SetProfile: UserChange {
+    package let user: String?
+    private let profile: People.Profile
+
+    /// - Parameter user: Name; nil means the caller itself.
+    package init(_ profile: People.Profile, user: String?) {
+        self.profile = profile
+        self.user = user
     }
 
-    /// Gives a handle to a user, also if another one has it, or takes it away from the user.
-    func setHandle(
-        _ handle: Handle,
-        of name: String,
-        isHeld: Bool,
-        _ request: WriteRequest,
-        _ scope: ScopeNumber,
-        in transaction: borrowing WriteTransaction
+    package func registers(
+        of user: Users.User,
+        in scope: ScopeNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [Commit.Register] {
+        guard try People.profile(of: user.id, in: transaction) != profile else { return [] }
+        return [People.register(of: profile, user.id)]
+    }
+}
+
+/// Gives a handle to a user, also if another one has it, or takes it away from the user.
+package struct SetHandle: AccountChange {
+    private let handle: Handle
+    private let name: String
+    private let isHeld: Bool
+
+    package struct Outcome: Hashable, Sendable {
+        /// Whether the user had it before.
+        package var existed: Bool
+        /// Whether another one had it.
+        package var isMoved: Bool
+
+        package init(existed: Bool, isMoved: Bool) {
+            self.existed = existed
+            self.isMoved = isMoved
+        }
+    }
+
+    package init(_ handle: Handle, user: String, isHeld: Bool) {
+        self.handle = handle
+        name = user
+        self.isHeld = isHeld
+    }
+
+    package static var isOperators: Bool { true }
+    package var onlyDeletes: Bool { !isHeld }
+
+    package func keeps(_ outcome: Outcome) -> Bool { outcome.existed != isHeld }
+
+    package func plan(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
-        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
         guard let user = try Users.find(name, in: transaction) else {
             return .failure(Users.unknown(name))
         }
@@ -180,7 +214,7 @@ extension AccountChange {
         let existed = known?.userID == user.id
         // To give it again changes nothing, nor to take away what the user doesn't have.
         guard existed != isHeld else {
-            return .success(([], .handle(existed: existed, isMoved: false)))
+            return .success(([], Outcome(existed: existed, isMoved: false)))
         }
         let next = HandleHolder(
             after: known,
@@ -195,7 +229,7 @@ extension AccountChange {
         if let former {
             registers.append(AccountRegister.listed(handle, of: former, isHeld: false))
         }
-        return .success((registers, .handle(existed: existed, isMoved: former != nil)))
+        return .success((registers, Outcome(existed: existed, isMoved: former != nil)))
     }
 }
 

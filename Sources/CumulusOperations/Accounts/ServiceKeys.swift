@@ -171,15 +171,31 @@ extension ServiceKeys.Key {
 
 // MARK: - Changes
 
-extension AccountChange {
+/// Registers a service key.
+package struct AddServiceKey: AccountChange {
+    private let key: ServiceKeys.Key
+
+    package struct Outcome: Hashable, Sendable {
+        package var key: ServiceKeys.Key
+        package var existed: Bool
+        /// It is new, or has another label or time than before.
+        var isChanged: Bool
+    }
+
+    package init(_ key: ServiceKeys.Key) {
+        self.key = key
+    }
+
+    package static var isOperators: Bool { true }
+
+    package func keeps(_ outcome: Outcome) -> Bool { outcome.isChanged }
+
     /// A key that is registered already gets the new label and time, and keeps its age.
-    func add(
-        _ key: ServiceKeys.Key,
-        _ request: WriteRequest,
-        _ cluster: ScopeNumber,
-        in transaction: borrowing WriteTransaction
+    package func plan(
+        for asker: Asker,
+        in cluster: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
-        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
         guard try transaction.scope(key.scope) != nil else {
             return .failure(Containers.unknown(key.scope.container))
         }
@@ -195,8 +211,8 @@ extension AccountChange {
         let known = try ServiceKeys.stored(key.id, cluster, in: transaction)
         var key = key
         key.created = known?.created ?? transaction.now
-        let outcome = Outcome.key(key, existed: known != nil)
-        guard key != known else { return .success(([], outcome)) }
+        let outcome = Outcome(key: key, existed: known != nil, isChanged: key != known)
+        guard outcome.isChanged else { return .success(([], outcome)) }
         let register = Commit.Register(
             namespace: AccountRegister.key,
             key: [key.id],
@@ -204,26 +220,40 @@ extension AccountChange {
         )
         return .success(([register], outcome))
     }
+}
+
+/// Ends a service key.
+package struct RevokeServiceKey: AccountChange {
+    private let id: Bytes
+
+    package struct Outcome: Hashable, Sendable {
+        /// Empty without one.
+        package var label: String
+        /// Whether it was good.
+        package var existed: Bool
+    }
+
+    package init(_ id: Bytes) {
+        self.id = id
+    }
+
+    package static var isOperators: Bool { true }
+    package var onlyDeletes: Bool { true }
+
+    package func keeps(_ outcome: Outcome) -> Bool { outcome.existed }
 
     /// Nothing for a key that is unknown or was revoked.
-    func revokeKey(
-        _ id: Bytes,
-        _ request: WriteRequest,
-        _ cluster: ScopeNumber,
-        in transaction: borrowing WriteTransaction
+    package func plan(
+        for asker: Asker,
+        in cluster: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
-        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
         let known = try ServiceKeys.stored(id, cluster, in: transaction)
         let label = known?.label ?? ""
         guard known != nil, try !ServiceKeys.isRevoked(id, cluster, in: transaction) else {
-            return .success(([], .keyEnded(label: label, existed: false)))
+            return .success(([], Outcome(label: label, existed: false)))
         }
         let register = Commit.Register(namespace: AccountRegister.revoked, key: [id], value: [])
-        return .success(([register], .keyEnded(label: label, existed: true)))
-    }
-
-    static func operatorNeeded(_ request: WriteRequest) -> ServiceError? {
-        if request.caller.role == .operator { return nil }
-        return ServiceError(.permissionFailure, "only an operator may do this")
+        return .success(([register], Outcome(label: label, existed: true)))
     }
 }

@@ -2,10 +2,10 @@
 // is active, and neither the password nor "end all sessions" has moved on since it was made.
 //
 // Asked with what this node holds: when a connection begins, again for its next call when the
-// accounts have changed (`Credential`), and by the writer. Written by `AccountChange`.
+// accounts have changed (`Credential`), and by the writer. Written by `SessionChanges`.
 //
 // Folder: who may come in, and what users and operators change about that. Read `Sessions`, then
-// `Credential`, `Passwords`, `ServiceKeys`, `People` and `AccountChange`.
+// `Credential`, `Passwords`, `ServiceKeys`, `People`, `AccountChange` and `SessionChanges`.
 
 import Crypto
 package import CumulusModel

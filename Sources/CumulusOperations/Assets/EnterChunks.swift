@@ -11,7 +11,7 @@ package import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
 
-package struct EnterChunks: Sendable {
+package struct EnterChunks: ContainerChange {
     package var database: DatabaseScope
     /// That they are for; of the shared database only.
     package var zone: ZoneAddress?
@@ -43,10 +43,20 @@ package struct EnterChunks: Sendable {
         }
     }
 
+    package func keeps(_ outcome: Outcome) -> Bool { outcome.refusal == nil }
+
     package func run(
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        .success(try enter(for: asker.caller, in: scope, &transaction))
+    }
+
+    private func enter(
+        for caller: Caller,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Outcome {
         let place: AssetPlace
         switch try transaction.assetPlace(in: database, zone, of: scope, by: caller) {

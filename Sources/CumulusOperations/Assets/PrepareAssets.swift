@@ -12,7 +12,7 @@ package import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
 
-package struct PrepareAssets: Sendable {
+package struct PrepareAssets: ContainerChange {
     package var database: DatabaseScope
     /// That they are for; of the shared database only.
     package var zone: ZoneAddress?
@@ -54,10 +54,11 @@ package struct PrepareAssets: Sendable {
     }
 
     package func run(
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        let caller = asker.caller
         let place: AssetPlace
         do throws(ServiceError) { try checkCount() } catch { return .failure(error) }
         switch try transaction.assetPlace(in: database, zone, of: scope, by: caller) {

@@ -73,3 +73,24 @@ package enum Containers {
         )
     }
 }
+
+/// Makes both environments of a container.
+package struct CreateContainer: ClusterChange {
+    private let name: String
+
+    package init(_ name: String) {
+        self.name = name
+    }
+
+    package func keeps(_ existed: Bool) -> Bool { !existed }
+
+    /// Returns whether they existed.
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Bool, ServiceError> {
+        if let refusal = try Containers.refusal(name, in: transaction) { return .failure(refusal) }
+        return .success(try Containers.create(name, in: &transaction))
+    }
+}

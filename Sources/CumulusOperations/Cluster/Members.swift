@@ -133,3 +133,23 @@ package enum Members {
         }
     }
 }
+
+/// Takes a node off the list of members.
+package struct RemoveMember: ClusterChange {
+    private let nodeID: Bytes
+
+    package init(_ nodeID: Bytes) {
+        self.nodeID = nodeID
+    }
+
+    package func keeps(_ existed: Bool) -> Bool { existed }
+
+    /// Returns whether it was on the list.
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Bool, ServiceError> {
+        .success(try Members.remove(nodeID, in: &transaction))
+    }
+}

@@ -55,42 +55,6 @@ package enum Users {
         return try user(named: Bytes(trimmed.utf8), scope, in: reader)
     }
 
-    /// A new user, or the one that has this name.
-    package static func add(
-        _ name: String,
-        id: Bytes,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> (user: User, existed: Bool) {
-        let scope = try transaction.makeScope(.cluster)
-        if let user = try find(name, in: transaction) { return (user, true) }
-        let user = User(name: name, id: id, created: transaction.now)
-        try transaction.set([register(of: user)], in: scope)
-        return (user, false)
-    }
-
-    /// Lets every caller with the token act as the user.
-    ///
-    /// Returns false if there is no such user.
-    package static func addToken(
-        _ token: Bytes,
-        for name: String,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        let scope = try transaction.makeScope(.cluster)
-        guard let user = try find(name, in: transaction) else { return false }
-        let session = NewSession(digest: Sessions.digest(of: token), kind: .access)
-        try transaction.set(
-            session.registers(
-                of: user,
-                opened: transaction.now,
-                password: nil,
-                try Sessions.generations(of: user.id, scope, in: transaction)
-            ),
-            in: scope
-        )
-        return true
-    }
-
     /// The register that gives a user its name.
     static func register(of user: User) -> Commit.Register {
         var value = CanonicalWriter()
@@ -142,5 +106,75 @@ package enum Users {
                 created: try reader.signed()
             )
         }
+    }
+}
+
+/// Adds a user, unless one has the name.
+package struct AddUser: ClusterChange {
+    private let name: String
+    private let id: Bytes
+
+    package struct Outcome: Hashable, Sendable {
+        /// The new user, or the one that has the name.
+        package var user: Users.User
+        package var existed: Bool
+    }
+
+    /// - Parameter id: 16 bytes.
+    package init(name: String, id: Bytes) {
+        self.name = name
+        self.id = id
+    }
+
+    package func keeps(_ outcome: Outcome) -> Bool { !outcome.existed }
+
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        if let refusal = try AlikeNames.refusal(of: name, in: transaction) {
+            return .failure(refusal)
+        }
+        if let user = try Users.find(name, in: transaction) {
+            return .success(Outcome(user: user, existed: true))
+        }
+        let user = Users.User(name: name, id: id, created: transaction.now)
+        try transaction.set([Users.register(of: user)], in: scope)
+        return .success(Outcome(user: user, existed: false))
+    }
+}
+
+/// Lets every caller with a token act as a user.
+package struct AddToken: ClusterChange {
+    private let token: Bytes
+    private let user: String
+
+    /// - Parameter user: Name.
+    package init(_ token: Bytes, user: String) {
+        self.token = token
+        self.user = user
+    }
+
+    /// It is for those who are to look.
+    package static var isMadeReadOnly: Bool { true }
+
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Void, ServiceError> {
+        guard let known = try Users.find(user, in: transaction) else {
+            return .failure(Users.unknown(user))
+        }
+        let session = NewSession(digest: Sessions.digest(of: token), kind: .access)
+        let registers = session.registers(
+            of: known,
+            opened: transaction.now,
+            password: nil,
+            try Sessions.generations(of: known.id, scope, in: transaction)
+        )
+        try transaction.set(registers, in: scope)
+        return .success(())
     }
 }

@@ -6,7 +6,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct MarkRead: Sendable {
+package struct MarkRead: RememberedChange {
     package var ids: [FeedNotification.ID]
     /// Everything up to it is marked; nil marks only the ids.
     package var token: FeedToken?
@@ -29,13 +29,24 @@ package struct MarkRead: Sendable {
         min(limits.itemsPerRequest, ReadMarks.mostIDs)
     }
 
+    package var isAllOrNothing: Bool { true }
+
+    /// Marks have no items: a trace of them says that they stand.
+    package func items(
+        of done: DoneElsewhere,
+        for asker: Asker,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        ModifyOutcome(saves: 0, deletes: 0)
+    }
+
     /// - Returns: An outcome without items.
     package func run(
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        _ requestID: RequestID?,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let caller = asker.caller
         var outcome = ModifyOutcome(saves: 0, deletes: 0)
         do {
             try Authorisation.checkFeed(of: caller)
@@ -63,7 +74,11 @@ package struct MarkRead: Sendable {
             [.register(register)],
             in: scope,
             zone: nil,
-            author: Author(requestID: requestID, user: caller.user, device: caller.device)
+            author: Author(
+                requestID: asker.requestID,
+                user: caller.user,
+                device: caller.device
+            )
         )
         outcome.dots = [commit.stamp.dot]
         return .success(outcome)

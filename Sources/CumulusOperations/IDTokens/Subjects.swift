@@ -2,7 +2,7 @@
 //
 // The register of a subject leads to a user id. The first sign-in makes both: the id follows from
 // the cluster's key, so two nodes that don't hear of each other make the same one, and with it the
-// same name. Run by `AccountChange` in the writer, after the node has checked the token.
+// same name. Run as an `AccountChange` in the writer, after the node has checked the token.
 
 import Crypto
 package import CumulusModel
@@ -132,13 +132,23 @@ package enum Subjects {
     }
 }
 
-extension AccountChange {
-    /// Opens a session without a password, for the user of a subject.
-    func signIn(
-        _ subject: ProvenSubject,
-        _ session: NewSession,
-        _ scope: ScopeNumber,
-        in transaction: borrowing WriteTransaction
+/// Opens a session without a password, for the user of a subject whom an identity provider vouches
+/// for.
+package struct SignInSubject: AccountChange {
+    package typealias Outcome = BegunSession
+
+    private let subject: ProvenSubject
+    private let session: NewSession
+
+    package init(_ subject: ProvenSubject, _ session: NewSession) {
+        self.subject = subject
+        self.session = session
+    }
+
+    package func plan(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
         let known =
             if let name = subject.user {
@@ -155,7 +165,7 @@ extension AccountChange {
         guard let user, try !Users.isDisabled(user.id, scope, in: transaction) else {
             return .failure(Subjects.refusal)
         }
-        let opened = try open(session, of: user, password: nil, scope, in: transaction)
-        return .success((registers + opened.registers, opened.outcome))
+        let begun = try session.begin(of: user, password: nil, scope, in: transaction)
+        return .success((registers + begun.registers, begun.outcome))
     }
 }

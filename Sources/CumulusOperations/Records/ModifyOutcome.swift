@@ -80,11 +80,6 @@ package struct ModifyOutcome: Hashable, Sendable {
     package var isRepeated = false
     /// Some of what the request deletes is still there: it goes in further turns of the writer.
     package var owes = false
-    /// Nothing was done: a deletion takes so much along that `CascadeSurvey` has to look through it
-    /// first, saves refer to so many records that `TargetSurvey` has to look them up, or a zone is
-    /// shared and `ShareSurvey` has to look for shares in it.
-    package var needsSurvey = false
-
     /// Starts with every item done.
     package init(saves: Int, deletes: Int) {
         self.saves = Array(repeating: .success(Saved()), count: saves)

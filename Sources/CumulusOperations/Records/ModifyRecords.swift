@@ -96,7 +96,7 @@ package struct DeleteItem: Sendable {
     }
 }
 
-package struct ModifyRecords: Sendable {
+package struct ModifyRecords: RememberedChange {
     package var database: DatabaseScope
     package var policy: SavePolicy
     /// Honoured where the zone is atomic.
@@ -121,8 +121,10 @@ package struct ModifyRecords: Sendable {
         self.limits = limits
     }
 
+    package var onlyDeletes: Bool { saves.isEmpty }
+
     /// Where some of it was done, all of it was: a single item, or one atomic zone.
-    var isAllOrNothing: Bool {
+    package var isAllOrNothing: Bool {
         if saves.count + deletes.count == 1 { return true }
         guard isAtomic, zones.count == 1 else { return false }
         // A shared zone is one of somebody's private database.
@@ -132,7 +134,7 @@ package struct ModifyRecords: Sendable {
     }
 
     /// A type or field that the schema doesn't know is added to it, in development.
-    var growsSchema = true
+    private(set) var growsSchema = true
     /// How much its caller may add to the schema; nil means as much as the schema may hold.
     var allowance: (any SchemaAllowance)?
 
@@ -147,7 +149,6 @@ package struct ModifyRecords: Sendable {
     package var survey: CascadeSurvey.Findings?
     /// What was found of the records that it refers to; nil: nobody looked.
     package var targets: TargetSurvey?
-
     /// What was found of shares in the zones that it shares; nil: nobody looked.
     package var shares: ShareSurvey?
 
@@ -157,15 +158,22 @@ package struct ModifyRecords: Sendable {
     /// It shares a zone, in which no record may be shared.
     package var needsShares: Bool { shares == nil && !zonesToShare.isEmpty }
 
-    /// Runs in the writer's transaction.
-    ///
-    /// Failures of the whole request change nothing.
+    /// Whether something has to be looked up before its turn in the writer.
+    package var needsSurvey: Bool { needsTargets || needsShares }
+
+    package enum Outcome: Sendable {
+        case modified(ModifyOutcome)
+        /// Nothing was done: a deletion takes so much along that `CascadeSurvey` has to look
+        /// through it first, or what the request needed was not looked up.
+        case needsSurvey
+    }
+
     package func run(
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        _ requestID: RequestID?,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        let (caller, requestID) = (asker.caller, asker.requestID)
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)
@@ -173,12 +181,10 @@ package struct ModifyRecords: Sendable {
         } catch {
             return .failure(error)
         }
+        if needsSurvey { return .success(.needsSurvey) }
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
-        if needsTargets || needsShares {
-            outcome.needsSurvey = true
-            return .success(outcome)
-        }
         var request = self
+        request.growsSchema = asker.scope.environment == .development
         try request.takeStoredNames(scope, in: &transaction)
         for address in zones {
             let found = try transaction.find(address, in: database, of: scope, by: caller)
@@ -208,11 +214,13 @@ package struct ModifyRecords: Sendable {
                 access: access,
                 answered: answered
             )
-            try batch.run(found, requestID, in: &transaction, &outcome)
-            if outcome.needsSurvey { return .success(outcome) }
+            guard try batch.run(found, requestID, in: &transaction, &outcome) else {
+                return .success(.needsSurvey)
+            }
         }
+        if let refusal = outcome.refusal { return .failure(refusal) }
         outcome.limitServerRecords(to: limits.answerBytes)
-        return .success(outcome)
+        return .success(.modified(outcome))
     }
 
     /// Nothing can be done in a zone that is not there.
@@ -310,5 +318,36 @@ package struct ModifyRecords: Sendable {
                 )
             }
         }
+    }
+}
+
+// MARK: - What is remembered and shown
+
+extension ModifyRecords {
+    package static func items(of outcome: Outcome) -> ModifyOutcome? {
+        if case .modified(let items) = outcome { items } else { nil }
+    }
+
+    package static func outcome(_ items: ModifyOutcome) -> Outcome { .modified(items) }
+
+    package func items(
+        of done: DoneElsewhere,
+        for asker: Asker,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        try done.outcome(of: self, transaction)
+    }
+
+    package static func limitShown(
+        _ outcome: inout Outcome,
+        to room: inout Int,
+        _ admits: (Int) -> Bool
+    ) {
+        guard case .modified(var items) = outcome else { return }
+        let shown = items.limitServerRecords(to: room)
+        if shown > 0 {
+            if admits(shown) { room -= shown } else { items.limitServerRecords(to: 0) }
+        }
+        outcome = .modified(items)
     }
 }

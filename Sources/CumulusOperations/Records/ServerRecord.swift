@@ -4,7 +4,7 @@
 // holds no records.
 
 import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 extension WriteTransaction {
     /// A record as callers see it; nil means they don't.
@@ -28,7 +28,7 @@ extension WriteTransaction {
 extension ModifyRecords {
     /// Adds the server's records to a stored outcome of this request, as they stand by now, or why
     /// the caller may not see them.
-    func addServerRecords(
+    package func addServerRecords(
         to outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
         by caller: Caller,

@@ -1,14 +1,14 @@
 // The answer to a request that another node carried out and this one heard of: the caller lost its
 // connection there and asks again here.
 //
-// Called by `WriteRequest` when a request id is known by its commits only, and by `RepeatedSaves`
-// when it is known by the lives that it created. What was done is done; the answer tells how it
+// Called by `RememberedChange` when a request id is known by its commits only, and by
+// `RepeatedSaves` when it is known by the lives that it created. What was done is done; the answer tells how it
 // stands now.
 
 import CumulusModel
 import CumulusStorage
 
-struct DoneElsewhere {
+package struct DoneElsewhere {
     private let scope: ScopeNumber
     private let caller: Caller
     /// Records that the commits changed, by zone and name.
@@ -78,6 +78,19 @@ struct DoneElsewhere {
             guard case .failure(let failure) = item else { return true }
             return failure.code != .serverRejectedRequest
         }
+    }
+
+    /// Why its caller is told nothing yet, or nothing by this node.
+    var refusal: ServiceError {
+        var error = ServiceError(
+            .serviceUnavailable,
+            .nodeBehind,
+            isForgotten
+                ? "another node carried out some of this request; only that one can tell what"
+                : "another node carries out this request, and not all of it is here yet; try again"
+        )
+        error.retryAfterMilliseconds = isForgotten ? 1_000 : 100
+        return error
     }
 
     /// A zone's name with its owner's: several owners may share zones of one name.

@@ -63,28 +63,30 @@ struct ZoneBatch {
         )
     }
 
+    /// Carries the items out; returns false, and has changed nothing, if a survey is needed first.
     mutating func run(
         _ found: FoundZone,
         _ requestID: RequestID?,
         in transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
-    ) throws(EngineError) {
+    ) throws(EngineError) -> Bool {
         self.requestID = requestID
         try load(found, in: &transaction)
         targets = try request.targets?.targets(in: address, &transaction)
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
-        outcome.needsSurvey = needsSurvey(plan)
-        if outcome.needsSurvey { return }
+        if needsSurvey(plan) { return false }
         if isAtomic && !failures.isEmpty {
             failRest(ModifyOutcome.atomicFailure)
-            return report([], [], to: &outcome)
+            report([], [], to: &outcome)
+            return true
         }
         let results = try perform(plan, in: found, requestID, &transaction, &outcome)
         request.allowance?.spend(plan.grown)
         report(plan.savedItems, results, to: &outcome)
         try hideValues(of: plan.savedItems, in: found, &transaction, &outcome)
+        return true
     }
 
     // MARK: Preparation

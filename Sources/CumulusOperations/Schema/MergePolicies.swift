@@ -18,28 +18,6 @@ package enum MergePolicies {
         }
     }
 
-    /// Sets a type's policy.
-    ///
-    /// Returns false if it was set already: nothing is changed then.
-    package static func set(
-        _ entry: Entry,
-        in scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        let namespace = SchemaRegister.mergeNamespace
-        let key = [Bytes(try transaction.schema(scope, entry.recordType).name.utf8)]
-        let value = entry.policy == .fields ? nil : entry.policy.registerValue
-        guard try transaction.register(scope, namespace, key)?.value != value else { return false }
-        let register = Commit.Register(namespace: namespace, key: key, value: value)
-        _ = try transaction.perform(
-            [.register(register)],
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
-        return true
-    }
-
     /// The types whose policy is not the default, by name.
     package static func all(
         in scope: ScopeNumber,
@@ -58,5 +36,38 @@ package enum MergePolicies {
             entries.append(Entry(recordType: name, policy: policy))
         }
         return entries
+    }
+}
+
+/// Sets a type's policy.
+package struct SetMergePolicy: ContainerChange {
+    private let entry: MergePolicies.Entry
+
+    package init(_ entry: MergePolicies.Entry) {
+        self.entry = entry
+    }
+
+    package static var isOperators: Bool { true }
+
+    package func keeps(_ existed: Bool) -> Bool { !existed }
+
+    /// Returns whether it was set already: nothing is changed then.
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Bool, ServiceError> {
+        let namespace = SchemaRegister.mergeNamespace
+        let key = [Bytes(try transaction.schema(scope, entry.recordType).name.utf8)]
+        let value = entry.policy == .fields ? nil : entry.policy.registerValue
+        if try transaction.register(scope, namespace, key)?.value == value { return .success(true) }
+        let register = Commit.Register(namespace: namespace, key: key, value: value)
+        _ = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+        return .success(false)
     }
 }

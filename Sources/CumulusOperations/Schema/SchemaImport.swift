@@ -11,7 +11,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct SchemaImport: Hashable, Sendable {
+package struct SchemaImport: Hashable, ContainerChange {
     /// Where the wanted schema comes from.
     package enum Source: Hashable, Sendable {
         /// It is the complete one: development takes it over.
@@ -93,16 +93,18 @@ package struct SchemaImport: Hashable, Sendable {
         return try reader.storedSchema(of: number, in: environment)
     }
 
+    package static var isOperators: Bool { true }
+
+    package func keeps(_ difference: SchemaDifference) -> Bool { !difference.isEmpty }
+
     /// Changes the schema; the answer is what changed.
     package func run(
-        for scope: ScopeID,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<SchemaDifference, ServiceError> {
-        guard let number = try transaction.scope(scope) else {
-            return .failure(Containers.unknown(scope.container))
-        }
         let plan: Plan
-        switch try wanted(in: scope, transaction) {
+        switch try wanted(in: asker.scope, transaction) {
         case .failure(let error): return .failure(error)
         case .success(let planned): plan = planned
         }

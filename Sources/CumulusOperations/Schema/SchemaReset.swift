@@ -8,7 +8,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct SchemaReset: Sendable {
+package struct SchemaReset: ContainerChange {
     package struct Outcome: Hashable, Sendable {
         package var difference: SchemaDifference
         /// How many zones go, default zones that hold records among them.
@@ -40,13 +40,20 @@ package struct SchemaReset: Sendable {
             .map { Outcome(difference: $0, zones: zones, roles: roles) }
     }
 
-    func run(
-        for scope: ScopeID,
-        in transaction: inout WriteTransaction
+    package static var isOperators: Bool { true }
+
+    package func keeps(_ outcome: Outcome) -> Bool { !outcome.isEmpty }
+
+    package func run(
+        for asker: Asker,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Outcome, ServiceError> {
-        let outcome = try schemaImport.run(for: scope, in: &transaction)
-        guard case .success(let difference) = outcome, let number = try transaction.scope(scope)
-        else { return outcome.map { Outcome(difference: $0, zones: 0, roles: 0) } }
+        let difference: SchemaDifference
+        switch try schemaImport.run(for: asker, in: number, &transaction) {
+        case .failure(let error): return .failure(error)
+        case .success(let changed): difference = changed
+        }
         let zones = try transaction.zones(of: number)
         for zone in zones {
             _ = try transaction.perform(

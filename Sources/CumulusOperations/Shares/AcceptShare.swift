@@ -6,7 +6,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct AcceptShare: Sendable {
+package struct AcceptShare: ContainerChange {
     package var share: ShareID
     package var limits: Limits
 
@@ -15,52 +15,58 @@ package struct AcceptShare: Sendable {
         self.limits = limits
     }
 
-    /// What the caller then has, and whether something was written.
+    package struct Outcome: Hashable, Sendable {
+        /// What the caller then has.
+        package var metadata: ShareMetadata
+        /// Whether it had not accepted before.
+        var isNew: Bool
+    }
+
+    package func keeps(_ outcome: Outcome) -> Bool { outcome.isNew }
+
     package func run(
-        _ scope: ScopeID,
-        _ number: ScopeNumber,
-        by caller: Caller,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> (Result<ShareMetadata, ServiceError>, keep: Bool) {
+        for asker: Asker,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        let (scope, caller) = (asker.scope, asker.caller)
         let user: String
         do throws(ServiceError) {
             user = try Authorisation.database(.shared, for: caller).owner
         } catch {
-            return (.failure(error), false)
+            return .failure(error)
         }
         guard let found = try transaction.findShare(share, in: number) else {
-            return (.failure(FoundShare.notFound), false)
+            return .failure(FoundShare.notFound)
         }
         let entries = found.share.entries
         var accepted = AccessEntries()
         switch try transaction.standing(of: user, to: found, in: scope.container) {
-        case .owner: return (.failure(AcceptShare.ownShare), false)
-        case .outside(let error): return (.failure(error), false)
+        case .owner: return .failure(AcceptShare.ownShare)
+        case .outside(let error): return .failure(error)
         case .member: break
         case .invited(let participants):
             guard entries.publicPermission == .none || entries.broken.contains(.waitingInvitations)
-            else {
-                return (.failure(AcceptShare.invitedAlready), false)
-            }
+            else { return .failure(AcceptShare.invitedAlready) }
             for participant in participants {
                 accepted.join(entries.accepting(participant, by: user))
             }
         case .open:
             let count = entries.participants.count(where: entries.isListed)
-            guard count < limits.participantsPerShare else { return (.failure(full), false) }
+            guard count < limits.participantsPerShare else { return .failure(full) }
             accepted.join(entries.joining(user, now: transaction.now))
             var next = entries
             next.join(accepted)
             if let refusal = next.refusal(after: entries, limits) {
-                return (.failure(refusal), false)
+                return .failure(refusal)
             }
         }
         if !accepted.isEmpty {
             if let refusal = try Feature.access.refusal(in: transaction) {
-                return (.failure(refusal), false)
+                return .failure(refusal)
             }
             if let refusal = try tooMany(user, found.zone.zone, number, transaction) {
-                return (.failure(refusal), false)
+                return .failure(refusal)
             }
             let access = Commit.Access(
                 recordName: found.share.name,
@@ -75,7 +81,7 @@ package struct AcceptShare: Sendable {
             )
         }
         guard let now = try transaction.findShare(share, in: number) else {
-            return (.failure(FoundShare.notFound), false)
+            return .failure(FoundShare.notFound)
         }
         let metadata = try transaction.metadata(
             of: now,
@@ -83,7 +89,7 @@ package struct AcceptShare: Sendable {
             .member,
             transaction.lens(of: number)
         )
-        return (.success(metadata), !accepted.isEmpty)
+        return .success(Outcome(metadata: metadata, isNew: !accepted.isEmpty))
     }
 
     /// Who joins by the URL counts like everybody else.

@@ -69,7 +69,7 @@ package enum OwnedShares {
 }
 
 /// Ends a share as its owner would.
-package struct StopShare: Hashable, Sendable {
+package struct StopShare: Hashable, ContainerChange {
     /// Name of the owner.
     package var user: String
     package var zone: String
@@ -82,31 +82,35 @@ package struct StopShare: Hashable, Sendable {
         self.share = share
     }
 
+    package static var isOperators: Bool { true }
+    package var onlyDeletes: Bool { true }
+
+    package func keeps(_ existed: Bool) -> Bool { existed }
+
     /// Returns false if there is no such share.
-    func run(
-        in container: String,
-        _ scope: ScopeNumber,
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Bool, ServiceError> {
         guard let known = try Users.find(user, in: transaction) else {
             return .failure(Users.unknown(user))
         }
-        let owner = known.recordName(in: container)
+        let owner = known.recordName(in: asker.scope.container)
         let database = DatabaseID(kind: .private, owner: owner)
         guard let number = try transaction.find(zone, in: database, of: scope)?.number,
             try transaction.share(share, in: number) != nil
         else { return .success(false) }
         let address = RecordAddress(zone: ZoneAddress(name: zone), name: share)
         let delete = ModifyRecords(database: .private, deletes: [DeleteItem(address: address)])
-        let caller = Caller(role: .user(owner))
-        let outcome: ModifyOutcome
-        switch try delete.run(scope, by: caller, nil, in: &transaction) {
+        let owners = Asker(scope: asker.scope, caller: Caller(role: .user(owner)))
+        switch try delete.run(for: owners, in: scope, &transaction) {
         case .failure(let error): return .failure(error)
-        case .success(let done): outcome = done
+        case .success(.needsSurvey): return .failure(StopShare.tooMuch)
+        case .success(.modified(let outcome)):
+            guard case .failure(let failure)? = outcome.deletes.first else { return .success(true) }
+            return .failure(failure.error)
         }
-        if outcome.needsSurvey { return .failure(StopShare.tooMuch) }
-        guard case .failure(let failure)? = outcome.deletes.first else { return .success(true) }
-        return .failure(failure.error)
     }
 
     private static let tooMuch = ServiceError(

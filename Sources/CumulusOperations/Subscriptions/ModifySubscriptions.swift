@@ -9,7 +9,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct ModifySubscriptions: Sendable {
+package struct ModifySubscriptions: RememberedChange {
     package var database: DatabaseScope
     /// Subscriptions to save; an error is the item's result.
     package var saves: [Result<Subscription, ServiceError>]
@@ -29,14 +29,23 @@ package struct ModifySubscriptions: Sendable {
         self.limits = limits
     }
 
-    /// - Parameter environment: The scope's environment, which decides which fields have indexes.
+    package var onlyDeletes: Bool { saves.isEmpty }
+    package var isAllOrNothing: Bool { saves.count + deletes.count == 1 }
+
+    package func items(
+        of done: DoneElsewhere,
+        for asker: Asker,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        try done.outcome(of: self, asker.scope.environment, transaction)
+    }
+
     package func run(
-        _ scope: ScopeNumber,
-        _ environment: Environment,
-        by caller: Caller,
-        _ requestID: RequestID?,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let caller = asker.caller
         let database: DatabaseID
         do {
             database = try Authorisation.subscriptions(self.database, of: caller)
@@ -44,7 +53,7 @@ package struct ModifySubscriptions: Sendable {
         } catch {
             return .failure(error)
         }
-        let judge = judge(scope, environment, caller, database)
+        let judge = judge(scope, asker.scope.environment, caller, database)
         var set = try SubscriptionSet(of: caller.user, database, limits, in: scope, transaction)
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         for (index, save) in saves.enumerated() {
@@ -67,13 +76,19 @@ package struct ModifySubscriptions: Sendable {
             registers.map(Commit.Operation.register),
             in: scope,
             zone: nil,
-            author: Author(requestID: requestID, user: caller.user, device: caller.device)
+            author: Author(
+                requestID: asker.requestID,
+                user: caller.user,
+                device: caller.device
+            )
         )
         outcome.dots = [commit.stamp.dot]
         return .success(outcome)
     }
 
     /// Judges the saves of this request.
+    ///
+    /// - Parameter environment: Decides which fields have indexes.
     func judge(
         _ scope: ScopeNumber,
         _ environment: Environment,

@@ -45,7 +45,7 @@ extension StoredSubscription {
 }
 
 /// Ends subscriptions as their user would.
-package struct EndSubscriptions: Hashable, Sendable {
+package struct EndSubscriptions: Hashable, ContainerChange {
     /// Name of the user.
     package var user: String
     /// In all databases; empty means all subscriptions.
@@ -56,16 +56,21 @@ package struct EndSubscriptions: Hashable, Sendable {
         self.ids = ids
     }
 
+    package static var isOperators: Bool { true }
+    package var onlyDeletes: Bool { true }
+
+    package func keeps(_ count: Int) -> Bool { count > 0 }
+
     /// Returns how many there were.
-    func run(
-        in container: String,
-        _ scope: ScopeNumber,
+    package func run(
+        for asker: Asker,
+        in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Int, ServiceError> {
         guard let known = try Users.find(user, in: transaction) else {
             return .failure(Users.unknown(user))
         }
-        let owner = known.recordName(in: container)
+        let owner = known.recordName(in: asker.scope.container)
         let ended = try transaction.subscriptions(in: scope, of: owner)
             .filter { ids.isEmpty || ids.contains($0.subscription.id) }
         if ended.isEmpty { return .success(0) }

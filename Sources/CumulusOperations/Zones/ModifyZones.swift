@@ -7,7 +7,7 @@
 package import CumulusModel
 package import CumulusStorage
 
-package struct ModifyZones: Sendable {
+package struct ModifyZones: RememberedChange {
     package var database: DatabaseScope
     /// An address, or why it can't be one.
     package var saves: [Result<ZoneAddress, ServiceError>]
@@ -26,12 +26,23 @@ package struct ModifyZones: Sendable {
         self.limits = limits
     }
 
+    package var onlyDeletes: Bool { saves.isEmpty }
+    package var isAllOrNothing: Bool { saves.count + deletes.count == 1 }
+
+    package func items(
+        of done: DoneElsewhere,
+        for asker: Asker,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        try done.outcome(of: self, transaction)
+    }
+
     package func run(
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        _ requestID: RequestID?,
-        in transaction: inout WriteTransaction
+        for asker: Asker,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let caller = asker.caller
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)
@@ -39,7 +50,11 @@ package struct ModifyZones: Sendable {
         } catch {
             return .failure(error)
         }
-        let author = Author(requestID: requestID, user: caller.user, device: caller.device)
+        let author = Author(
+            requestID: asker.requestID,
+            user: caller.user,
+            device: caller.device
+        )
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         var living: Int?
         for (index, address) in saves.enumerated() {

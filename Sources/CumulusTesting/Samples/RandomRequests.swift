@@ -6,6 +6,26 @@
 package import CumulusModel
 package import CumulusOperations
 
+/// A change of a kind that histories draw.
+package enum DrawnChange: Sendable {
+    case modifyRecords(ModifyRecords)
+    case modifyZones(ModifyZones)
+    case acceptShare(AcceptShare)
+}
+
+package struct DrawnRequest: Sendable {
+    package let change: DrawnChange
+    package let asker: Asker
+
+    /// An accepted share has no items.
+    package typealias Answer = Result<ModifyOutcome?, ServiceError>
+
+    package init(_ change: DrawnChange, for asker: Asker) {
+        self.change = change
+        self.asker = asker
+    }
+}
+
 package struct RandomRequests {
     /// Of nearly all records.
     package static let recordType = "Note"
@@ -28,7 +48,7 @@ package struct RandomRequests {
     /// The next request, and whose it is; `tag` tells a record's change tag where it is to run.
     package mutating func next(
         _ tag: Tag
-    ) -> (operation: WriteRequest.Operation, caller: Caller) {
+    ) -> (change: DrawnChange, caller: Caller) {
         let caller = Caller(role: .user(pick(Self.users)))
         if Int.random(in: 0..<12, using: &dice) == 0 {
             let name = pick(["x", "y"])

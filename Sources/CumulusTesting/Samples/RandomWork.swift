@@ -5,7 +5,7 @@
 // left.
 
 package import CumulusModel
-package import CumulusOperations
+import CumulusOperations
 import CumulusStorage
 
 package struct RandomWork {
@@ -56,7 +56,7 @@ package struct RandomWork {
         guard policy != .fields else { return }
         let entry = MergePolicies.Entry(recordType: RandomRequests.recordType, policy: policy)
         try store.run(
-            WriteRequest(.setMergePolicy(entry), scope: store.scope, caller: .administrator)
+            WriteRequest(SetMergePolicy(entry), scope: store.scope, caller: .administrator)
         )
     }
 
@@ -70,15 +70,15 @@ package struct RandomWork {
             let requests = (0..<Int.random(in: 1...4, using: &source.dice)).map { _ in request() }
             let answers = try store.run(requests)
             for (request, answer) in zip(requests, answers) {
-                guard case .success(.modified(let outcome)) = answer else {
+                guard case .success(let outcome?) = answer else {
                     counts["refused", default: 0] += 1
                     continue
                 }
                 note(outcome)
-                switch request.operation {
-                case .modifyRecords(let modify): apply(modify, outcome, by: request.caller)
-                case .modifyZones(let modify): apply(modify, outcome, by: request.caller)
-                default: break
+                switch request.change {
+                case .modifyRecords(let modify): apply(modify, outcome, by: request.asker.caller)
+                case .modifyZones(let modify): apply(modify, outcome, by: request.asker.caller)
+                case .acceptShare: break
                 }
             }
         }
@@ -88,7 +88,7 @@ package struct RandomWork {
     /// know nothing.
     ///
     /// Returns the requests.
-    package mutating func edit(requests: Int) throws -> [WriteRequest] {
+    package mutating func edit(requests: Int) throws -> [DrawnRequest] {
         let requests = (0..<requests).map { _ in request() }
         try store.run(requests)
         return requests
@@ -124,12 +124,16 @@ package struct RandomWork {
 
     // MARK: Requests
 
-    private mutating func request() -> WriteRequest {
+    private mutating func request() -> DrawnRequest {
         let store = store
-        let (operation, caller) = source.next { name, database, zone, caller in
+        let (change, caller) = source.next { name, database, zone, caller in
             try? store.fetch(name, in: database, zone: zone, by: caller).get().changeTag
         }
-        return store.request(operation, by: caller)
+        let id = store.newRequestID()
+        return DrawnRequest(
+            change,
+            for: Asker(scope: store.scope, caller: caller, requestID: id)
+        )
     }
 
     // MARK: The model

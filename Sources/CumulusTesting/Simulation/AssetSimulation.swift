@@ -155,7 +155,7 @@ struct AssetSimulation: History {
             lists: [.success(samples[asset.sample])],
             limits: .standard
         )
-        _ = try store.run(store.request(.prepareAssets(request), by: caller(asset.user))).get()
+        _ = try store.run(store.request(request, by: caller(asset.user))).get()
         prepared[asset] = store.now
         count("prepared")
     }
@@ -176,10 +176,7 @@ struct AssetSimulation: History {
             chunks: next.pack.chunks,
             length: next.pack.length
         )
-        let answer = try store.run(
-            store.request(.enterChunks(request), by: caller(next.user))
-        ).get()
-        guard case .stored(let outcome) = answer else { return }
+        let outcome = try store.run(store.request(request, by: caller(next.user))).get()
         if !outcome.isUsed { files.append([next.pack.number]) }
         count(outcome.refusal == nil ? "stored" : "refused as not prepared")
     }

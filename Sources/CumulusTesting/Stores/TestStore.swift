@@ -9,7 +9,7 @@
 
 package import CumulusModel
 import CumulusNode
-package import CumulusOperations
+import CumulusOperations
 package import CumulusReplication
 package import CumulusStorage
 
@@ -27,8 +27,8 @@ package final class TestStore {
         dice = SeededGenerator(seed: seed)
         self.engine = engine
         state = try OpenStore.open(engine, using: &dice)
-        let create = WriteRequest.Operation.createContainer(scope.container)
-        _ = try run(WriteRequest(create, scope: .cluster, caller: Caller(role: .operator)))
+        let create = CreateContainer(scope.container)
+        _ = try run(WriteRequest(create, caller: Caller(role: .operator)))
     }
 
     /// Another node that holds what this one holds now.
@@ -140,79 +140,28 @@ package final class TestStore {
         return found.next
     }
 
-    // MARK: Requests
+    // MARK: Batches
 
-    package typealias Answer = Result<WriteRequest.Answer, ServiceError>
-
-    @discardableResult
-    package func run(_ request: WriteRequest) throws(EngineError) -> Answer {
-        try run([request])[0]
-    }
-
-    /// Runs requests in one batch.
-    @discardableResult
-    package func run(_ requests: [WriteRequest]) throws(EngineError) -> [Answer] {
+    /// Runs what is given in one batch.
+    package func batch<Value>(
+        _ work: (inout GroupCommit) throws(EngineError) -> Value
+    ) throws(EngineError) -> Value {
         var group = GroupCommit(engine: engine, state: state)
-        var answers: [Answer] = []
-        for var request in requests {
-            var answer = try run(request, in: &group)
-            while case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
-                request = try survey(request)
-                answer = try run(request, in: &group)
-            }
-            answers.append(answer)
-        }
+        let value = try work(&group)
         state = try group.commit()
-        return answers
-    }
-
-    private func run(
-        _ request: WriteRequest,
-        in group: inout GroupCommit
-    ) throws(EngineError) -> Answer {
-        try group.run(now: now) { (transaction: inout WriteTransaction) throws(EngineError) in
-            let (answer, keep) = try request.run(in: &transaction)
-            if keep { try CascadeCompensation.run(&transaction) }
-            return (answer, keep)
-        }
-    }
-
-    /// The request with what is found before the batch: of its cascades, of what it refers to, or
-    /// of shares in a zone that it shares.
-    private func survey(_ request: WriteRequest) throws(EngineError) -> WriteRequest {
-        guard case .modifyRecords(var modify) = request.operation else { return request }
-        var request = request
-        do {
-            let (reader, scope) = (reader, try scopeNumber())
-            if modify.needsTargets {
-                var survey = try TargetSurvey(modify, of: scope, by: request.caller, in: reader)
-                while try !survey.advance(reader, steps: 100) {}
-                modify.targets = survey
-            } else if modify.needsShares {
-                var survey = try ShareSurvey(modify, of: scope, by: request.caller, in: reader)
-                while try !survey.advance(reader, steps: 3) {}
-                modify.shares = survey
-            } else {
-                var survey = try CascadeSurvey(modify, of: scope, by: request.caller)
-                while modify.survey == nil { modify.survey = try survey.advance(reader, steps: 3) }
-            }
-        } catch {
-            throw .failed("a request can't be surveyed: \(error)")
-        }
-        request.operation = .modifyRecords(modify)
-        return request
+        return value
     }
 
     /// Changes the store as the writer would, without a request.
     package func change(
         _ body: (inout WriteTransaction) throws(EngineError) -> Void
     ) throws(EngineError) {
-        var group = GroupCommit(engine: engine, state: state)
-        try group.run(now: now) { (transaction: inout WriteTransaction) throws(EngineError) in
-            try body(&transaction)
-            return ((), true)
+        try batch { (group: inout GroupCommit) throws(EngineError) in
+            try group.run(now: now) { (transaction: inout WriteTransaction) throws(EngineError) in
+                try body(&transaction)
+                return ((), true)
+            }
         }
-        state = try group.commit()
     }
 
     /// Drops all that feeds would tell from before now, as the collector does after some days.
@@ -344,93 +293,6 @@ package final class TestStore {
 
     package func newRequestID() -> RequestID {
         RequestID(milliseconds: now, using: &dice)
-    }
-
-    /// A request with an id of its own.
-    package func request(_ operation: WriteRequest.Operation, by caller: Caller) -> WriteRequest {
-        WriteRequest(operation, scope: scope, caller: caller, requestID: newRequestID())
-    }
-
-    /// Saves and deletes records, with all that goes along; throws what fails the whole request.
-    @discardableResult
-    package func modify(
-        _ modify: ModifyRecords,
-        by caller: Caller
-    ) throws -> ModifyOutcome {
-        var outcome = try outcome(of: try run(request(.modifyRecords(modify), by: caller)))
-        guard outcome.owes, let first = outcome.dots.last else { return outcome }
-        try payCascades()
-        let last = try reader.runs(of: scopeNumber())[first.incarnation]?.seq ?? first.seq
-        for seq in first.seq..<last { outcome.dots.append(Dot(first.incarnation, seq + 1)) }
-        return outcome
-    }
-
-    /// Saves and deletes zones; throws what fails the whole request.
-    @discardableResult
-    package func modify(
-        _ modify: ModifyZones,
-        by caller: Caller
-    ) throws -> ModifyOutcome {
-        try outcome(of: try run(request(.modifyZones(modify), by: caller)))
-    }
-
-    /// Saves and deletes subscriptions; throws what fails the whole request.
-    @discardableResult
-    package func modify(
-        _ modify: ModifySubscriptions,
-        by caller: Caller = .alice
-    ) throws -> ModifyOutcome {
-        try outcome(of: try run(request(.modifySubscriptions(modify), by: caller)))
-    }
-
-    /// Marks notifications as read; throws what fails it.
-    @discardableResult
-    package func mark(_ mark: MarkRead, by caller: Caller = .alice) throws -> ModifyOutcome {
-        try outcome(of: try run(request(.markRead(mark), by: caller)))
-    }
-
-    /// Saves records, as one atomic request of Alice's that compares no tags.
-    @discardableResult
-    package func save(
-        _ items: [SaveItem],
-        in database: DatabaseScope = .private,
-        _ policy: SavePolicy = .changedKeys,
-        by caller: Caller = .alice
-    ) throws -> ModifyOutcome {
-        try modify(ModifyRecords(database: database, policy: policy, saves: items), by: caller)
-    }
-
-    /// Deletes records, as one atomic request of Alice's.
-    @discardableResult
-    package func delete(
-        _ items: [DeleteItem],
-        in database: DatabaseScope = .private,
-        by caller: Caller = .alice
-    ) throws -> ModifyOutcome {
-        try modify(ModifyRecords(database: database, deletes: items), by: caller)
-    }
-
-    /// Imports a type beside those that are there, as an operator.
-    ///
-    /// - Parameter items: Its fields and its grants, as they stand in a schema file.
-    package func importType(_ type: String, _ items: String) throws {
-        var schema = try reader.storedSchema(of: scopeNumber(), in: scope.environment)
-        schema.recordTypes.removeAll { $0.name == type }
-        schema.recordTypes += try Schema(
-            ckdb: "DEFINE SCHEMA RECORD TYPE \(type) (\(items));"
-        ).recordTypes
-        let operation = WriteRequest.Operation.importSchema(
-            SchemaImport(.file(schema, drops: false))
-        )
-        let caller = Caller(role: .operator)
-        _ = try run(WriteRequest(operation, scope: scope, caller: caller)).get()
-    }
-
-    private func outcome(of answer: Answer) throws -> ModifyOutcome {
-        guard case .modified(let outcome) = try answer.get() else {
-            throw ServiceError(.internalError, "a modify request got another answer")
-        }
-        return outcome
     }
 }
 

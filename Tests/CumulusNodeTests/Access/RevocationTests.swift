@@ -96,11 +96,10 @@ import Testing
             let gate = server.node.gate
             let ada = try RawClient(greeting: server.endpoint, token: token)
             let revoke = WriteRequest(
-                .account(.endSessions(user: "ada")),
-                scope: .cluster,
+                EndSessions(user: "ada"),
                 caller: Caller(role: .operator)
             )
-            let work = StoreGate.Work.request(
+            let work = StoreGate.Request(
                 revoke,
                 CallToken(deadline: server.node.environment.now() + 60_000)
             ) { _ in }

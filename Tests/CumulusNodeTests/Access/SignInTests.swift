@@ -46,12 +46,11 @@ import Testing
                 )
             )
             let request = WriteRequest(
-                .account(.resetPassword(weak, user: "ada")),
-                scope: .cluster,
+                ResetPassword(weak, user: "ada"),
                 caller: Caller(role: .operator)
             )
             let token = CallToken(deadline: server.node.environment.now() + 60_000)
-            let work = StoreGate.Work.request(request, token) { _ in }
+            let work = StoreGate.Request(request, token) { _ in }
             #expect(
                 gate.submit(StoreGate.QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared))
             )

@@ -40,15 +40,13 @@ import Testing
         func needsTurn() {}
     }
 
-    private func save(_ text: Int) -> WriteRequest.Operation {
+    private func save(_ text: Int) -> ModifyRecords {
         let item = SaveItem("r", ["text": .string(String(repeating: "x", count: text))])
-        return .modifyRecords(
-            ModifyRecords(database: .public, policy: .ifUnchanged, saves: [item])
-        )
+        return ModifyRecords(database: .public, policy: .ifUnchanged, saves: [item])
     }
 
-    private func request(_ operation: WriteRequest.Operation) -> WriteRequest {
-        WriteRequest(operation, scope: Self.scope, caller: Caller(role: .user("_ada")))
+    private func request(_ change: ModifyRecords) -> WriteRequest<ModifyRecords> {
+        WriteRequest(change, scope: Self.scope, caller: Caller(role: .user("_ada")))
     }
 
     /// A loop that is slow to take them, and a caller that takes none: no more of them are made
@@ -67,7 +65,7 @@ import Testing
             environment: TestServer.environment
         )
         let token = CallToken(deadline: node.environment.now() + 60_000)
-        let first = StoreGate.Work.request(request(save(400_000)), token) { _ in }
+        let first = StoreGate.Request(request(save(400_000)), token) { _ in }
         #expect(node.gate.submit(.init(first, byteCount: 1, loop: InPlaceLoop.shared)))
         #expect(node.gate.runBatch())
 

@@ -93,12 +93,11 @@ import Testing
         node.clocks.note(start, of: [1], ours: start, now: Instant(milliseconds: 1_000))
         jumps.store(true, ordering: .relaxed)
         let request = WriteRequest(
-            .createContainer("iCloud.x"),
-            scope: .cluster,
+            CreateContainer("iCloud.x"),
             caller: Caller(role: .operator)
         )
         let isDone = Atomic<Bool>(false)
-        let work = StoreGate.Work.request(
+        let work = StoreGate.Request(
             request,
             CallToken(deadline: Instant(milliseconds: 10_000))
         ) { answer in
@@ -284,7 +283,7 @@ import Testing
             } then: { _ in
             }
             let loop = InPlaceLoop.shared
-            #expect(node.gate.submit(.init(.job(job), byteCount: 1, loop: loop)))
+            #expect(node.gate.submit(.init(job, byteCount: 1, loop: loop)))
             #expect(node.gate.runBatch())
         }
         runBatch(RequestRow(digest: [1], dots: [], outcome: []))

@@ -62,14 +62,12 @@ import Testing
     private func messages() throws -> [Bytes] {
         let donor = try makeNode(Failures())
         let done = Mutex(false)
-        let work = StoreGate.Work.request(
+        let work = StoreGate.Request(
             WriteRequest(
-                .modifyRecords(
-                    ModifyRecords(
-                        database: .public,
-                        policy: .ifUnchanged,
-                        saves: (0..<20).map { SaveItem("r\($0)", ["n": 1]) }
-                    )
+                ModifyRecords(
+                    database: .public,
+                    policy: .ifUnchanged,
+                    saves: (0..<20).map { SaveItem("r\($0)", ["n": 1]) }
                 ),
                 scope: scope,
                 caller: Caller(role: .user("_ada"))

@@ -112,7 +112,7 @@ private final class SteppedWriter: Sendable {
         } then: { [notes] outcome in
             if case .success = outcome { notes.add { $0.told.append(number) } }
         }
-        _ = gate.submit(StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared))
+        _ = gate.submit(StoreGate.QueuedWrite(job, byteCount: 0, loop: InPlaceLoop.shared))
     }
 
     private static func scope(_ number: Int) -> ScopeID {

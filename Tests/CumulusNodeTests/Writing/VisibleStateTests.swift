@@ -27,7 +27,7 @@ import Testing
             policy: .ifUnchanged,
             saves: [SaveItem("s", ["a": 2])]
         )
-        let request = store.request(.modifyRecords(save), by: .alice)
+        let request = store.request(save, by: .alice)
         var group = GroupCommit(engine: store.engine, state: store.state)
         try group.run(now: store.now) { (transaction: inout WriteTransaction) throws(EngineError) in
             let (_, keep) = try request.run(in: &transaction)

@@ -226,7 +226,7 @@ import Testing
             } then: { outcome in
                 told.withLock { $0[container] = (try? outcome.get()) != nil }
             }
-            let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+            let write = StoreGate.QueuedWrite(job, byteCount: 0, loop: InPlaceLoop.shared)
             #expect(gate.submit(write) && gate.runBatch(leaving: true))
         }
         submit("first")
@@ -276,7 +276,7 @@ import Testing
             _ = try transaction.makeScope(ScopeID(container: "c", environment: .development))
         } then: { _ in
         }
-        let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+        let write = StoreGate.QueuedWrite(job, byteCount: 0, loop: InPlaceLoop.shared)
         #expect(node.gate.submit(write))
         #expect(node.gate.runBatch())
         #expect(said.withLock { $0 } == [words])

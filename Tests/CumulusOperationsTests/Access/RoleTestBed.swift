@@ -42,7 +42,7 @@ struct RoleTestBed {
 
     func importSchema(_ text: String) throws {
         let source = SchemaImport.Source.file(try Schema(ckdb: text), drops: false)
-        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+        _ = try store.administer(SchemaImport(source)).get()
     }
 
     /// Returns whether it was so already.
@@ -52,11 +52,8 @@ struct RoleTestBed {
         of user: String,
         given: Bool = true
     ) throws -> Bool {
-        let change = AssignedRoles.Change(user: user, role: role, isGiven: given)
-        guard case .role(let existed) = try store.administer(.changeRole(change)).get() else {
-            throw ServiceError(.internalError, "a change of a role got another answer")
-        }
-        return existed
+        let change = ChangeRole(user: user, role: role, isGiven: given)
+        return try store.administer(change).get()
     }
 
     /// Takes a role from the schema and leaves its grants, as a node does that hears of an import
@@ -135,24 +132,18 @@ extension RoleTesting {
 }
 
 extension TestStore {
-    func administer(
-        _ operation: WriteRequest.Operation,
+    func administer<Asked: ContainerChange>(
+        _ change: Asked,
         in environment: Environment = .development
-    ) throws -> Answer {
+    ) throws -> Result<Asked.Outcome, ServiceError> {
         let scope = ScopeID(container: scope.container, environment: environment)
-        return try run(WriteRequest(operation, scope: scope, caller: .administrator))
+        return try run(WriteRequest(change, scope: scope, caller: .administrator))
     }
 
     /// A caller who is a user of the cluster.
     func addUser(_ name: String, _ id: UInt8) throws -> Caller {
-        let operation = WriteRequest.Operation.addUser(
-            name: name,
-            id: Bytes(repeating: id, count: 16)
-        )
-        let request = WriteRequest(operation, scope: .cluster, caller: .administrator)
-        guard case .user(let user, _) = try run(request).get() else {
-            throw ServiceError(.internalError, "a new user got another answer")
-        }
+        let change = AddUser(name: name, id: Bytes(repeating: id, count: 16))
+        let user = try run(WriteRequest(change, caller: .administrator)).get().user
         return Caller(role: .user(user.recordName(in: scope.container)))
     }
 }

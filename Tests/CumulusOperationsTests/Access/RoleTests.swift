@@ -58,14 +58,14 @@ import Testing
     /// A role stays when its key is revoked, or when it is given to a user who is not known here.
     @Test func whatTheGoneHaveIsListedAndTakenByRecordName() throws {
         let key = try TestServiceKey(scope: store.scope).registered
-        func account(_ change: AccountChange) throws {
-            let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+        func account(_ change: some AccountChange) throws {
+            let request = WriteRequest(change, caller: .administrator)
             _ = try store.run(request).get()
         }
-        try account(.addKey(key))
+        try account(AddServiceKey(key))
         try set("Moderator", of: key.recordName)
         #expect(try list() == ["\(key.recordName) Moderator"])
-        try account(.revokeKey(key.id))
+        try account(RevokeServiceKey(key.id))
         let stranger = "_" + String(repeating: "ab", count: 16)
         let operation = Commit.Operation.register(
             Commit.Register(
@@ -112,8 +112,8 @@ import Testing
     }
 
     @Test func onlyOperatorsGiveRoles() throws {
-        let change = AssignedRoles.Change(user: "mod", role: "Moderator", isGiven: true)
-        let request = WriteRequest(.changeRole(change), scope: store.scope, caller: mod)
+        let change = ChangeRole(user: "mod", role: "Moderator", isGiven: true)
+        let request = WriteRequest(change, scope: store.scope, caller: mod)
         let error = try #require(throws: ServiceError.self) { try store.run(request).get() }
         #expect(error.code == .permissionFailure)
         #expect(try list() == [])
@@ -180,16 +180,22 @@ import Testing
             policy: .changedKeys,
             saves: [SaveItem("p", ["n": 2], type: "Post")]
         )
-        func change(_ given: Bool) -> WriteRequest {
-            let change = AssignedRoles.Change(user: "mod", role: "Moderator", isGiven: given)
-            return WriteRequest(.changeRole(change), scope: store.scope, caller: .administrator)
+        var answers: [Result<ModifyOutcome, ServiceError>] = []
+        try store.batch { (group: inout GroupCommit) throws(EngineError) in
+            for given in [nil, true, false] {
+                if let given {
+                    let change = ChangeRole(user: "mod", role: "Moderator", isGiven: given)
+                    let request = WriteRequest(
+                        change,
+                        scope: store.scope,
+                        caller: .administrator
+                    )
+                    try store.run(request, in: &group)
+                }
+                answers.append(try store.run(store.request(save, by: mod), in: &group))
+            }
         }
-        func modify() -> WriteRequest { store.request(.modifyRecords(save), by: mod) }
-        let answers = try store.run([modify(), change(true), modify(), change(false), modify()])
-        let codes = try [0, 2, 4].map { index -> ServiceError.Code? in
-            guard case .modified(let outcome) = try answers[index].get() else { return nil }
-            return outcome.codes[0]
-        }
+        let codes = try answers.map { try $0.get().codes[0] }
         #expect(codes == [.permissionFailure, nil, .permissionFailure])
     }
 
@@ -222,7 +228,7 @@ import Testing
     }
 
     @Test func theyCountInTheirEnvironmentAlone() throws {
-        _ = try store.administer(.importSchema(SchemaImport(.development)), in: .production).get()
+        _ = try store.administer(SchemaImport(.development), in: .production).get()
         try set("Moderator", of: "mod")
         let scope = ScopeID(container: store.scope.container, environment: .production)
         let number = try #require(try store.reader.scope(scope))
@@ -233,14 +239,12 @@ import Testing
     }
 
     @Test func aResetTakesThemAway() throws {
-        _ = try store.administer(.importSchema(SchemaImport(.development)), in: .production).get()
+        _ = try store.administer(SchemaImport(.development), in: .production).get()
         try set("Moderator", of: "mod")
         try set("Editor", of: "editor")
         try set("Editor", of: "guest")
         try set("Editor", of: "guest", given: false)
-        guard case .reset(let outcome) = try store.administer(.resetSchema).get() else {
-            throw ServiceError(.internalError, "a reset got another answer")
-        }
+        let outcome = try store.administer(SchemaReset()).get()
         #expect(outcome.roles == 2 && outcome.difference.isEmpty)
         #expect(try list() == [])
         #expect(try save("r", "Report", by: guest) == nil)

@@ -15,13 +15,10 @@ import Testing
     /// Two nodes that know Ada and her password.
     init() throws {
         let store = try TestStore()
-        for operation in [
-            WriteRequest.Operation.addUser(name: "ada", id: Self.id),
-            .account(.resetPassword(Self.hashed(1), user: "ada")),
-        ] {
-            let request = WriteRequest(operation, scope: .cluster, caller: .administrator)
-            _ = try store.run(request).get()
-        }
+        let add = AddUser(name: "ada", id: Self.id)
+        _ = try store.run(WriteRequest(add, caller: .administrator)).get()
+        let reset = ResetPassword(Self.hashed(1), user: "ada")
+        _ = try store.run(WriteRequest(reset, caller: .administrator)).get()
         stores = [store, try TestStore(copying: store, seed: 2)]
     }
 
@@ -34,11 +31,11 @@ import Testing
     }
 
     private func change(
-        _ change: AccountChange,
+        _ change: some AccountChange,
         by caller: Caller = .administrator,
         at node: Int
     ) throws {
-        let request = WriteRequest(.account(change), scope: .cluster, caller: caller)
+        let request = WriteRequest(change, caller: caller)
         _ = try stores[node].run(request).get()
     }
 
@@ -62,16 +59,16 @@ import Testing
         }
     }
 
-    private func proof(at node: Int) throws -> AccountChange.Proof {
+    private func proof(at node: Int) throws -> PasswordProof {
         let reader = stores[node].reader
         let user = try #require(try Users.find("ada", in: reader))
         let password = try #require(try Passwords.find(of: user.id, in: reader))
-        return AccountChange.Proof(user: user, password: password.version)
+        return PasswordProof(user: user, password: password.version)
     }
 
     private func signIn(_ digest: Bytes, at node: Int) throws {
         let session = NewSession(digest: digest, label: "test")
-        try change(.signIn(proof(at: node), session), by: .anonymous, at: node)
+        try change(SignIn(proof(at: node), session), by: .anonymous, at: node)
     }
 
     private func isOpen(_ digest: Bytes, at node: Int) throws -> Bool {
@@ -81,7 +78,7 @@ import Testing
 
     /// 4 password changed on A, sign-in with the old one on B.
     @Test func aPasswordIsChangedBesideASignInWithTheOldOne() throws {
-        try change(.resetPassword(Self.hashed(2), user: "ada"), at: 0)
+        try change(ResetPassword(Self.hashed(2), user: "ada"), at: 0)
         let old = Bytes(repeating: 7, count: 32)
         stores[1].now += 3_600_000
         try signIn(old, at: 1)
@@ -100,10 +97,10 @@ import Testing
         let digest = Bytes(repeating: 7, count: 32)
         try signIn(digest, at: 1)
         try exchange()
-        try change(.setDisabled(true, user: "ada"), at: 0)
+        try change(SetDisabled(true, user: "ada"), at: 0)
         stores[1].now += 3_600_000
         let profile = People.Profile(displayName: "Ada", isDiscoverable: true)
-        try change(.setProfile(profile, user: "ada"), at: 1)
+        try change(SetProfile(profile, user: "ada"), at: 1)
         #expect(try isOpen(digest, at: 1))
         try exchange()
         for node in 0...1 {

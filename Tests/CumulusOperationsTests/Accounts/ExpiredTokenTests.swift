@@ -14,13 +14,15 @@ import Testing
 
     init() throws {
         store = try TestStore()
-        _ = try administer(.addUser(name: "ada", id: Self.id)).get()
+        _ = try administer(AddUser(name: "ada", id: Self.id)).get()
         let hashed = HashedPassword(salt: Self.id, hash: Bytes(repeating: 9, count: 32))
-        _ = try administer(.account(.resetPassword(hashed, user: "ada"))).get()
+        _ = try administer(ResetPassword(hashed, user: "ada")).get()
     }
 
-    private func administer(_ operation: WriteRequest.Operation) throws -> TestStore.Answer {
-        try store.run(WriteRequest(operation, scope: .cluster, caller: .administrator))
+    private func administer<Asked: ClusterChange>(
+        _ change: Asked
+    ) throws -> Result<Asked.Outcome, ServiceError> {
+        try store.run(WriteRequest(change, caller: .administrator))
     }
 
     private func digest(_ number: Int) -> Bytes { Sessions.digest(of: Bytes("\(number)".utf8)) }
@@ -28,11 +30,11 @@ import Testing
     private func signIn(_ number: Int) throws {
         let user = try #require(try Users.find("ada", in: store.reader))
         let password = try #require(try Passwords.find(of: user.id, in: store.reader))
-        let change = AccountChange.signIn(
-            AccountChange.Proof(user: user, password: password.version),
+        let change = SignIn(
+            PasswordProof(user: user, password: password.version),
             NewSession(digest: digest(number))
         )
-        let request = WriteRequest(.account(change), scope: .cluster, caller: .anonymous)
+        let request = WriteRequest(change, caller: .anonymous)
         _ = try store.run(request).get()
     }
 
@@ -61,7 +63,7 @@ import Testing
 
     @Test func aTokenGoesAMonthAfterItsEnd() throws {
         for number in 0..<5 { try signIn(number) }
-        _ = try administer(.account(.revoke(digest: digest(3), user: "ada"))).get()
+        _ = try administer(RevokeSession(digest: digest(3), user: "ada")).get()
         let before = try ScopeDigest.all(in: store.reader)
         store.now += 60 * Self.day - 1
         try forget(readBy: vector())
@@ -90,7 +92,7 @@ import Testing
         try signIn(0)
         let read = try vector()
         try signIn(1)
-        _ = try administer(.account(.revoke(digest: digest(0), user: "ada"))).get()
+        _ = try administer(RevokeSession(digest: digest(0), user: "ada")).get()
         store.now += 100 * Self.day
         // That member may know the first token and not that it was revoked.
         try forget(readBy: read)
@@ -104,12 +106,12 @@ import Testing
     }
 
     @Test func whatNeverExpiresStays() throws {
-        _ = try administer(.addToken([1], user: "ada")).get()
-        _ = try administer(.addToken([2], user: "ada")).get()
+        _ = try administer(AddToken([1], user: "ada")).get()
+        _ = try administer(AddToken([2], user: "ada")).get()
         let revoked = Sessions.digest(of: [2])
-        _ = try administer(.account(.revoke(digest: revoked, user: "ada"))).get()
-        _ = try administer(.account(.endSessions(user: "ada"))).get()
-        _ = try administer(.addToken([3], user: "ada")).get()
+        _ = try administer(RevokeSession(digest: revoked, user: "ada")).get()
+        _ = try administer(EndSessions(user: "ada")).get()
+        _ = try administer(AddToken([3], user: "ada")).get()
         store.now += 4_000 * Self.day
         try forget(readBy: vector())
         #expect(try count("token") == 3)

@@ -50,14 +50,10 @@ import Testing
         #expect(weak == HashedPassword(salt: Self.salt, hash: hash, cost: cost))
         #expect(weak != HashedPassword(salt: Self.salt, hash: hash))
         let store = try TestStore()
-        let operations: [WriteRequest.Operation] = [
-            .addUser(name: "ada", id: Self.salt), .account(.resetPassword(weak, user: "ada")),
-        ]
-        for operation in operations {
-            _ = try store.run(
-                WriteRequest(operation, scope: .cluster, caller: .administrator)
-            ).get()
-        }
+        let add = AddUser(name: "ada", id: Self.salt)
+        _ = try store.run(WriteRequest(add, caller: .administrator)).get()
+        let reset = ResetPassword(weak, user: "ada")
+        _ = try store.run(WriteRequest(reset, caller: .administrator)).get()
         let stored = try #require(try Passwords.find(of: Self.salt, in: store.reader)).hashed
         #expect(stored == weak && stored.isWeak && !HashedPassword.ofNobody.isWeak)
         #expect(stored.matches(password) && !stored.matches(Bytes("correct horsf".utf8)))
@@ -65,20 +61,11 @@ import Testing
 
     @Test func noPasswordIsStored() throws {
         let store = try TestStore()
-        let operations: [WriteRequest.Operation] = [
-            .addUser(name: "ada", id: Self.salt),
-            .account(
-                .resetPassword(
-                    HashedPassword(salt: Self.salt, hash: Bytes(repeating: 3, count: 32)),
-                    user: "ada"
-                )
-            ),
-        ]
-        for operation in operations {
-            _ = try store.run(
-                WriteRequest(operation, scope: .cluster, caller: .administrator)
-            ).get()
-        }
+        let add = AddUser(name: "ada", id: Self.salt)
+        _ = try store.run(WriteRequest(add, caller: .administrator)).get()
+        let hashed = HashedPassword(salt: Self.salt, hash: Bytes(repeating: 3, count: 32))
+        let reset = ResetPassword(hashed, user: "ada")
+        _ = try store.run(WriteRequest(reset, caller: .administrator)).get()
         try store.restart()
         let stored = try #require(try Passwords.find(of: Self.salt, in: store.reader))
         #expect(

@@ -16,8 +16,7 @@ import Testing
         for (number, name) in ["ada", "bob"].enumerated() {
             let id = Bytes(repeating: UInt8(number + 1), count: 16)
             let request = WriteRequest(
-                .addUser(name: name, id: id),
-                scope: .cluster,
+                AddUser(name: name, id: id),
                 caller: .administrator
             )
             _ = try store.run(request).get()
@@ -28,31 +27,31 @@ import Testing
         try Handle(.email, Bytes(text.utf8))
     }
 
-    private func change(
-        _ change: AccountChange,
+    private func change<Asked: AccountChange>(
+        _ change: Asked,
         by caller: Caller = .administrator
-    ) throws -> TestStore.Answer {
-        try store.run(WriteRequest(.account(change), scope: .cluster, caller: caller))
+    ) throws -> Result<Asked.Outcome, ServiceError> {
+        try store.run(WriteRequest(change, caller: caller))
+    }
+
+    private func make(_ change: some AccountChange, by caller: Caller) throws {
+        _ = try self.change(change, by: caller).get()
     }
 
     private func set(
         _ handle: Handle,
         of user: String,
         isHeld: Bool = true
-    ) throws -> AccountChange.Outcome {
-        let answer = try change(.setHandle(handle, user: user, isHeld: isHeld)).get()
-        guard case .account(let outcome) = answer else { throw Unexpected() }
-        return outcome
+    ) throws -> SetHandle.Outcome {
+        try change(SetHandle(handle, user: user, isHeld: isHeld)).get()
     }
-
-    private struct Unexpected: Error {}
 
     private func show(_ name: String, isDiscoverable: Bool = true) throws {
         let profile = People.Profile(
             displayName: name == "ada" ? "Ada" : "Bob",
             isDiscoverable: isDiscoverable
         )
-        _ = try change(.setProfile(profile, user: name)).get()
+        _ = try change(SetProfile(profile, user: name)).get()
     }
 
     private func find(_ handle: Handle) throws -> String? {
@@ -66,8 +65,8 @@ import Testing
 
     @Test func whoWantsToIsFound() throws {
         let handle = try email()
-        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
-        #expect(try set(handle, of: "ada") == .handle(existed: true, isMoved: false))
+        #expect(try set(handle, of: "ada") == .init(existed: false, isMoved: false))
+        #expect(try set(handle, of: "ada") == .init(existed: true, isMoved: false))
         #expect(try find(handle) == nil, "nobody asked to be found")
         try show("ada")
         let ada = try #require(try Users.find("ada", in: store.reader))
@@ -81,11 +80,11 @@ import Testing
         try show("ada", isDiscoverable: false)
         #expect(try find(handle) == nil)
         try show("ada")
-        _ = try change(.setDisabled(true, user: "ada")).get()
+        _ = try change(SetDisabled(true, user: "ada")).get()
         #expect(try find(handle) == nil)
-        _ = try change(.setDisabled(false, user: "ada")).get()
+        _ = try change(SetDisabled(false, user: "ada")).get()
         #expect(try find(handle) == "Ada")
-        #expect(try set(handle, of: "ada", isHeld: false) == .handle(existed: true, isMoved: false))
+        #expect(try set(handle, of: "ada", isHeld: false) == .init(existed: true, isMoved: false))
         #expect(try find(handle) == nil)
         #expect(try handles("ada").isEmpty)
     }
@@ -94,17 +93,17 @@ import Testing
         let handle = try email()
         for name in ["ada", "bob"] { try show(name) }
         _ = try set(handle, of: "ada")
-        #expect(try set(handle, of: "bob") == .handle(existed: false, isMoved: true))
+        #expect(try set(handle, of: "bob") == .init(existed: false, isMoved: true))
         #expect(try find(handle) == "Bob")
         #expect(try handles("ada").isEmpty)
         #expect(try handles("bob") == ["ada@example.org"])
         // What is not ada's any more can't be taken away from her.
         #expect(
-            try set(handle, of: "ada", isHeld: false) == .handle(existed: false, isMoved: false)
+            try set(handle, of: "ada", isHeld: false) == .init(existed: false, isMoved: false)
         )
         #expect(try find(handle) == "Bob")
         _ = try set(handle, of: "bob", isHeld: false)
-        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
+        #expect(try set(handle, of: "ada") == .init(existed: false, isMoved: false))
         #expect(try find(handle) == "Ada")
     }
 
@@ -165,26 +164,23 @@ import Testing
         }
         #expect(try handles("ada").isEmpty)
         _ = try set(handle, of: "bob", isHeld: false)
-        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
+        #expect(try set(handle, of: "ada") == .init(existed: false, isMoved: false))
         #expect(try handles("ada") == ["ada@example.org"])
     }
 
     @Test func onlyAnOperatorGivesHandlesAndNamesUsers() throws {
         let handle = try email()
         for caller in [Caller.alice, .anonymous] {
-            let answers = [
-                try change(.setHandle(handle, user: "ada", isHeld: true), by: caller),
-                try change(.setProfile(People.Profile(), user: "ada"), by: caller),
+            let changes: [any AccountChange] = [
+                SetHandle(handle, user: "ada", isHeld: true),
+                SetProfile(People.Profile(), user: "ada"),
             ]
-            for answer in answers {
-                guard case .failure(let error) = answer else {
-                    Issue.record("\(answer)")
-                    continue
-                }
-                #expect(error.code == .permissionFailure)
+            for change in changes {
+                let error = #expect(throws: ServiceError.self) { try make(change, by: caller) }
+                #expect(error?.code == .permissionFailure)
             }
         }
-        guard case .failure(let error) = try change(.setProfile(People.Profile(), user: nil)) else {
+        guard case .failure(let error) = try change(SetProfile(People.Profile(), user: nil)) else {
             Issue.record("nobody has no profile")
             return
         }

@@ -17,12 +17,12 @@ import Testing
         names = UserNames(following: store.state.changedProfiles)
         for (number, name) in ["ada", "bob", "eve"].enumerated() {
             let id = Bytes(repeating: UInt8(number + 1), count: 16)
-            try Self.run(.addUser(name: name, id: id), at: store)
+            try Self.run(AddUser(name: name, id: id), at: store)
         }
     }
 
-    private static func run(_ operation: WriteRequest.Operation, at store: TestStore) throws {
-        let request = WriteRequest(operation, scope: .cluster, caller: .administrator)
+    private static func run(_ change: some ClusterChange, at store: TestStore) throws {
+        let request = WriteRequest(change, caller: .administrator)
         _ = try store.run(request).get()
     }
 
@@ -32,7 +32,7 @@ import Testing
         at store: TestStore? = nil
     ) throws {
         let profile = People.Profile(displayName: name, isDiscoverable: isDiscoverable)
-        try Self.run(.account(.setProfile(profile, user: name)), at: store ?? self.store)
+        try Self.run(SetProfile(profile, user: name), at: store ?? self.store)
     }
 
     private func recordName(_ name: String, in container: String = Self.container) throws -> String
@@ -69,9 +69,9 @@ import Testing
         #expect(try find(ada) == nil)
         try show("ada")
         #expect(try find(ada) == "ada")
-        try Self.run(.account(.setDisabled(true, user: "ada")), at: store)
+        try Self.run(SetDisabled(true, user: "ada"), at: store)
         #expect(try find(ada) == nil)
-        try Self.run(.account(.setDisabled(false, user: "ada")), at: store)
+        try Self.run(SetDisabled(false, user: "ada"), at: store)
         #expect(try find(ada) == "ada")
     }
 
@@ -130,7 +130,7 @@ import Testing
             _ = try transaction.perform(registers, in: scope, zone: nil, author: Author())
         }
         // In the order of ids she is the last one.
-        try Self.run(.addUser(name: "zoe", id: Bytes(repeating: 0xFF, count: 16)), at: store)
+        try Self.run(AddUser(name: "zoe", id: Bytes(repeating: 0xFF, count: 16)), at: store)
         for name in ["ada", "zoe"] { try show(name) }
         try store.restart()
         let changed = store.state.changedProfiles
@@ -196,7 +196,7 @@ import Testing
         try show("ada", isDiscoverable: false)
         #expect(try looks(ada) == found)
         try show("ada")
-        try Self.run(.account(.setDisabled(true, user: "ada")), at: store)
+        try Self.run(SetDisabled(true, user: "ada"), at: store)
         #expect(try looks(ada) == found)
     }
 }

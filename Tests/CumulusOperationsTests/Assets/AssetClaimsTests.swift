@@ -59,9 +59,7 @@ import Testing
             lists: lists.map { .success($0) },
             limits: limits
         )
-        let answer = try store.run(store.request(.prepareAssets(request), by: caller)).get()
-        guard case .prepared(let outcome) = answer else { return [] }
-        return outcome
+        return try store.run(store.request(request, by: caller)).get()
     }
 
     private func missing(_ list: ChunkList, by caller: Caller) throws -> [Int]? {
@@ -92,12 +90,8 @@ import Testing
             chunks: packed,
             length: 1_000 * chunks.count
         )
-        let answer = try store.run(store.request(.enterChunks(request), by: caller)).get()
-        guard case .stored(let outcome) = answer else { throw NoAnswer() }
-        return outcome
+        return try store.run(store.request(request, by: caller)).get()
     }
-
-    private struct NoAnswer: Error {}
 
     private func item(
         _ name: String,
@@ -366,15 +360,13 @@ import Testing
             policy: .changedKeys,
             saves: [item("x", "Drop", Self.secret)]
         )
-        var request = store.request(.modifyRecords(modify), by: .alice)
-        request.digest = [1]
-        let first = try store.run(request)
+        var request = store.request(modify, by: .alice)
+        request.asker.digest = [1]
+        let outcome = try store.run(request).get()
         passHour()
         try endLeases()
         #expect(try save("x", "Drop", Self.secret, by: .alice)?.code == .assetNotAvailable)
-        guard case .success(.modified(let outcome)) = first,
-            case .success(.modified(let again)) = try store.run(request)
-        else { throw NoAnswer() }
+        let again = try store.run(request).get()
         #expect(outcome.codes == [nil] && again.codes == [nil] && again.isRepeated)
     }
 

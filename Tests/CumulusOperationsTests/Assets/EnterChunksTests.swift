@@ -32,16 +32,10 @@ import Testing
             lists: lists.map { .success($0) },
             limits: .standard
         )
-        guard
-            case .prepared(let outcome) = try store.run(
-                store.request(.prepareAssets(request), by: Self.caller)
-            ).get()
-        else { return [] }
-        return outcome.map { try? $0.get() }
+        return try store.run(store.request(request, by: Self.caller)).get().map { try? $0.get() }
     }
 
-    private func send(_ chunks: [ChunkList.Entry], pack: PackNumber) throws -> EnterChunks.Outcome?
-    {
+    private func send(_ chunks: [ChunkList.Entry], pack: PackNumber) throws -> EnterChunks.Outcome {
         let packed = chunks.enumerated().map { index, chunk in
             PackedChunk(
                 digest: chunk.digest,
@@ -60,9 +54,7 @@ import Testing
             chunks: packed,
             length: 1_000 * chunks.count
         )
-        let answer = try store.run(store.request(.enterChunks(request), by: Self.caller)).get()
-        guard case .stored(let outcome) = answer else { return nil }
-        return outcome
+        return try store.run(store.request(request, by: Self.caller)).get()
     }
 
     @Test func aChunkOfManyAssetsIsEnteredAtOnce() throws {

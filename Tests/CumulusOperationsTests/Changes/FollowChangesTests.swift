@@ -199,7 +199,7 @@ import Testing
         var (custom, standard) = (follower(), follower(of: Names.defaultZone))
         _ = try next(&custom)
         _ = try next(&standard)
-        let reset = WriteRequest(.resetSchema, scope: store.scope, caller: .administrator)
+        let reset = WriteRequest(SchemaReset(), scope: store.scope, caller: .administrator)
         _ = try store.run(reset).get()
         #expect(refusal(custom)?.code == .userDeletedZone)
         #expect(refusal(standard)?.code == .changeTokenExpired)

@@ -83,7 +83,7 @@ import Testing
             policy: .ifUnchanged,
             saves: [SaveItem("x", ["stars": 2])]
         )
-        let request = one.request(.modifyRecords(save), by: tablet)
+        let request = one.request(save, by: tablet)
         for node in [one, other] { _ = try node.run(request).get() }
         let told = try page(since: start, at: one)
         #expect(told.news.count == 1)
@@ -105,7 +105,7 @@ import Testing
             policy: .ifUnchanged,
             saves: [SaveItem("x", ["stars": 3])]
         )
-        let request = one.request(.modifyRecords(save), by: tablet)
+        let request = one.request(save, by: tablet)
         _ = try one.run(request).get()
         let token = try page(since: nil, at: one).token
         _ = try other.run(request).get()
@@ -135,7 +135,7 @@ import Testing
             policy: .changedKeys,
             saves: [SaveItem("n", ["stars": 2])]
         )
-        let request = one.request(.modifyRecords(save), by: tablet)
+        let request = one.request(save, by: tablet)
         for node in [one, other] { _ = try node.run(request).get() }
         let told = try page(since: start, at: one)
         #expect(told.news.count == 1)
@@ -160,7 +160,7 @@ import Testing
             policy: .ifUnchanged,
             saves: [SaveItem("x", ["stars": 1])]
         )
-        let request = one.request(.modifyRecords(hidden), by: tablet)
+        let request = one.request(hidden, by: tablet)
         _ = try one.run(request).get()
         nodes[0].now += 5
         try nodes[0].save([SaveItem("x", ["stars": 2])], by: tablet)
@@ -349,7 +349,7 @@ import Testing
             policy: .ifUnchanged,
             saves: [SaveItem("x", ["stars": 2])]
         )
-        let request = one.request(.modifyRecords(save), by: tablet)
+        let request = one.request(save, by: tablet)
         for node in [one, other] { _ = try node.run(request).get() }
         try other.delete([DeleteItem("x")], by: tablet)
         try other.save([SaveItem("x", ["size": 1], type: "Other")], by: tablet)

@@ -73,13 +73,13 @@ import Testing
         )
     }
 
-    private func creation(_ names: [String]) -> WriteRequest {
+    private func creation(_ names: [String]) -> WriteRequest<ModifyRecords> {
         let save = ModifyRecords(
             database: .private,
             policy: .ifUnchanged,
             saves: names.map { SaveItem($0, ["stars": 2]) }
         )
-        return store.request(.modifyRecords(save), by: tablet)
+        return store.request(save, by: tablet)
     }
 
     @Test func keysAreThoseOfTheEvents() throws {

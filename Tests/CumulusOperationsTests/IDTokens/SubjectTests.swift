@@ -27,12 +27,12 @@ import Testing
     }
 
     @discardableResult
-    private func run(
-        _ operation: WriteRequest.Operation,
+    private func run<Asked: ClusterChange>(
+        _ change: Asked,
         _ caller: Caller = .administrator,
         at store: TestStore
-    ) throws -> TestStore.Answer {
-        try store.run(WriteRequest(operation, scope: .cluster, caller: caller))
+    ) throws -> Result<Asked.Outcome, ServiceError> {
+        try store.run(WriteRequest(change, caller: caller))
     }
 
     private func signIn(
@@ -41,13 +41,9 @@ import Testing
         at other: TestStore? = nil
     ) throws -> Users.User {
         let session = NewSession(digest: Bytes(repeating: digest, count: 32))
-        let change = AccountChange.signInSubject(subject, session)
-        let answer = try run(.account(change), .anonymous, at: other ?? store).get()
-        guard case .account(.opened(let user, _)) = answer else { throw Unexpected() }
-        return user
+        let change = SignInSubject(subject, session)
+        return try run(change, .anonymous, at: other ?? store).get().user
     }
-
-    private struct Unexpected: Error {}
 
     /// Whether a sign-in gets the one answer of all refusals.
     private func isRefused(_ subject: ProvenSubject) throws -> Bool {
@@ -106,7 +102,7 @@ import Testing
     @Test func anOperatorNamesTheUserOfASubject() throws {
         let subject = try ada { ($0.user, $0.mayBeMade) = ("alice", true) }
         #expect(try isRefused(subject), "there is no such user")
-        try run(.addUser(name: "alice", id: Bytes(repeating: 1, count: 16)), at: store)
+        try run(AddUser(name: "alice", id: Bytes(repeating: 1, count: 16)), at: store)
         let user = try signIn(subject)
         #expect(user.name == "alice")
         #expect(try Users.all(in: store.reader).map(\.name) == ["alice"])
@@ -115,21 +111,21 @@ import Testing
 
     @Test func aDisabledUserIsRefused() throws {
         let user = try signIn(try ada())
-        try run(.account(.setDisabled(true, user: user.name)), at: store)
+        try run(SetDisabled(true, user: user.name), at: store)
         #expect(try isRefused(try ada()))
-        try run(.account(.setDisabled(false, user: user.name)), at: store)
+        try run(SetDisabled(false, user: user.name), at: store)
         #expect(try signIn(try ada(), 2) == user)
     }
 
     @Test func anAddressThatSomebodyHasStaysTheirs() throws {
-        try run(.addUser(name: "alice", id: Bytes(repeating: 1, count: 16)), at: store)
+        try run(AddUser(name: "alice", id: Bytes(repeating: 1, count: 16)), at: store)
         let subject = try ada()
         let email = try #require(subject.email)
-        let given = AccountChange.setHandle(email, user: "alice", isHeld: true)
-        try run(.account(given), at: store)
+        let given = SetHandle(email, user: "alice", isHeld: true)
+        try run(given, at: store)
         #expect(try handles(signIn(subject), at: store).isEmpty)
         // An address that was taken from its user is free, also for a later subject.
-        try run(.account(.setHandle(email, user: "alice", isHeld: false)), at: store)
+        try run(SetHandle(email, user: "alice", isHeld: false), at: store)
         let bob = try ada {
             $0.subject = "bob"
             $0.userID = Subjects.userID(of: "bob", at: $0.issuer, key: Self.key)
@@ -140,7 +136,7 @@ import Testing
     @Test func aNameThatSomebodyElseHasOpensNothing() throws {
         let subject = try ada()
         let name = "oidc-" + subject.userID.hex
-        try run(.addUser(name: name, id: Bytes(repeating: 1, count: 16)), at: store)
+        try run(AddUser(name: name, id: Bytes(repeating: 1, count: 16)), at: store)
         #expect(try isRefused(subject))
     }
 

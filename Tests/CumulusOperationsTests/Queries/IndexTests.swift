@@ -16,7 +16,7 @@ import Testing
     private func importTypes(_ types: String) throws {
         let schema = try Schema(ckdb: "DEFINE SCHEMA\n" + types)
         let request = WriteRequest(
-            .importSchema(SchemaImport(.file(schema, drops: false))),
+            SchemaImport(.file(schema, drops: false)),
             scope: store.scope,
             caller: .administrator
         )

@@ -26,7 +26,7 @@ import Testing
     private func importTypes(_ types: String) throws {
         let schema = try Schema(ckdb: "DEFINE SCHEMA\n" + types)
         let request = WriteRequest(
-            .importSchema(SchemaImport(.file(schema, drops: true))),
+            SchemaImport(.file(schema, drops: true)),
             scope: store.scope,
             caller: .administrator
         )
@@ -143,8 +143,8 @@ import Testing
             saves: [SaveItem("c", ["n": 9])]
         )
         let answers = try store.run([
-            store.request(.modifyRecords(large), by: .alice),
-            store.request(.modifyRecords(small), by: .alice),
+            store.request(large, by: .alice),
+            store.request(small, by: .alice),
         ])
         for answer in answers { _ = try answer.get() }
         let zone = try store.zoneNumber(ZoneAddress(), by: .alice)

@@ -69,7 +69,7 @@ import Testing
         let requests = (0..<200).map { index in
             let item = SaveItem("r", increments: ["n": 1, "m": Int64(index)])
             let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [item])
-            return store.request(.modifyRecords(modify), by: .alice)
+            return store.request(modify, by: .alice)
         }
         try store.run(requests)
         try expect(["m": 19_900, "n": 200])
@@ -150,17 +150,15 @@ import Testing
 
     @Test func eachIncrementHasARowUnderItsRequest() throws {
         let request = store.request(
-            .modifyRecords(
-                ModifyRecords(
-                    database: .private,
-                    saves: [SaveItem("r", increments: ["n": 3, "m": -1])]
-                )
+            ModifyRecords(
+                database: .private,
+                saves: [SaveItem("r", increments: ["n": 3, "m": -1])]
             ),
             by: .alice
         )
         try store.run(request)
         let rows = try store.reader.rows(.log, .all(.increment))
-        let id = try #require(request.requestID)
+        let id = try #require(request.asker.requestID)
         #expect(rows.count == 2)
         #expect(rows.allSatisfy { $0.key.dropFirst(3).starts(with: id.bytes) })
         #expect(try rows.map { try IncrementRow(row: $0.value).delta } == [-1, 3])

@@ -153,9 +153,8 @@ import Testing
         let large = SampleAsset.list(of: [6_000, 6_000])
         func prepare(_ list: ChunkList, _ limits: Limits) throws -> Refusal? {
             let request = PrepareAssets(database: .private, lists: [.success(list)], limits: limits)
-            let answer = try store.run(store.request(.prepareAssets(request), by: .alice)).get()
-            guard case .prepared(let outcome) = answer, case .failure(let failure) = outcome[0]
-            else { return nil }
+            let outcome = try store.run(store.request(request, by: .alice)).get()
+            guard case .failure(let failure) = outcome[0] else { return nil }
             return Refusal(failure.error)
         }
         #expect(try prepare(large, limits)?.code == .quotaExceeded)
@@ -173,7 +172,7 @@ import Testing
             )
         )
         let entering = EnterChunks(database: .private, chunks: [chunk], length: 100)
-        _ = try store.run(store.request(.enterChunks(entering), by: .alice)).get()
+        _ = try store.run(store.request(entering, by: .alice)).get()
         let asset = FieldValue.asset(Asset(digest: list.digest, size: list.size))
         func named(_ name: String) -> SaveItem { SaveItem(name, ["file": asset]) }
         #expect(try save([named("a")]) == [nil])

@@ -17,16 +17,14 @@ import Testing
         _ id: RequestID,
         content: UInt8 = 1,
         by caller: Caller = .alice
-    ) -> WriteRequest {
+    ) -> WriteRequest<ModifyRecords> {
         let saves = [SaveItem("r", increments: ["n": 1]), SaveItem("bad", ["d": .double(.nan)])]
         return WriteRequest(
-            .modifyRecords(
-                ModifyRecords(
-                    database: .private,
-                    policy: .changedKeys,
-                    saves: saves,
-                    deletes: [DeleteItem("x")]
-                )
+            ModifyRecords(
+                database: .private,
+                policy: .changedKeys,
+                saves: saves,
+                deletes: [DeleteItem("x")]
             ),
             scope: store.scope,
             caller: caller,
@@ -39,7 +37,9 @@ import Testing
         try store.fetch("r", in: .private, by: caller).get().fields
     }
 
-    private func code(_ answer: TestStore.Answer) -> (ServiceError.Code, ServiceError.Reason)? {
+    private func code(
+        _ answer: Result<ModifyOutcome, ServiceError>
+    ) -> (ServiceError.Code, ServiceError.Reason)? {
         guard case .failure(let error) = answer else { return nil }
         return (error.code, error.reason)
     }
@@ -59,15 +59,14 @@ import Testing
         let saves = [SaveItem("r", ["s": .string("mine")]), SaveItem("new", ["n": .int64(1)])]
         let modify = ModifyRecords(database: .private, isAtomic: false, saves: saves)
         let conflict = WriteRequest(
-            .modifyRecords(modify),
+            modify,
             scope: store.scope,
             caller: .alice,
             requestID: store.newRequestID(),
             digest: [1]
         )
         let first = try store.run(conflict).get()
-        guard case .modified(let outcome) = first, case .failure(let failure) = outcome.saves[0]
-        else { throw CancellationError() }
+        guard case .failure(let failure) = first.saves[0] else { throw CancellationError() }
         #expect(failure.code == .serverRecordChanged)
         #expect(failure.serverRecord?.fields == WireField.body(["n": 1]))
         try store.restart()
@@ -81,15 +80,12 @@ import Testing
         try store.importType("Page", "n INT64, \(grants)")
     }
 
-    private func outcome(_ request: WriteRequest) throws -> ModifyOutcome {
-        guard case .modified(let outcome) = try store.run(request).get() else {
-            throw CancellationError()
-        }
-        return outcome
+    private func outcome(_ request: WriteRequest<ModifyRecords>) throws -> ModifyOutcome {
+        try store.run(request).get()
     }
 
     /// Bob's request on Alice's page: an increment, a save with a stale tag, and a new page.
-    private func pages() throws -> WriteRequest {
+    private func pages() throws -> WriteRequest<ModifyRecords> {
         try grant(#"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#)
         for name in ["old", "p"] {
             try store.save([SaveItem(name, ["n": 1], type: "Page")], in: .public)
@@ -101,7 +97,7 @@ import Testing
             SaveItem("new", ["n": 3], type: "Page"),
         ]
         let modify = ModifyRecords(database: .public, isAtomic: false, saves: saves)
-        var request = store.request(.modifyRecords(modify), by: .bob)
+        var request = store.request(modify, by: .bob)
         request.digest = [1]
         return request
     }
@@ -191,7 +187,7 @@ import Testing
         let id = store.newRequestID()
         let nothing = ModifyRecords(database: .private, deletes: [DeleteItem("nobody")])
         let empty = WriteRequest(
-            .modifyRecords(nothing),
+            nothing,
             scope: store.scope,
             caller: .alice,
             requestID: id,
@@ -207,7 +203,7 @@ import Testing
         let id = store.newRequestID()
         let zones = ModifyZones(saving: ["z"], deleting: ["nobody"])
         let request = WriteRequest(
-            .modifyZones(zones),
+            zones,
             scope: store.scope,
             caller: .alice,
             requestID: id,

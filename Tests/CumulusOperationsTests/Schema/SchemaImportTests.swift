@@ -24,12 +24,11 @@ import Testing
         limits: Limits = .standard
     ) throws -> [String] {
         let request = WriteRequest(
-            .importSchema(SchemaImport(source, limits: limits)),
+            SchemaImport(source, limits: limits),
             scope: scope(environment),
             caller: caller
         )
-        guard case .schema(let difference) = try store.run(request).get() else { return ["?"] }
-        return difference.changes.map(\.description)
+        return try store.run(request).get().changes.map(\.description)
     }
 
     private func file(_ types: String, drops: Bool = false) throws -> SchemaImport.Source {
@@ -45,12 +44,12 @@ import Testing
     private func save(_ item: SaveItem, by caller: Caller = .alice) throws -> String? {
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [item])
         let request = WriteRequest(
-            .modifyRecords(modify),
+            modify,
             scope: scope(.production),
             caller: caller,
             requestID: store.newRequestID()
         )
-        guard case .modified(let outcome) = try store.run(request).get() else { return "?" }
+        let outcome = try store.run(request).get()
         guard case .failure(let failure) = outcome.saves[0] else { return nil }
         #expect(failure.error.code == .invalidArguments)
         return failure.error.message

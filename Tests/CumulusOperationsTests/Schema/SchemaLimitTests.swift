@@ -42,15 +42,14 @@ import Testing
         _ source: SchemaImport.Source,
         _ environment: Environment,
         _ limits: Limits
-    ) throws -> SchemaDifference? {
+    ) throws -> SchemaDifference {
         let scope = ScopeID(container: store.scope.container, environment: environment)
         let request = WriteRequest(
-            .importSchema(SchemaImport(source, limits: limits)),
+            SchemaImport(source, limits: limits),
             scope: scope,
             caller: .administrator
         )
-        guard case .schema(let difference) = try store.run(request).get() else { return nil }
-        return difference
+        return try store.run(request).get()
     }
 
     private func file(_ types: Range<Int>, drops: Bool = false) throws -> SchemaImport.Source {

@@ -14,8 +14,8 @@ import Testing
     private func handle(_ text: String) throws -> Handle { try Handle(.email, Bytes(text.utf8)) }
 
     private func give(_ text: String, to user: String, isHeld: Bool = true) throws {
-        let change = AccountChange.setHandle(try handle(text), user: user, isHeld: isHeld)
-        let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+        let change = SetHandle(try handle(text), user: user, isHeld: isHeld)
+        let request = WriteRequest(change, caller: .administrator)
         _ = try store.run(request).get()
     }
 
@@ -120,7 +120,7 @@ import Testing
         }
         for members in invited {
             try bed.set(members)
-            let operation = WriteRequest.Operation.acceptShare(AcceptShare(share: id))
+            let operation = AcceptShare(share: id)
             let request = WriteRequest(operation, scope: store.scope, caller: carol)
             try note { _ = try store.run(request).get() }
             try note { _ = try bed.metadata(of: id, by: carol) }
@@ -198,7 +198,7 @@ import Testing
         var limits = Limits()
         limits.sharedZonesPerUser = 1
         let accept = AcceptShare(share: id, limits: limits)
-        let request = WriteRequest(.acceptShare(accept), scope: store.scope, caller: bob)
+        let request = WriteRequest(accept, scope: store.scope, caller: bob)
         let error = #expect(throws: ServiceError.self) { try store.run(request).get() }
         #expect(error?.code == .limitExceeded)
         try bed.leave(by: bob)

@@ -42,7 +42,7 @@ import Testing
         #expect(try save([], .readOnly, limits) == nil)
         let accept = AcceptShare(share: try bed.shareID(), limits: limits)
         for (caller, code) in [(bob, nil), (dave, ServiceError.Code.tooManyParticipants)] {
-            let request = WriteRequest(.acceptShare(accept), scope: store.scope, caller: caller)
+            let request = WriteRequest(accept, scope: store.scope, caller: caller)
             #expect(try bed.refusal { _ = try store.run(request).get() } == code)
         }
     }

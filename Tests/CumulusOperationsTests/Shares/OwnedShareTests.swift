@@ -34,10 +34,10 @@ import Testing
         _ share: String,
         of user: String = "owner",
         by caller: Caller = Caller(role: .operator)
-    ) throws -> Result<WriteRequest.Answer, ServiceError> {
+    ) throws -> Result<Bool, ServiceError> {
         let stop = StopShare(user: user, zone: ShareTestBed.zone, share: share)
         return try store.run(
-            WriteRequest(.stopShare(stop), scope: store.scope, caller: caller)
+            WriteRequest(stop, scope: store.scope, caller: caller)
         )
     }
 
@@ -59,21 +59,21 @@ import Testing
     }
 
     @Test func aShareIsStoppedAsByItsOwner() throws {
-        #expect(try stop("share-r").get() == .stopped(existed: true))
+        #expect(try stop("share-r").get() == true)
         #expect(try bed.code("r", by: bob) == .unknownItem)
         #expect(try bed.code("q", by: bob) == nil)
         #expect(try bed.code("share-r", by: owner) == .unknownItem)
         #expect(try shares(of: "owner").map(\.share.name) == ["share-q"])
-        #expect(try stop("share-r").get() == .stopped(existed: false))
+        #expect(try stop("share-r").get() == false)
         // The root names no share any more, so it can have another one.
         #expect(try bed.share("r", named: "next", with: [bed.member(carol)]) == nil)
         #expect(try bed.accept("next", by: carol) == nil)
     }
 
     @Test func whatIsNoShareStays() throws {
-        #expect(try stop("r").get() == .stopped(existed: false))
-        #expect(try stop("missing").get() == .stopped(existed: false))
-        #expect(try stop("share-r", of: "carol").get() == .stopped(existed: false))
+        #expect(try stop("r").get() == false)
+        #expect(try stop("missing").get() == false)
+        #expect(try stop("share-r", of: "carol").get() == false)
         #expect(try bed.code("r", by: bob) == nil)
         for caller in [owner, bob] {
             guard case .failure(let error) = try stop("share-r", by: caller) else {

@@ -18,7 +18,7 @@ import Testing
         let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
         let items = [root, bed.shareItem("s", parts, by: owner)]
         let modify = ModifyRecords(database: .private, policy: policy, saves: items)
-        let request = bed.store.request(.modifyRecords(modify), by: owner)
+        let request = bed.store.request(modify, by: owner)
         for node in [bed, other] { _ = try node.store.run(request).get() }
     }
 

@@ -99,17 +99,17 @@ import Testing
 
     /// A handle that no user has, and those of users who don't want to be found.
     @Test func handlesOfNobodyAndOfTheHidden() throws {
-        func change(_ change: AccountChange) throws {
-            let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+        func change(_ change: some AccountChange) throws {
+            let request = WriteRequest(change, caller: .administrator)
             _ = try store.run(request).get()
         }
         for (name, isDiscoverable) in [("bob", false), ("carol", true), ("dave", true)] {
             let profile = People.Profile(displayName: name, isDiscoverable: isDiscoverable)
-            try change(.setProfile(profile, user: name))
+            try change(SetProfile(profile, user: name))
             let handle = try Handle(.email, Bytes("\(name)@example.org".utf8))
-            try change(.setHandle(handle, user: name, isHeld: true))
+            try change(SetHandle(handle, user: name, isHeld: true))
         }
-        try change(.setDisabled(true, user: "carol"))
+        try change(SetDisabled(true, user: "carol"))
         let looks = try ["bob", "carol", "eve"].map { name in
             try work {
                 let handle = try Handle(.email, Bytes("\(name)@example.org".utf8))

@@ -394,7 +394,7 @@ import Testing
         limits.participantsPerShare = 1
         let accept = AcceptShare(share: try bed.shareID(), limits: limits)
         for (caller, code) in [(carol, nil), (dave, ServiceError.Code.tooManyParticipants)] {
-            let request = WriteRequest(.acceptShare(accept), scope: store.scope, caller: caller)
+            let request = WriteRequest(accept, scope: store.scope, caller: caller)
             #expect(try bed.refusal { _ = try store.run(request).get() } == code)
         }
     }
@@ -407,7 +407,7 @@ import Testing
             try Schema(ckdb: "DEFINE SCHEMA RECORD TYPE Other ( n INT64 );"),
             drops: true
         )
-        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+        _ = try store.administer(SchemaImport(source)).get()
         #expect(try bed.zones(by: bob) == [bed.zone(of: bob)])
         #expect(try bed.fetch(Names.zoneShare, by: owner).get().sharing != nil)
     }

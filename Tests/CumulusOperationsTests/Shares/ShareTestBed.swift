@@ -209,7 +209,7 @@ struct ShareTestBed {
 
     @discardableResult
     func accept(_ share: ShareID, by caller: Caller) throws -> ServiceError.Code? {
-        let operation = WriteRequest.Operation.acceptShare(AcceptShare(share: share))
+        let operation = AcceptShare(share: share)
         switch try store.run(WriteRequest(operation, scope: store.scope, caller: caller)) {
         case .success: return nil
         case .failure(let error): return error.code

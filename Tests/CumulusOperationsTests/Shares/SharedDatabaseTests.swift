@@ -106,8 +106,8 @@ import Testing
     }
 
     @Test func whatADisabledUserSharesStaysShared() throws {
-        let change = AccountChange.setDisabled(true, user: "owner")
-        let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
+        let change = SetDisabled(true, user: "owner")
+        let request = WriteRequest(change, caller: .administrator)
         _ = try store.run(request).get()
         #expect(try bed.names(by: carol) == ["a", Names.zoneShare])
         #expect(try bed.save("a", 2, by: bob) == nil)
@@ -159,8 +159,8 @@ import Testing
             lists: [.success(SampleAsset.list(of: [6_000]))],
             limits: limits
         )
-        let answer = try store.run(store.request(.prepareAssets(request), by: bob)).get()
-        guard case .prepared(let lists) = answer, case .failure(let refusal) = lists[0] else {
+        let lists = try store.run(store.request(request, by: bob)).get()
+        guard case .failure(let refusal) = lists[0] else {
             Issue.record("the asset was taken")
             return
         }
@@ -202,11 +202,10 @@ import Testing
             isAtomic: false,
             saves: items
         )
-        var request = store.request(.modifyRecords(modify), by: bob)
-        request.digest = Bytes(repeating: 1, count: 16)
+        var request = store.request(modify, by: bob)
+        request.asker.digest = Bytes(repeating: 1, count: 16)
         func codes() throws -> [ServiceError.Code?] {
-            guard case .modified(let outcome) = try store.run(request).get() else { return [] }
-            return outcome.codes
+            try store.run(request).get().codes
         }
         #expect(try codes() == [nil, .serverRecordChanged])
         #expect(try codes() == [nil, .serverRecordChanged])
@@ -329,9 +328,7 @@ import Testing
             lists: [.success(Self.list)],
             limits: .standard
         )
-        let answer = try store.run(store.request(.prepareAssets(request), by: caller)).get()
-        guard case .prepared(let outcome) = answer else { return nil }
-        return outcome.first
+        return try store.run(store.request(request, by: caller)).get().first
     }
 
     private func send(by caller: Caller) throws {
@@ -355,7 +352,7 @@ import Testing
             chunks: packed,
             length: 2_000
         )
-        _ = try store.run(store.request(.enterChunks(request), by: caller)).get()
+        _ = try store.run(store.request(request, by: caller)).get()
     }
 
     private func saveAsset(_ name: String, by caller: Caller) throws -> ServiceError.Code? {

@@ -88,14 +88,22 @@ import Testing
     }
 
     @Test func aZoneMadeFilledAndDeletedInOneBatchLeavesNothing() throws {
-        let requests: [WriteRequest.Operation] = [
+        let changes: [DrawnChange] = [
             .modifyZones(ModifyZones(saving: ["z"])),
             .modifyRecords(ModifyRecords(database: .private, saves: [SaveItem("n", in: zone)])),
             .modifyZones(ModifyZones(deleting: ["z"])),
             .modifyZones(ModifyZones(saving: ["z"])),
             .modifyRecords(ModifyRecords(database: .private, saves: [SaveItem("m", in: zone)])),
         ]
-        try store.run(requests.map { store.request($0, by: .alice) })
+        try store.run(
+            changes.map { change in
+                let id = store.newRequestID()
+                return DrawnRequest(
+                    change,
+                    for: Asker(scope: store.scope, caller: .alice, requestID: id)
+                )
+            }
+        )
         #expect(try store.names(in: .private, zone: zone, by: .alice) == ["m"])
         #expect(try DerivedRows.differences(in: store.engine) == [])
         #expect(try LogReplay.differences(in: store.engine) == [])

@@ -16,7 +16,9 @@ import Testing
     init() throws { twins = try TwinStores() }
 
     /// One request at both nodes, which don't hear of each other.
-    private func saveTwice(_ items: [SaveItem] = [SaveItem("r", ["a": 1])]) throws -> WriteRequest {
+    private func saveTwice(
+        _ items: [SaveItem] = [SaveItem("r", ["a": 1])]
+    ) throws -> WriteRequest<ModifyRecords> {
         let request = twins.save(items)
         for store in twins.both { try twins.run(request, at: store) }
         return request
@@ -37,7 +39,7 @@ import Testing
     @Test(arguments: [false, true]) func oneRequestIDHasOneType(isByState: Bool) throws {
         let first = twins.save([SaveItem("r", ["a": 1], type: "Note")])
         var second = twins.save([SaveItem("r", ["b": 2], type: "Memo")])
-        second.requestID = first.requestID
+        second.asker.requestID = first.asker.requestID
         try twins.run(second, at: other)
         try twins.run(first, at: one)
         if isByState { try twins.exchangeState(.full) } else { try twins.exchange() }
@@ -107,7 +109,7 @@ import Testing
     @Test func aKnownRepeatNeedsTheRight() throws {
         try one.importType("Note", "a INT64, GRANT READ TO \"_world\", GRANT CREATE TO \"_icloud\"")
         let modify = ModifyRecords(database: .public, saves: [SaveItem("r", ["a": 1])])
-        let request = one.request(.modifyRecords(modify), by: .bob)
+        let request = one.request(modify, by: .bob)
         #expect(try twins.run(request, at: one).codes == [nil])
         try one.importType("Note", "a INT64, GRANT READ TO \"_world\"")
         try other.takeState(of: one, .full)
@@ -128,7 +130,7 @@ import Testing
             isAtomic: isAtomic,
             saves: [SaveItem("new", ["a": 1], in: zone), SaveItem("old", ["a": 2], in: zone)]
         )
-        let request = one.request(.modifyRecords(modify), by: .alice)
+        let request = one.request(modify, by: .alice)
         try twins.run(request, at: one)
         try other.takeState(of: one, .delta)
         try other.save([SaveItem("old", ["a": 3], in: zone)])

@@ -14,13 +14,13 @@ import Testing
 
     init() throws { twins = try TwinStores() }
 
-    private func runTwice(_ operation: WriteRequest.Operation) throws {
-        let request = one.request(operation, by: .alice)
+    private func runTwice(_ change: some RememberedChange) throws {
+        let request = one.request(change, by: .alice)
         for store in twins.both { try twins.run(request, at: store) }
     }
 
     @Test func aZoneIsMadeOnce() throws {
-        try runTwice(.modifyZones(ModifyZones(saving: ["z"])))
+        try runTwice(ModifyZones(saving: ["z"]))
         let zone = ZoneAddress(name: "z")
         try one.save([SaveItem("a", ["n": 1], in: zone)])
         try other.save([SaveItem("b", ["n": 1], in: zone)])
@@ -34,7 +34,7 @@ import Testing
     @Test func aZoneIsDeletedOnce() throws {
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
         try twins.exchange()
-        try runTwice(.modifyZones(ModifyZones(deleting: ["z"])))
+        try runTwice(ModifyZones(deleting: ["z"]))
         try other.modify(ModifyZones(saving: ["z"]), by: .alice)
         try other.save([SaveItem("b", ["n": 1], in: ZoneAddress(name: "z"))])
         try twins.exchange()
@@ -53,7 +53,7 @@ import Testing
         )
         try one.save([SaveItem("n", ["a": 1])])
         try twins.exchange()
-        try runTwice(.modifySubscriptions(ModifySubscriptions(saving: [subscription])))
+        try runTwice(ModifySubscriptions(saving: [subscription]))
         if isDeleted {
             other.now += 1_000
             try other.modify(ModifySubscriptions(deleting: ["s"]))

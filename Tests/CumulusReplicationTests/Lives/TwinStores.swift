@@ -22,19 +22,19 @@ struct TwinStores {
     func save(
         _ items: [SaveItem],
         _ policy: SavePolicy = .ifUnchanged
-    ) -> WriteRequest {
+    ) -> WriteRequest<ModifyRecords> {
         one.request(
-            .modifyRecords(ModifyRecords(database: .private, policy: policy, saves: items)),
+            ModifyRecords(database: .private, policy: policy, saves: items),
             by: .alice
         )
     }
 
     @discardableResult
-    func run(_ request: WriteRequest, at store: TestStore) throws -> ModifyOutcome {
-        guard case .modified(let outcome) = try store.run(request).get() else {
-            throw EngineError.failed("another answer")
-        }
-        return outcome
+    func run<Asked: RememberedChange>(
+        _ request: WriteRequest<Asked>,
+        at store: TestStore
+    ) throws -> ModifyOutcome {
+        try #require(Asked.items(of: try store.run(request).get()))
     }
 
     /// Each hears of all that the other did; then both hold the same.

@@ -109,12 +109,10 @@ import Testing
     /// A caller tried its request on the node that went away, and then here.
     @Test func anIncrementThatWasRepeatedHereCountsOnce() throws {
         let request = here.request(
-            .modifyRecords(
-                ModifyRecords(
-                    database: .private,
-                    policy: .changedKeys,
-                    saves: [SaveItem("r", increments: ["n": 1])]
-                )
+            ModifyRecords(
+                database: .private,
+                policy: .changedKeys,
+                saves: [SaveItem("r", increments: ["n": 1])]
             ),
             by: .alice
         )

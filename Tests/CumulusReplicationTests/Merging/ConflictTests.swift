@@ -202,7 +202,7 @@ import Testing
         try pair.together([SaveItem("r", ["n": 10])])
         let save = SaveItem("r", increments: ["n": 1])
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
-        let request = pair.one.request(.modifyRecords(modify), by: .alice)
+        let request = pair.one.request(modify, by: .alice)
         try pair.one.run(request)
         try pair.other.run(request)
         try pair.heal()
@@ -219,7 +219,7 @@ import Testing
         #expect(births[0] == births[1])
         let saves = [SaveItem("r", increments: ["n": 5]), SaveItem("s", increments: ["n": 9])]
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: saves)
-        let request = pair.one.request(.modifyRecords(modify), by: .alice)
+        let request = pair.one.request(modify, by: .alice)
         try pair.one.run(request)
         try pair.other.run(request)
         try pair.heal()

@@ -15,9 +15,9 @@ import Testing
     private func set(_ policy: MergePolicy) throws {
         let entry = MergePolicies.Entry(recordType: "Note", policy: policy)
         let answer = try pair.one.run(
-            WriteRequest(.setMergePolicy(entry), scope: pair.one.scope, caller: .administrator)
+            WriteRequest(SetMergePolicy(entry), scope: pair.one.scope, caller: .administrator)
         )
-        #expect(try answer.get() == .mergePolicy(existed: false))
+        #expect(try answer.get() == false)
         try pair.heal()
     }
 
@@ -171,7 +171,7 @@ import Testing
     @Test func onlyOperatorsSetIt() throws {
         let entry = MergePolicies.Entry(recordType: "Note", policy: .record)
         let request = WriteRequest(
-            .setMergePolicy(entry),
+            SetMergePolicy(entry),
             scope: pair.one.scope,
             caller: .alice
         )

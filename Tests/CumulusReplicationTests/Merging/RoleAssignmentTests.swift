@@ -17,13 +17,8 @@ import Testing
         var user: Users.User?
         for store in [pair.one, pair.other] {
             let id = Bytes(repeating: 7, count: 16)
-            let request = WriteRequest(
-                .addUser(name: "mod", id: id),
-                scope: .cluster,
-                caller: .administrator
-            )
-            guard case .user(let added, _) = try store.run(request).get() else { continue }
-            user = added
+            let request = WriteRequest(AddUser(name: "mod", id: id), caller: .administrator)
+            user = try store.run(request).get().user
         }
         mod = Caller(role: .user(try #require(user).recordName(in: pair.one.scope.container)))
         let file = try Schema(
@@ -36,26 +31,26 @@ import Testing
                     );
                 """
         )
-        try run(.importSchema(SchemaImport(.file(file, drops: false))), on: pair.one)
+        try run(SchemaImport(.file(file, drops: false)), on: pair.one)
         try pair.one.save([SaveItem("r", ["a": 0])], in: .public, by: .alice)
         try pair.heal()
     }
 
     @discardableResult
-    private func run(
-        _ operation: WriteRequest.Operation,
+    private func run<Asked: ContainerChange>(
+        _ change: Asked,
         in environment: Environment = .development,
         on store: TestStore
-    ) throws -> WriteRequest.Answer {
+    ) throws -> Asked.Outcome {
         let scope = ScopeID(container: store.scope.container, environment: environment)
         return try store.run(
-            WriteRequest(operation, scope: scope, caller: .administrator)
+            WriteRequest(change, scope: scope, caller: .administrator)
         ).get()
     }
 
     private func set(_ isGiven: Bool, on store: TestStore) throws {
-        let change = AssignedRoles.Change(user: "mod", role: Self.role, isGiven: isGiven)
-        try run(.changeRole(change), on: store)
+        let change = ChangeRole(user: "mod", role: Self.role, isGiven: isGiven)
+        try run(change, on: store)
     }
 
     private func assignment(on store: TestStore) throws -> RoleAssignment {
@@ -221,17 +216,17 @@ import Testing
     }
 
     @Test func aResetTakesAwayWhatItKnowsOf() throws {
-        try run(.importSchema(SchemaImport(.development)), in: .production, on: pair.one)
+        try run(SchemaImport(.development), in: .production, on: pair.one)
         try set(true, on: pair.one)
         try pair.heal()
         // To give it again is no change.
         try set(true, on: pair.other)
-        try run(.resetSchema, on: pair.one)
+        try run(SchemaReset(), on: pair.one)
         try pair.heal()
         #expect(try stands() == RoleAssignment(number: 2, isGiven: false))
         // Of this one the next reset does not know: it takes away what it finds.
         try set(true, on: pair.other)
-        try run(.resetSchema, on: pair.one)
+        try run(SchemaReset(), on: pair.one)
         try pair.heal()
         #expect(try stands().isGiven)
     }

@@ -20,22 +20,15 @@ import Testing
         try other.take(from: one)
     }
 
-    private func outcome(_ answer: TestStore.Answer) throws -> ModifyOutcome {
-        guard case .modified(let outcome) = try answer.get() else {
-            throw EngineError.failed("another answer")
-        }
-        return outcome
-    }
-
     /// Runs a request on one node, lets the other hear of it, and repeats it there.
-    private func repeatElsewhere(
-        _ operation: WriteRequest.Operation
+    private func repeatElsewhere<Asked: RememberedChange>(
+        _ change: Asked
     ) throws -> (first: ModifyOutcome, second: ModifyOutcome) {
-        let request = one.request(operation, by: .alice)
-        let first = try outcome(one.run(request))
+        let request = one.request(change, by: .alice)
+        let first = try #require(Asked.items(of: try one.run(request).get()))
         try other.take(from: one)
         let vector = try other.vector()
-        let second = try outcome(other.run(request))
+        let second = try #require(Asked.items(of: try other.run(request).get()))
         // Nothing was done a second time.
         #expect(try other.vector() == vector)
         return (first, second)
@@ -44,7 +37,7 @@ import Testing
     /// Without the memory this would be 14: the record exists.
     @Test func anInsertIsAnsweredAsDone() throws {
         let modify = ModifyRecords(database: .private, saves: [SaveItem("new", ["a": 1])])
-        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        let (first, second) = try repeatElsewhere(modify)
         #expect(try first.saves[0].get() == second.saves[0].get())
         #expect(first.dots == second.dots)
     }
@@ -52,14 +45,14 @@ import Testing
     @Test func anIncrementTellsItsValue() throws {
         let save = SaveItem("old", increments: ["n": 1])
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
-        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        let (first, second) = try repeatElsewhere(modify)
         #expect(try first.saves[0].get() == second.saves[0].get())
         #expect(try second.saves[0].get().fields == WireField.body(["n": 6]))
     }
 
     @Test func aDeletionIsAnsweredAsDone() throws {
         let modify = ModifyRecords(database: .private, deletes: [DeleteItem("old")])
-        let (_, second) = try repeatElsewhere(.modifyRecords(modify))
+        let (_, second) = try repeatElsewhere(modify)
         #expect(throws: Never.self) { try second.deletes[0].get() }
     }
 
@@ -73,14 +66,14 @@ import Testing
         try one.save([SaveItem("p", ["n": 1])], in: .public)
         let save = SaveItem("p", increments: ["n": 1])
         let modify = ModifyRecords(database: .public, policy: .changedKeys, saves: [save])
-        let request = one.request(.modifyRecords(modify), by: .bob)
+        let request = one.request(modify, by: .bob)
         #expect(
-            try outcome(one.run(request)).saves[0].get().fields == WireField.body(["n": 2])
+            try one.run(request).get().saves[0].get().fields == WireField.body(["n": 2])
         )
         let role = mayWrite ? "_icloud" : "_creator"
         try grant(#"GRANT READ TO "_creator", GRANT CREATE, WRITE TO "\#(role)""#)
         try other.take(from: one)
-        let second = try outcome(other.run(request))
+        let second = try other.run(request).get()
         #expect(second.isRepeated)
         if mayWrite {
             #expect(try second.saves[0].get().fields == [])
@@ -96,8 +89,8 @@ import Testing
             isAtomic: false,
             saves: [SaveItem("old", ["a": 2]), SaveItem("new", ["a": 1])]
         )
-        let request = one.request(.modifyRecords(modify), by: .alice)
-        let first = try outcome(one.run(request))
+        let request = one.request(modify, by: .alice)
+        let first = try one.run(request).get()
         try other.take(from: one)
         // The rest of it might still come.
         guard case .failure(let error) = try other.run(request) else {
@@ -108,7 +101,7 @@ import Testing
         // Once the origin went on, it can't.
         try one.save([SaveItem("later", ["a": 1])])
         try other.take(from: one)
-        let second = try outcome(other.run(request))
+        let second = try other.run(request).get()
         #expect(first.saves[0].failure?.code == .serverRecordChanged)
         #expect(second.saves[0].failure?.code == .serverRejectedRequest)
         #expect(try first.saves[1].get() == second.saves[1].get())
@@ -122,25 +115,25 @@ import Testing
             saves: [SaveItem("new", ["a": 1])],
             deletes: [DeleteItem("never")]
         )
-        let (_, second) = try repeatElsewhere(.modifyRecords(modify))
+        let (_, second) = try repeatElsewhere(modify)
         #expect(throws: Never.self) { try second.deletes[0].get() }
-        let (_, zones) = try repeatElsewhere(.modifyZones(ModifyZones(saving: ["z", "y"])))
+        let (_, zones) = try repeatElsewhere(ModifyZones(saving: ["z", "y"]))
         #expect(throws: Never.self) { try zones.saves[0].get() }
     }
 
     @Test func aRecordThatIsGoneSinceIsNotThere() throws {
         let modify = ModifyRecords(database: .private, saves: [SaveItem("new", ["a": 1])])
-        let request = one.request(.modifyRecords(modify), by: .alice)
+        let request = one.request(modify, by: .alice)
         try one.run(request)
         try one.delete([DeleteItem("new")])
         try other.take(from: one)
-        let answer = try outcome(other.run(request))
+        let answer = try other.run(request).get()
         #expect(answer.saves[0].failure?.code == .unknownItem)
     }
 
     @Test func zonesAreAnsweredAsDone() throws {
         let modify = ModifyZones(saving: ["y"], deleting: ["z"])
-        let (_, second) = try repeatElsewhere(.modifyZones(modify))
+        let (_, second) = try repeatElsewhere(modify)
         #expect(throws: Never.self) { try second.saves[0].get() }
         #expect(throws: Never.self) { try second.deletes[0].get() }
     }
@@ -161,7 +154,7 @@ import Testing
             ],
             deleting: ["old", "never"]
         )
-        let (first, second) = try repeatElsewhere(.modifySubscriptions(modify))
+        let (first, second) = try repeatElsewhere(modify)
         #expect(
             first.codes == [
                 nil, nil, .serverRejectedRequest, .invalidArguments, nil, .unknownItem,
@@ -174,7 +167,7 @@ import Testing
 
     @Test func marksAreAnsweredAsDone() throws {
         let id = FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16))
-        let (first, second) = try repeatElsewhere(.markRead(MarkRead([id])))
+        let (first, second) = try repeatElsewhere(MarkRead([id]))
         #expect(first.dots.count == 1 && first.dots == second.dots)
         #expect(!first.isRepeated && second.isRepeated)
     }
@@ -182,17 +175,17 @@ import Testing
     /// What the commits held is forgotten: only where one item done means all done can it be told.
     @Test func whatIsForgottenIsNotSaidToBeDone() throws {
         let zone = ZoneAddress(name: "z")
-        func second(_ saves: [SaveItem]) throws -> TestStore.Answer {
+        func second(_ saves: [SaveItem]) throws -> Result<ModifyOutcome, ServiceError> {
             let modify = ModifyRecords(database: .private, saves: saves)
-            let request = one.request(.modifyRecords(modify), by: .alice)
-            let first = try outcome(one.run(request))
+            let request = one.request(modify, by: .alice)
+            let first = try one.run(request).get()
             let isDone = first.saves.contains { $0.failure == nil }
             #expect(isDone)
             try other.take(from: one)
             try other.truncateLog(through: other.vector())
             return try other.run(request)
         }
-        func isUnknown(_ answer: TestStore.Answer) -> Bool {
+        func isUnknown(_ answer: Result<ModifyOutcome, ServiceError>) -> Bool {
             guard case .failure(let error) = answer else { return false }
             return error.reason == .nodeBehind
         }
@@ -201,23 +194,22 @@ import Testing
         // Nor are two zones together.
         let two = [SaveItem("s", ["a": 1]), SaveItem("s", ["a": 1], in: ZoneAddress(name: "no"))]
         #expect(isUnknown(try second(two)))
-        let single = try outcome(second([SaveItem("t", ["a": 1])]))
+        let single = try second([SaveItem("t", ["a": 1])]).get()
         #expect(throws: Never.self) { try single.saves[0].get() }
-        let atomic = try outcome(
-            second([SaveItem("u", ["a": 1], in: zone), SaveItem("v", ["a": 1], in: zone)])
-        )
+        let both = [SaveItem("u", ["a": 1], in: zone), SaveItem("v", ["a": 1], in: zone)]
+        let atomic = try second(both).get()
         #expect(throws: Never.self) { try atomic.saves.map { try $0.get() } }
     }
 
     /// Another user's request of that id is another request.
     @Test func theMemoryIsOfOneCaller() throws {
         let modify = ModifyRecords(database: .public, saves: [SaveItem("new", ["a": 1])])
-        let request = one.request(.modifyRecords(modify), by: .alice)
+        let request = one.request(modify, by: .alice)
         try one.run(request)
         try other.take(from: one)
         var twin = request
-        twin.caller = .bob
-        #expect(try outcome(other.run(twin)).saves[0].failure?.code == .permissionFailure)
+        twin.asker.caller = .bob
+        #expect(try other.run(twin).get().saves[0].failure?.code == .permissionFailure)
     }
 }
 

@@ -23,7 +23,7 @@ import Testing
             drops: true
         )
         let request = WriteRequest(
-            .importSchema(SchemaImport(source)),
+            SchemaImport(source),
             scope: store.scope,
             caller: .administrator
         )
@@ -190,25 +190,25 @@ import Testing
         try pair.together([SaveItem("h", ["s": "x"], type: "Old")])
         let save = SaveItem("o", ["s": "y"], type: "Old")
         let modify = ModifyRecords(database: .private, saves: [save])
-        let request = pair.one.request(.modifyRecords(modify), by: .alice)
+        let request = pair.one.request(modify, by: .alice)
         try pair.one.run(request)
         try pair.heal()
         try drop(in: pair.other)
-        guard case .modified(let outcome) = try pair.other.run(request).get() else { return }
+        let outcome = try pair.other.run(request).get()
         #expect(outcome.saves[0].code == .unknownItem)
     }
 
     @Test func aRetryFindsNothingOfALaterGeneration() throws {
         let pair = try StorePair()
         let modify = ModifyRecords(database: .private, saves: [SaveItem("o", ["a": 1])])
-        let request = pair.one.request(.modifyRecords(modify), by: .alice)
+        let request = pair.one.request(modify, by: .alice)
         try pair.one.run(request)
         try pair.heal()
-        let reset = WriteRequest(.resetSchema, scope: pair.one.scope, caller: .administrator)
+        let reset = WriteRequest(SchemaReset(), scope: pair.one.scope, caller: .administrator)
         _ = try pair.one.run(reset).get()
         try pair.one.save([SaveItem("o", ["other": "x"], type: "Foreign")])
         try pair.heal()
-        guard case .modified(let outcome) = try pair.other.run(request).get() else { return }
+        let outcome = try pair.other.run(request).get()
         #expect(outcome.saves[0].code == .unknownItem)
     }
 
@@ -287,7 +287,7 @@ import Testing
         try pair.one.save([SaveItem("b", ["keep": "k", "z": 1])])
         let production = ScopeID(container: store.scope.container, environment: .production)
         let deploy = WriteRequest(
-            .importSchema(SchemaImport(.development)),
+            SchemaImport(.development),
             scope: production,
             caller: .administrator
         )

@@ -23,12 +23,11 @@ import Testing
         let store = store ?? self.store
         let schema = try Schema(ckdb: "DEFINE SCHEMA " + types)
         let request = WriteRequest(
-            .importSchema(SchemaImport(.file(schema, drops: drops))),
+            SchemaImport(.file(schema, drops: drops)),
             scope: store.scope,
             caller: .administrator
         )
-        guard case .schema(let difference) = try store.run(request).get() else { return ["?"] }
-        return difference.changes.map(\.description)
+        return try store.run(request).get().changes.map(\.description)
     }
 
     private func isRefused(_ types: String) throws -> String {
@@ -39,7 +38,7 @@ import Testing
     private func deploy() throws {
         let production = ScopeID(container: store.scope.container, environment: .production)
         let request = WriteRequest(
-            .importSchema(SchemaImport(.development)),
+            SchemaImport(.development),
             scope: production,
             caller: .administrator
         )
@@ -151,7 +150,7 @@ import Testing
             recordType: "Note",
             policy: .groups([FieldGroup(["keep", "n"])])
         )
-        try store.run(store.operating(.setMergePolicy(policy)))
+        try store.run(store.operating(SetMergePolicy(policy)))
         try importing(Self.short)
         try store.save([SaveItem("a", ["n": 2])])
         let increment = try store.save([SaveItem("a", increments: ["n": 1])]).saves[0]
@@ -162,8 +161,7 @@ import Testing
         #expect(failure.error.message.hasPrefix("field 'n' is in a group"))
         #expect(try MergePolicies.all(in: store.scopeNumber(), store.reader) == [policy])
         #expect(
-            try store.run(store.operating(.setMergePolicy(policy))).get()
-                == .mergePolicy(existed: true)
+            try store.run(store.operating(SetMergePolicy(policy))).get() == true
         )
     }
 
@@ -355,7 +353,7 @@ extension Result<RecordView, ServiceError> {
 }
 
 extension TestStore {
-    fileprivate func operating(_ operation: WriteRequest.Operation) -> WriteRequest {
-        WriteRequest(operation, scope: scope, caller: .administrator)
+    fileprivate func operating<Asked: ContainerChange>(_ change: Asked) -> WriteRequest<Asked> {
+        WriteRequest(change, scope: scope, caller: .administrator)
     }
 }

@@ -19,23 +19,20 @@ import Testing
         try pair.heal()
     }
 
-    private func run(
-        _ operation: WriteRequest.Operation,
+    private func run<Asked: ContainerChange>(
+        _ change: Asked,
         in environment: Environment = .development,
         on store: TestStore? = nil,
         by caller: Caller = .administrator
-    ) throws -> WriteRequest.Answer {
+    ) throws -> Asked.Outcome {
         let store = store ?? self.store
         let scope = ScopeID(container: store.scope.container, environment: environment)
-        return try store.run(WriteRequest(operation, scope: scope, caller: caller)).get()
+        return try store.run(WriteRequest(change, scope: scope, caller: caller)).get()
     }
 
     @discardableResult
     private func reset(on store: TestStore? = nil) throws -> SchemaReset.Outcome {
-        guard case .reset(let outcome) = try run(.resetSchema, on: store) else {
-            throw ServiceError(.internalError, "a reset got another answer")
-        }
-        return outcome
+        try run(SchemaReset(), on: store)
     }
 
     private func schema(_ environment: Environment) throws -> Schema {
@@ -57,7 +54,7 @@ import Testing
     }
 
     @Test func developmentBecomesProduction() throws {
-        _ = try run(.importSchema(SchemaImport(.development)), in: .production)
+        _ = try run(SchemaImport(.development), in: .production)
         let deployed = try schema(.production)
         try store.save([SaveItem("b", ["later": 1]), SaveItem("c", type: "Late")])
         let outcome = try reset()
@@ -186,10 +183,10 @@ import Testing
 
     @Test func onlyOperatorsAndNeverProduction() throws {
         let production = #expect(throws: ServiceError.self) {
-            try run(.resetSchema, in: .production)
+            try run(SchemaReset(), in: .production)
         }
         #expect(production?.code == .invalidArguments)
-        let user = #expect(throws: ServiceError.self) { try run(.resetSchema, by: .alice) }
+        let user = #expect(throws: ServiceError.self) { try run(SchemaReset(), by: .alice) }
         #expect(user?.code == .permissionFailure)
     }
 }

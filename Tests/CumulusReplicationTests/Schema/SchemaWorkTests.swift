@@ -76,14 +76,14 @@ import Testing
         case 13: try store.modify(ModifyZones(deleting: ["z"]), by: .alice)
         case 14..<16: try importing(Self.schemas.randomElement(using: &dice) ?? "", into: store)
         case 16: try store.sweepDropped(limit: 2)
-        case 17: try operate(.resetSchema, on: store)
+        case 17: try operate(SchemaReset(), on: store)
         case 18 where Int.random(in: 0..<6, using: &dice) == 0:
-            try operate(.importSchema(SchemaImport(.development)), in: .production, on: store)
+            try operate(SchemaImport(.development), in: .production, on: store)
         default:
             let policies: [MergePolicy] = [.fields, .record, .groups([FieldGroup(["f", "g"])])]
             let policy = policies.randomElement(using: &dice) ?? .fields
             let entry = MergePolicies.Entry(recordType: type, policy: policy)
-            try operate(.setMergePolicy(entry), on: store)
+            try operate(SetMergePolicy(entry), on: store)
         }
     }
 
@@ -101,17 +101,17 @@ import Testing
 
     private func importing(_ types: String, into store: TestStore) throws {
         let schema = try Schema(ckdb: "DEFINE SCHEMA " + types)
-        try operate(.importSchema(SchemaImport(.file(schema, drops: true))), on: store)
+        try operate(SchemaImport(.file(schema, drops: true)), on: store)
     }
 
     private func operate(
-        _ operation: WriteRequest.Operation,
+        _ change: some ContainerChange,
         in environment: Environment = .development,
         on store: TestStore
     ) throws {
         let scope = ScopeID(container: store.scope.container, environment: environment)
         // Production can hold what an import lacks.
-        _ = try store.run(WriteRequest(operation, scope: scope, caller: .administrator))
+        _ = try store.run(WriteRequest(change, scope: scope, caller: .administrator))
     }
 
     // MARK: What callers see

@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: StateWay.allCases) func incrementsOfBothCountOnceEach(way: StateWay) throws {
         let save = SaveItem("r", increments: ["n": 1])
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
-        let retried = one.request(.modifyRecords(modify), by: .alice)
+        let retried = one.request(modify, by: .alice)
         try one.run(retried)
         try other.run(retried)
         try other.save([SaveItem("r", increments: ["n": 5])])

@@ -33,7 +33,7 @@ import Testing
     private func hideChild() throws {
         let third = try TestStore(seed: 3)
         let save = ModifyRecords(database: .private, saves: [SaveItem("child", ["n": 1])])
-        let request = one.request(.modifyRecords(save), by: .alice)
+        let request = one.request(save, by: .alice)
         try one.run(request)
         other.now += 10
         try other.save([SaveItem("owner", ["n": 1])])

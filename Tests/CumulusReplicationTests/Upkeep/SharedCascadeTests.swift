@@ -31,7 +31,7 @@ import Testing
 
     private func begin() throws {
         let deletion = ModifyRecords(database: .private, deletes: [DeleteItem("root")])
-        try one.run(one.request(.modifyRecords(deletion), by: .alice))
+        try one.run(one.request(deletion, by: .alice))
     }
 
     private func names(_ store: TestStore) throws -> [String] {
@@ -103,7 +103,7 @@ import Testing
         try one.save((0..<9).map { SaveItem("c\($0)", ["of": .owner("late")]) })
         try one.save([SaveItem("late", ["n": 1])])
         let deletion = ModifyRecords(database: .private, deletes: [DeleteItem("late")])
-        try one.run(one.request(.modifyRecords(deletion), by: .alice))
+        try one.run(one.request(deletion, by: .alice))
         try other.save([SaveItem("new", ["n": 1])])
         try one.takeState(of: other, way)
         try one.payCascades()

@@ -164,13 +164,13 @@ extension AccountSimulation {
         try row(AccountRegister.password, Self.owner, at: one)?.value.map { Bytes($0.suffix(32)) }
     }
 
-    func proof(at one: Int) throws -> (proof: AccountChange.Proof, password: Bytes)? {
+    func proof(at one: Int) throws -> (proof: PasswordProof, password: Bytes)? {
         let reader = stores[one].reader
         guard let user = try Users.find("owner", in: reader),
             let stored = try Passwords.find(of: user.id, in: reader),
             let password = try password(at: one)
         else { return nil }
-        return (AccountChange.Proof(user: user, password: stored.version), password)
+        return (PasswordProof(user: user, password: stored.version), password)
     }
 
     func assignment(at one: Int) throws -> RoleAssignment {

@@ -95,12 +95,12 @@ struct AccountSimulation: History {
         let source = SchemaImport.Source.file(try Schema(ckdb: schema), drops: false)
         _ = try stores[0].run(
             WriteRequest(
-                .importSchema(SchemaImport(source)),
+                SchemaImport(source),
                 scope: stores[0].scope,
                 caller: .administrator
             )
         ).get()
-        try perform(.addUser(name: "owner", id: Self.owner), at: 0, .touched)
+        try perform(AddUser(name: "owner", id: Self.owner), at: 0, .touched)
         try resetPassword(Self.first, at: 0)
         for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
     }
@@ -189,20 +189,16 @@ struct AccountSimulation: History {
         else { return }
         let credential = Credential(found, epoch: store.state.accountsVersion)
         let digest = next(0x5E)
-        let change = AccountChange.changePassword(
-            Self.hashed(new),
-            proof,
-            NewSession(digest: digest)
-        )
+        let change = ChangePassword(Self.hashed(new), proof, NewSession(digest: digest))
         let event = Event.password(new, isReset: false)
-        guard try perform(.account(change), at: one, event, credential), let last = done.last
+        guard try perform(change, at: one, event, credential), let last = done.last
         else { return }
         opened.append(Opened(digest: digest, password: new, known: last.known))
     }
 
     private mutating func resetPassword(_ password: Bytes, at one: Int) throws {
-        let reset = AccountChange.resetPassword(Self.hashed(password), user: "owner")
-        try perform(.account(reset), at: one, .password(password, isReset: true))
+        let reset = ResetPassword(Self.hashed(password), user: "owner")
+        try perform(reset, at: one, .password(password, isReset: true))
     }
 
     private mutating func open(at one: Int) throws {
@@ -214,20 +210,20 @@ struct AccountSimulation: History {
             return
         }
         // A broken rule: the session doesn't know its password.
-        guard try perform(.addToken(token, user: "owner"), at: one, .opened),
+        guard try perform(AddToken(token, user: "owner"), at: one, .opened),
             let last = done.last
         else { return }
         opened.append(Opened(digest: digest, password: password, known: last.known))
     }
 
     private mutating func signIn(
-        _ proof: AccountChange.Proof,
+        _ proof: PasswordProof,
         _ password: Bytes,
         _ digest: Bytes,
         at one: Int
     ) throws -> Bool {
-        let change = AccountChange.signIn(proof, NewSession(digest: digest))
-        guard try perform(.account(change), at: one, .opened), let last = done.last else {
+        let change = SignIn(proof, NewSession(digest: digest))
+        guard try perform(change, at: one, .opened), let last = done.last else {
             return false
         }
         opened.append(Opened(digest: digest, password: password, known: last.known))
@@ -256,20 +252,20 @@ struct AccountSimulation: History {
 
     private mutating func revoke(at one: Int) throws {
         guard let digest = opened.randomElement(using: &dice)?.digest else { return }
-        let change = AccountChange.revoke(digest: digest, user: "owner")
-        try perform(.account(change), at: one, .revoked(digest))
+        let change = RevokeSession(digest: digest, user: "owner")
+        try perform(change, at: one, .revoked(digest))
     }
 
     private mutating func endSessions(at one: Int) throws {
         let event = Event.ended(try ended(at: one).map(\.number).max().map { $0 + 1 } ?? 1)
         guard broken == .generations else {
-            try perform(.account(.endSessions(user: "owner")), at: one, event)
+            try perform(EndSessions(user: "owner"), at: one, event)
             return
         }
         // A broken rule: only those end that this node knows. The last commit says when.
         for session in opened {
-            let change = AccountChange.revoke(digest: session.digest, user: "owner")
-            try perform(.account(change), at: one, .revoked(session.digest))
+            let change = RevokeSession(digest: session.digest, user: "owner")
+            try perform(change, at: one, .revoked(session.digest))
         }
         let register = Commit.Register(
             namespace: AccountRegister.revoked,
@@ -282,32 +278,32 @@ struct AccountSimulation: History {
     private mutating func changeState(at one: Int) throws {
         let number = try stateNumber(at: one)
         let isDisabled = Bool.random(using: &dice)
-        let change = AccountChange.setDisabled(isDisabled, user: "owner")
+        let change = SetDisabled(isDisabled, user: "owner")
         let next = isDisabled && number % 2 == 1 ? number + 2 : number + 1
-        try perform(.account(change), at: one, .state(next))
+        try perform(change, at: one, .state(next))
     }
 
     private mutating func changeRole(at one: Int) throws {
         let current = try assignment(at: one)
-        let change = AssignedRoles.Change(
+        let change = ChangeRole(
             user: "owner",
             role: Self.role,
             isGiven: Bool.random(using: &dice)
         )
         let event = Event.role(current.changed(isGiven: change.isGiven))
-        try perform(.changeRole(change), at: one, event)
+        try perform(change, at: one, event)
     }
 
     private mutating func registerOrAddToken(at one: Int) throws {
         guard let user = try Users.find("alice", in: stores[one].reader) else {
             let (id, digest) = (Bytes(next(0xA0).suffix(16)), next(0xA1))
-            let register = AccountChange.register(
+            let register = RegisterUser(
                 name: "alice",
                 id: id,
                 Self.hashed(id + id),
                 NewSession(digest: digest)
             )
-            if try perform(.account(register), at: one, .registered(id)) {
+            if try perform(register, at: one, .registered(id)) {
                 tokens.append((digest, id))
             }
             return
@@ -324,7 +320,7 @@ struct AccountSimulation: History {
             )
             try write([register], at: one, .token)
         } else {
-            try perform(.addToken(token, user: "alice"), at: one, .token)
+            try perform(AddToken(token, user: "alice"), at: one, .token)
         }
         tokens.append((digest, user.id))
     }
@@ -334,7 +330,7 @@ struct AccountSimulation: History {
     /// Returns false if it changed nothing.
     @discardableResult
     private mutating func perform(
-        _ operation: WriteRequest.Operation,
+        _ change: some Change,
         at one: Int,
         _ event: Event,
         _ credential: Credential? = nil
@@ -342,9 +338,8 @@ struct AccountSimulation: History {
         let scope = event.isOfContainer ? stores[one].scope : .cluster
         let caller = credential == nil ? Caller.administrator : .alice
         return try noting(event, at: one) { store in
-            _ = try store.run(
-                WriteRequest(operation, scope: scope, caller: caller, credential: credential)
-            )
+            let asker = Asker(scope: scope, caller: caller, credential: credential)
+            _ = try store.run(WriteRequest(change, for: asker))
         }
     }
 

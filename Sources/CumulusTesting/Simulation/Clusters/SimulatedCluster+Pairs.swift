@@ -49,7 +49,7 @@ extension SimulatedCluster {
             deletes: isDelete ? Self.pair.map { DeleteItem($0, in: zone) } : []
         )
         let before = try stores[one].vectors()
-        try stores[one].run([stores[one].request(.modifyRecords(modify), by: caller)])
+        try stores[one].run(stores[one].request(modify, by: caller))
         try acknowledge(one, since: before)
     }
 

@@ -52,7 +52,7 @@ package struct SimulatedCluster {
     /// What the maker of a commit had of others when it made it.
     package private(set) var known: [Dot: VersionVector] = [:]
     /// Requests whose callers got no answer and ask again, at any node.
-    var unanswered: [(requests: [WriteRequest], made: Int64)] = []
+    var unanswered: [(requests: [DrawnRequest], made: Int64)] = []
     var repeatDice: SeededGenerator
     package internal(set) var verdict: Verdict
     /// Pairs that don't reach each other.

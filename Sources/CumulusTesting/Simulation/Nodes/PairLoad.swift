@@ -17,12 +17,12 @@ struct PairLoad {
     }
 
     /// What is asked for next, if anything, and of which of so many machines.
-    mutating func next(machines: Int) -> (operation: WriteRequest.Operation, machine: Int)? {
+    mutating func next(machines: Int) -> (change: DrawnChange, machine: Int)? {
         let isTime = Int.random(in: 0..<4, using: &dice) == 0
-        return isTime ? (operation(), Int.random(in: 0..<machines, using: &dice)) : nil
+        return isTime ? (change(), Int.random(in: 0..<machines, using: &dice)) : nil
     }
 
-    private mutating func operation() -> WriteRequest.Operation {
+    private mutating func change() -> DrawnChange {
         let zone = ZoneAddress(name: "pairs")
         var modify = ModifyRecords(database: .private, policy: .changedKeys)
         switch Int.random(in: 0..<8, using: &dice) {

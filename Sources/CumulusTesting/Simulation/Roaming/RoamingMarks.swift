@@ -39,7 +39,8 @@ struct RoamingMarks {
         let scope = try store.scopeNumber()
         var dots: [Dot] = []
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            let outcome = try request.run(scope, by: caller, nil, in: &transaction)
+            let asker = Asker(scope: store.scope, caller: caller)
+            let outcome = try request.run(for: asker, in: scope, &transaction)
             dots = (try? outcome.get().dots) ?? []
         }
         guard let dot = dots.first else { return false }

@@ -135,24 +135,23 @@ extension ShareSimulation {
         return owners(.modifyRecords(modify), "the owner saves \(text.joined(separator: ", "))")
     }
 
-    func owners(_ operation: WriteRequest.Operation, _ text: String) -> Asked {
-        asking(operation, text, Self.owner)
+    func owners(_ change: DrawnChange, _ text: String) -> Asked {
+        asking(change, text, Self.owner)
     }
 
     func asking(
-        _ operation: WriteRequest.Operation,
+        _ change: DrawnChange,
         _ text: String,
         _ caller: Caller
     ) -> Asked {
         let id = stores[0].newRequestID()
-        let request = WriteRequest(
-            operation,
+        let asker = Asker(
             scope: stores[0].scope,
             caller: caller,
             requestID: id,
             digest: id.bytes
         )
-        return Asked(request: request, text: text)
+        return Asked(request: DrawnRequest(change, for: asker), text: text)
     }
 
     /// - Parameter parent: nil: as it is.

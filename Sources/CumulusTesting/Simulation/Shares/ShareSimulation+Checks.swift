@@ -38,12 +38,12 @@ extension ShareSimulation {
 
     /// - Parameter seen: What its caller may see by what the node had heard; nil of the owner.
     mutating func check(
-        _ answer: TestStore.Answer,
+        _ answer: DrawnRequest.Answer,
         to caller: Caller,
         _ seen: Set<String>?,
         at one: Int
     ) {
-        guard let seen, case .success(.modified(let outcome)) = answer else { return }
+        guard let seen, case .success(let outcome?) = answer else { return }
         for item in outcome.saves {
             guard case .failure(let failure) = item, let name = failure.serverRecord?.name,
                 !seen.contains(name)
@@ -54,13 +54,13 @@ extension ShareSimulation {
 
     /// A zone can be shared unless the node has a shared record there.
     mutating func checkRefusal(
-        _ answer: TestStore.Answer,
+        _ answer: DrawnRequest.Answer,
         to asked: Asked,
         in picture: ZonePicture?,
         at one: Int
     ) {
-        guard case .success(.modified(let outcome)) = answer,
-            case .modifyRecords(let modify) = asked.request.operation
+        guard case .success(let outcome?) = answer,
+            case .modifyRecords(let modify) = asked.request.change
         else { return }
         for (item, result) in zip(modify.saves, outcome.saves) {
             guard item.address.name == Names.zoneShare, case .failure(let failure) = result,
@@ -87,13 +87,13 @@ extension ShareSimulation {
     }
 
     /// Notes what a participant saved: its device may hold it.
-    mutating func note(_ answer: TestStore.Answer, to asked: Asked) {
-        guard case .success(.modified(let outcome)) = answer,
-            case .modifyRecords(let modify) = asked.request.operation
+    mutating func note(_ answer: DrawnRequest.Answer, to asked: Asked) {
+        guard case .success(let outcome?) = answer,
+            case .modifyRecords(let modify) = asked.request.change
         else { return }
         for (item, result) in zip(modify.saves, outcome.saves) {
             guard case .success = result else { continue }
-            for index in devices.indices where devices[index].caller == asked.request.caller {
+            for index in devices.indices where devices[index].caller == asked.request.asker.caller {
                 devices[index].saved.insert(item.address.name)
             }
         }
@@ -106,7 +106,7 @@ extension ShareSimulation {
         _ seen: Set<String>?,
         at one: Int
     ) throws {
-        if case .acceptShare = asked.request.operation { return }
+        if case .acceptShare = asked.request.change { return }
         let store = stores[one]
         guard let seen, let bytes = try store.reader.get(.commit(store.scopeNumber(), dot)) else {
             return

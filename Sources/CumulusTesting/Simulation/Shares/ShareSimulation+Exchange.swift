@@ -88,7 +88,7 @@ extension ShareSimulation {
         var stable = vector
         for store in stores where !isEarly { stable = stable.minimum(try store.vector()) }
         // Clocks are up to 20 ms apart. A request that may come again holds up what it created.
-        let oldest = asked.compactMap { $0.request.requestID?.milliseconds }.min()
+        let oldest = asked.compactMap { $0.request.asker.requestID?.milliseconds }.min()
         let purge = Collection.Purge(
             stable: stable,
             diedBefore: .max,

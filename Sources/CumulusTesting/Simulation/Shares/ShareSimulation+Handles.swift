@@ -20,17 +20,8 @@ extension ShareSimulation {
 
     static func addPeople(to store: TestStore) throws -> [Users.User] {
         try ids.map { name, byte in
-            let add = WriteRequest.Operation.addUser(
-                name: name,
-                id: Bytes(repeating: byte, count: 16)
-            )
-            let answer = try store.run(
-                WriteRequest(add, scope: .cluster, caller: .administrator)
-            ).get()
-            guard case .user(let user, _) = answer else {
-                throw EngineError.failed("a user can't be added")
-            }
-            return user
+            let add = AddUser(name: name, id: Bytes(repeating: byte, count: 16))
+            return try store.run(WriteRequest(add, caller: .administrator)).get().user
         }
     }
 
@@ -67,8 +58,7 @@ extension ShareSimulation {
             let person = people.randomElement(using: &dice)
         else { return }
         let isHeld = chance(85)
-        let change = AccountChange.setHandle(handle, user: person.name, isHeld: isHeld)
-        try operate(change, at: one)
+        try operate(SetHandle(handle, user: person.name, isHeld: isHeld), at: one)
         let text = "\(handle.text) is \(isHeld ? "given to" : "taken from") \(person.name)"
         count("addresses given", text, at: one)
     }
@@ -76,13 +66,12 @@ extension ShareSimulation {
     mutating func changeProfile(at one: Int) throws {
         guard let person = people.randomElement(using: &dice) else { return }
         let profile = People.Profile(displayName: person.name, isDiscoverable: chance(50))
-        try operate(.setProfile(profile, user: person.name), at: one)
+        try operate(SetProfile(profile, user: person.name), at: one)
         count("profiles", "\(person.name) is found: \(profile.isDiscoverable)", at: one)
     }
 
-    private func operate(_ change: AccountChange, at one: Int) throws {
-        let request = WriteRequest(.account(change), scope: .cluster, caller: .administrator)
-        _ = try stores[one].run(request).get()
+    private func operate(_ change: some AccountChange, at one: Int) throws {
+        _ = try stores[one].run(WriteRequest(change, caller: .administrator)).get()
     }
 
     /// The owner or an administrator invites an address, or takes its invitation away.

@@ -42,19 +42,19 @@ extension ShareSimulation {
 
     /// - Parameter picture: From before the request.
     mutating func checkAcceptance(
-        _ answer: TestStore.Answer,
+        _ answer: DrawnRequest.Answer,
         to asked: Asked,
         in picture: ZonePicture?,
         at one: Int
     ) throws {
-        guard case .acceptShare(let accept) = asked.request.operation, let picture,
+        guard case .acceptShare(let accept) = asked.request.change, let picture,
             let share = picture.shares.values.first(where: {
                 picture.isInForce($0) && picture.id(of: $0) == accept.share
             })
         else { return }
         var isDone = false
         if case .success = answer { isDone = true }
-        let entrance = try entrance(to: share, for: asked.request.caller.user, at: one)
+        let entrance = try entrance(to: share, for: asked.request.asker.caller.user, at: one)
         let isWaiting = entrance == .invited && share.open > .none
         count("URLs: \(entrance), \(isDone ? "done" : "refused")", asked.text, at: one)
         if isDone == (entrance != .closed && !isWaiting) { return }
@@ -71,7 +71,7 @@ extension ShareSimulation {
         _ heard: VersionVector,
         at one: Int
     ) throws {
-        let (caller, store) = (asked.request.caller, stores[one])
+        let (caller, store) = (asked.request.asker.caller, stores[one])
         guard caller != Self.owner, let picture,
             let bytes = try store.reader.get(.commit(store.scopeNumber(), dot))
         else { return }

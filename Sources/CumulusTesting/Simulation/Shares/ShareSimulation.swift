@@ -22,7 +22,7 @@ struct ShareSimulation: History {
 
     /// A request that may be sent again.
     struct Asked {
-        let request: WriteRequest
+        let request: DrawnRequest
         /// For people.
         let text: String
     }
@@ -126,10 +126,10 @@ struct ShareSimulation: History {
         let (before, heard) = (try picture(at: one), try store.vector())
         let answer = try store.run(asked.request)
         let known = self.asked.suffix(5).filter {
-            $0.request.requestID != asked.request.requestID
+            $0.request.asker.requestID != asked.request.asker.requestID
         }
         self.asked = known + [asked]
-        let caller = asked.request.caller
+        let caller = asked.request.asker.caller
         let seen = seen(by: caller, in: before, heard)
         check(answer, to: caller, seen, at: one)
         checkRefusal(answer, to: asked, in: before, at: one)
@@ -202,10 +202,10 @@ struct ShareSimulation: History {
         verdict.violate(checker, "step \(steps), node \(one): \(text)")
     }
 
-    private static func text(of answer: TestStore.Answer) -> String {
+    private static func text(of answer: DrawnRequest.Answer) -> String {
         switch answer {
         case .failure(let error): "\(error.code): \(error.message)"
-        case .success(.modified(let outcome)):
+        case .success(let outcome?):
             (outcome.saves + outcome.deletes).map { item in
                 if case .failure(let failure) = item { failure.message } else { "done" }
             }.joined(separator: "; ")

@@ -121,7 +121,7 @@ extension SimulatedWorld {
     func removeLost() {
         guard let node = nodes.first(where: \.isUp) else { return }
         for nodeID in lost.sorted(by: { precedes($0, $1) }) {
-            administer(.removeMember(nodeID), at: node)
+            administer(RemoveMember(nodeID), at: node)
         }
     }
 
@@ -145,7 +145,7 @@ extension SimulatedWorld {
         if let node {
             addUser(0, at: node)
             let met = node.node?.highestMark ?? HybridTime(0)
-            administer(.truncate(endsSessions: false, above: met), at: node) { [weak self] in
+            administer(Truncate(endsSessions: false, above: met), at: node) { [weak self] in
                 self?.tell("what is lost is marked at node \(node.machine)")
                 self?.count("marks")
                 self?.marks?.made += 1

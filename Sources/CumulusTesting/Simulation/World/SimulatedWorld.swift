@@ -205,21 +205,21 @@ final class SimulatedWorld: History, @unchecked Sendable {
 
     func addUser(_ number: Int, at node: SimulatedNode) {
         let (name, id) = ("client-\(number)", Bytes(repeating: UInt8(number + 1), count: 16))
-        administer(.addUser(name: name, id: id), at: node)
-        administer(.addToken(Bytes(Self.token(of: number).utf8), user: name), at: node)
+        administer(AddUser(name: name, id: id), at: node)
+        administer(AddToken(Bytes(Self.token(of: number).utf8), user: name), at: node)
     }
 
     private static func token(of user: Int) -> String { "token-of-client-\(user)" }
 
     func administer(
-        _ operation: WriteRequest.Operation,
+        _ change: some ClusterChange,
         at node: SimulatedNode,
         _ done: @escaping @Sendable () -> Void = {}
     ) {
         guard let process = node.process, let running = node.node else { return }
-        let request = WriteRequest(operation, scope: .cluster, caller: Caller(role: .operator))
+        let request = WriteRequest(change, caller: Caller(role: .operator))
         let deadline = CallToken(deadline: time.now + 10_000)
-        let work = StoreGate.Work.request(request, deadline) { answer in
+        let work = StoreGate.Request(request, deadline) { answer in
             if !process.isDead, case .success = answer { done() }
         }
         process.execute {
@@ -256,13 +256,13 @@ final class SimulatedWorld: History, @unchecked Sendable {
         guard time.milliseconds < end else { return }
         let node = pick(nodes)
         if let running = node.node {
-            let (operation, caller) = requests.next { name, database, zone, caller in
+            let (change, caller) = requests.next { name, database, zone, caller in
                 Self.changeTag(name, database, zone, caller, at: running)
             }
-            submit(operation, by: caller, to: node)
+            submit(change, by: caller, to: node)
         }
-        if let (operation, machine) = pairs?.next(machines: nodes.count) {
-            submit(operation, by: PairLoad.caller, to: nodes[machine])
+        if let (change, machine) = pairs?.next(machines: nodes.count) {
+            submit(change, by: PairLoad.caller, to: nodes[machine])
         }
         time.after(Int64.random(in: 5...60, using: &dice)) { [weak self] in self?.load(until: end) }
     }
@@ -284,8 +284,16 @@ final class SimulatedWorld: History, @unchecked Sendable {
         return try? fetch.run(scope, by: caller, in: reader)[0].get().changeTag
     }
 
-    func submit(
-        _ operation: WriteRequest.Operation,
+    func submit(_ change: DrawnChange, by caller: Caller, to node: SimulatedNode) {
+        switch change {
+        case .modifyRecords(let change): submit(change, by: caller, to: node)
+        case .modifyZones(let change): submit(change, by: caller, to: node)
+        case .acceptShare: break
+        }
+    }
+
+    private func submit<Asked: RememberedChange>(
+        _ change: Asked,
         by caller: Caller,
         to node: SimulatedNode
     ) {
@@ -294,25 +302,25 @@ final class SimulatedWorld: History, @unchecked Sendable {
         guard running.notReady.isEmpty else { return count("calls of nodes that join") }
         let id = RequestID(milliseconds: node.clock, using: &dice)
         let request = WriteRequest(
-            operation,
+            change,
             scope: SimulatedNode.scope,
             caller: caller,
             requestID: id,
-            digest: WriteRequest.digest(of: id.bytes, method: 0)
+            digest: Asker.digest(of: id.bytes, method: 0)
         )
-        let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) {
+        let work = StoreGate.Request(request, CallToken(deadline: time.now + 10_000)) {
             [weak self] answer in
             // A ghost tells nobody.
             guard !process.isDead else { return }
-            self?.took(answer)
+            self?.took(answer.map(Asked.items))
         }
         process.execute {
             _ = running.gate.submit(.init(work, byteCount: 200, loop: process))
         }
     }
 
-    func took(_ answer: StoreGate.Answer) {
-        guard case .success(.modified(let outcome)) = answer else { return count("refused") }
+    func took(_ answer: DrawnRequest.Answer) {
+        guard case .success(let outcome?) = answer else { return count("refused") }
         count("answered")
         tell("a caller is told of \(outcome.dots.map(\.description).joined(separator: ", "))")
         acknowledged.formUnion(outcome.dots)
