@@ -73,7 +73,7 @@ extension WebDoor {
 
     /// What a caller sent in the header; nil if that is of no use here: then nothing is waited for.
     func seen(_ text: String?, in scope: ScopeID) -> WebSeen? {
-        guard let text, let sealed = Base64URL.decode(Bytes(text.utf8)[...]),
+        guard let text, let sealed = Base64URL.decode(text.utf8),
             let content = open(sealed)
         else { return nil }
         return try? WebSeen(content: content, in: scope)

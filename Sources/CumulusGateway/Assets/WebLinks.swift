@@ -74,7 +74,7 @@ package struct WebLinks: Sendable {
         for user: String,
         in zone: RecordZone.ID
     ) -> UploadReceipt? {
-        guard let sealed = Base64URL.decode(Bytes(receipt.utf8)[...]),
+        guard let sealed = Base64URL.decode(receipt.utf8),
             let content = door.open(sealed),
             let receipt = try? UploadReceipt(content: content),
             receipt.isGood(

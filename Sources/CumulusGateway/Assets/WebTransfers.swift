@@ -134,7 +134,7 @@ package struct WebTransfers: Sendable {
 
     private func link(of request: WebRequest) throws(WebError) -> WebLink {
         guard let token = WebLink.token(of: request.target),
-            let sealed = Base64URL.decode(Bytes(token.utf8)[...]), let content = door.open(sealed),
+            let sealed = Base64URL.decode(token.utf8), let content = door.open(sealed),
             let link = try? WebLink(content: content), link.isGood(now: door.now)
         else { throw WebTransfers.expired }
         return link

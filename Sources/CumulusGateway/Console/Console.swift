@@ -199,7 +199,7 @@ package struct Console: FilePages {
         for pair in (request.headers["cookie"] ?? "").split(separator: ";") {
             let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, parts[0] == Console.cookie,
-                let sealed = Base64URL.decode(Bytes(parts[1].utf8)[...]),
+                let sealed = Base64URL.decode(parts[1].utf8),
                 let content = door.open(sealed),
                 let session = try? ConsoleSession(content: content), session.isGood(now: door.now)
             else { continue }

@@ -253,7 +253,7 @@ package struct WebGateway: Sendable {
 
     /// A user's token that is good here; nil for everything else.
     private func token(_ text: String, _ scope: ScopeID, _ api: Bytes) -> WebToken? {
-        guard let sealed = Base64URL.decode(Bytes(text.utf8)[...]),
+        guard let sealed = Base64URL.decode(text.utf8),
             let content = door.open(sealed), let token = try? WebToken(content: content),
             token.isGood(in: scope, api: api, now: door.now)
         else { return nil }

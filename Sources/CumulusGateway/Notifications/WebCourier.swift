@@ -80,7 +80,7 @@ package struct WebCourier: Sendable {
 
     private func token(of request: WebRequest) throws(WebError) -> CourierToken {
         guard let text = CourierToken.token(of: request.target),
-            let sealed = Base64URL.decode(Bytes(text.utf8)[...]), let content = door.open(sealed),
+            let sealed = Base64URL.decode(text.utf8), let content = door.open(sealed),
             let token = try? CourierToken(content: content), token.isGood(now: door.now)
         else { throw WebCourier.expired }
         return token

@@ -115,7 +115,7 @@ package struct SignInPages: WebPages {
             let app = api.signIn(from: state.origin)
         else { return nil }
         let sent = WebText.cookie(cookie, in: request.headers["cookie"]) ?? ""
-        let isKnown = Base64URL.decode(Bytes(sent.utf8)[...])?.count == SignInPages.secretBytes
+        let isKnown = Base64URL.decode(sent.utf8)?.count == SignInPages.secretBytes
         return Visit(
             state: state,
             app: app,

@@ -151,7 +151,7 @@ extension WebDoor {
 
     /// nil if no node of this cluster sealed it.
     func signInState(_ text: String) -> SignInState? {
-        guard let sealed = Base64URL.decode(Bytes(text.utf8)[...]), let content = open(sealed),
+        guard let sealed = Base64URL.decode(text.utf8), let content = open(sealed),
             let state = try? SignInState(content: content)
         else { return nil }
         return state

@@ -106,7 +106,7 @@ extension TokenKey {
     /// nil for a key that checks no signatures of an algorithm that is taken.
     fileprivate init?(_ json: JSON) {
         func number(_ name: String) -> Bytes? {
-            let digits = json[name]?.asText.flatMap { Base64URL.decode(Bytes($0.utf8)[...]) }
+            let digits = json[name]?.asText.flatMap { Base64URL.decode($0.utf8) }
             // Some providers put zeros in front.
             return digits.map { Bytes($0.drop { $0 == 0 }) }
         }
@@ -126,7 +126,7 @@ extension TokenKey {
             guard let x = coordinate("x"), let y = coordinate("y") else { return nil }
             material = .p256(x: x, y: y)
         case ("OKP", "Ed25519"):
-            guard let text = json["x"]?.asText, let x = Base64URL.decode(Bytes(text.utf8)[...]),
+            guard let text = json["x"]?.asText, let x = Base64URL.decode(text.utf8),
                 x.count == 32
             else { return nil }
             material = .ed25519(x)

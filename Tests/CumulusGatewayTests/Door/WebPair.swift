@@ -65,7 +65,7 @@ struct WebPair {
         _ server: TestServer
     ) async throws -> WebUser {
         var user = try await WebUser.make(name, gateway, door, server)
-        let sealed = try #require(Base64URL.decode(Bytes((user.token ?? "").utf8)[...]))
+        let sealed = try #require(Base64URL.decode((user.token ?? "").utf8))
         var token = try WebToken(content: try #require(door.open(sealed)))
         token.isKept = true
         user.token = gateway.token(token)

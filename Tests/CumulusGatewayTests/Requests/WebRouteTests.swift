@@ -151,18 +151,4 @@ import Testing
         #expect(WebText.query(of: "/a?x=1&y=a%3D=&x=2&z") == ["x": "1", "y": "a%3D=", "z": ""])
         #expect(WebText.query(of: "/a") == [:])
     }
-
-    @Test func base64HasOneTextPerContent() {
-        for count in 0..<10 {
-            let bytes = Bytes((0..<count).map { UInt8(255 - 9 * $0) })
-            let text = Base64.encode(bytes)
-            #expect(text.utf8.count % 4 == 0)
-            #expect(Base64.decode(text) == bytes)
-            #expect(Base64.decode(text.replacing("=", with: "")) == bytes)
-        }
-        #expect(Base64.encode([0xFB, 0xFF]) == "+/8=")
-        for text in ["=", "A", "AA=", "AB==", "AA==A", "-_8=", "A A=", "AA===="] {
-            #expect(Base64.decode(text) == nil, "\(text)")
-        }
-    }
 }
