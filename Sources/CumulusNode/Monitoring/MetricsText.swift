@@ -2,7 +2,9 @@
 //
 // Written for `/metrics` and for OPERATOR_METRICS. Names end in their unit, which is a base unit,
 // and in `_total` where they only grow. Every family of a node is announced with HELP and TYPE,
-// also while it has no sample: what a node can tell is known before it happens.
+// also while it has no sample: what a node can tell is known before it happens. It is written by
+// hand: most values are read from the node when somebody asks, and a library's registry writes down
+// only what was recorded in it.
 
 /// A metric with all its label values at one moment.
 package struct MetricFamily: Sendable {

@@ -2,7 +2,9 @@
 //
 // `NodeMeter`, `WebMeter` and `WebhookMeter` have one each; `cumulusd` has one more, for what its
 // libraries record. Making a handle takes a lock, so its user makes it once and keeps it; recording
-// takes no lock. A metric that is made twice is the same one.
+// takes no lock. A metric that is made twice is the same one. It is written by hand, like
+// `MetricsText`: a library's registry gives out a text of its own, not families to write beside
+// others.
 
 package import CoreMetrics
 import Synchronization
