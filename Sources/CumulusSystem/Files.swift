@@ -1,6 +1,8 @@
-// What the file system says of a path, with the system's own words where it fails.
+// What the file system says of a path, and files that are on the disk once a call returns; with the
+// system's own words where it fails.
 //
-// Used by the stores of packs and rows, and by `cumulusd`.
+// Used by the stores of packs and rows, by the audit, and by `cumulusd`. It is written by hand:
+// swift-system lists no directories, and neither it nor Foundation flushes one.
 
 /// A system call on a file that failed.
 package struct FileProblem: Error, CustomStringConvertible {
@@ -34,8 +36,6 @@ package enum Files {
             String(cString: $0)
         }
     }
-
-    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     /// Whether there is a directory, or a link to one.
     package static func isDirectory(_ path: String) -> Bool {
@@ -72,23 +72,21 @@ package enum Files {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileProblem() }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: range.count)
-        var count = 0
-        while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes { buffer in
-                pread(
-                    descriptor,
-                    buffer.baseAddress?.advanced(by: count),
-                    buffer.count - count,
-                    off_t(range.lowerBound + count)
+        var problem: FileProblem?
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { room, filled in
+            while filled < range.count {
+                let rest = UnsafeMutableRawBufferPointer(
+                    rebasing: UnsafeMutableRawBufferPointer(room)[filled...]
                 )
+                let place = off_t(range.lowerBound + filled)
+                let count = pread(descriptor, rest.baseAddress, range.count - filled, place)
+                if count < 0, errno == EINTR { continue }
+                if count < 0 { problem = FileProblem() }
+                guard count > 0 else { return }
+                filled += count
             }
-            if more < 0, errno == EINTR { continue }
-            guard more >= 0 else { throw FileProblem() }
-            if more == 0 { break }
-            count += more
         }
-        bytes.removeLast(bytes.count - count)
+        if let problem { throw problem }
         return bytes
     }
 
@@ -98,15 +96,54 @@ package enum Files {
         var place = path
         while statvfs(place, &state) != 0 {
             guard !["", ".", "/"].contains(place) else { return nil }
-            place = place.contains("/") ? parent(of: place) : "."
+            place = parent(of: place)
         }
         // Some file systems don't say.
         guard state.f_blocks > 0 else { return nil }
         return UInt64(state.f_blocks) * UInt64(state.f_frsize)
     }
 
+    /// The directory that holds a file of that name.
     private static func parent(of path: String) -> String {
-        let end = path.lastIndex(of: "/") ?? path.startIndex
-        return end == path.startIndex ? "/" : String(path[..<end])
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    // MARK: Writing
+
+    /// Gives a file this content on the disk: a crash leaves it, or what was there before.
+    package static func replace(_ path: String, with content: [UInt8]) throws(FileProblem) {
+        // Not named `.dbtmp`: RocksDB deletes such files.
+        let draft = path + ".new"
+        try write([content[...]], to: draft)
+        guard rename(draft, path) == 0 else { throw FileProblem() }
+        try flush(parent(of: path))
+    }
+
+    /// Writes a file with these pieces and flushes it, but not the directory that names it.
+    ///
+    /// A failure leaves no file.
+    package static func write(
+        _ pieces: [ArraySlice<UInt8>],
+        to path: String
+    ) throws(FileProblem) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FileProblem() }
+        do throws(FileProblem) {
+            defer { close(descriptor) }
+            for piece in pieces { try writeAll(piece, to: descriptor) }
+            guard fsync(descriptor) == 0 else { throw FileProblem() }
+        } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    /// Flushes a file, or the names in a directory.
+    package static func flush(_ path: String) throws(FileProblem) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileProblem() }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw FileProblem() }
     }
 }

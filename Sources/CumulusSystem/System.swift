@@ -30,23 +30,23 @@ extension StringProtocol {
 /// Returns 0, or the number of the error (`errno`) that ended it.
 @discardableResult
 package func write(_ text: String, to descriptor: Int32) -> Int32 {
-    var rest = Array(text.utf8)[...]
+    do throws(FileProblem) {
+        try writeAll(Array(text.utf8)[...], to: descriptor)
+        return 0
+    } catch {
+        return error.code
+    }
+}
+
+/// Writes all bytes to a descriptor.
+package func writeAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileProblem) {
+    var rest = bytes
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { continue }
-        guard count > 0 else { return errno }
+        guard count > 0 else { throw FileProblem() }
         rest = rest.dropFirst(count)
     }
-    return 0
-}
-
-/// The system's `write`, for types that have a method of that name.
-package func writeBytes(
-    _ descriptor: Int32,
-    _ bytes: UnsafeRawPointer?,
-    _ count: Int
-) -> Int {
-    write(descriptor, bytes, count)
 }
 
 /// The system's words for an error number.

@@ -120,17 +120,12 @@ struct AuditWriter {
             guard rename(path, path + ".1") == 0 else { throw FileProblem() }
             try open()
         }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { writeBytes(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                let problem = FileProblem()
-                // Half a line would spoil the next one.
-                if ftruncate(descriptor, off_t(size)) != 0 { close() }
-                throw problem
-            }
-            rest = rest.dropFirst(count)
+        do throws(FileProblem) {
+            try writeAll(bytes[...], to: descriptor)
+        } catch {
+            // Half a line would spoil the next one.
+            if ftruncate(descriptor, off_t(size)) != 0 { close() }
+            throw error
         }
         size += bytes.count
     }

@@ -243,10 +243,10 @@ private final class DraftDirectory {
     }
 
     private func flush(_ path: String) throws {
-        let descriptor = open(path, O_RDONLY)
-        defer { if descriptor >= 0 { close(descriptor) } }
-        guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw StartProblem("\(path) can't be flushed: \(systemText())")
+        do {
+            try Files.flush(path)
+        } catch {
+            throw StartProblem("\(path) can't be flushed: \(error)")
         }
     }
 }

@@ -24,10 +24,10 @@ struct DataHome {
                 made.append(place)
                 continue
             }
-            if errno == EEXIST || DataHome.isDirectory(place) { continue }
+            if errno == EEXIST || Files.isDirectory(place) { continue }
             throw StartProblem(\.node.data, "\(path) can't be made: \(systemText())")
         }
-        guard DataHome.isDirectory(path) else {
+        guard Files.isDirectory(path) else {
             throw StartProblem(\.node.data, "\(path) is not a directory")
         }
         found = Set((try? Files.names(in: path)) ?? [])
@@ -44,13 +44,9 @@ struct DataHome {
         for place in made.reversed() { rmdir(place) }
     }
 
-    private static func isDirectory(_ path: String) -> Bool {
-        Files.isDirectory(path)
-    }
-
     var store: String { path + "/store" }
     /// Whether a node was started here before.
-    var hasStore: Bool { DataHome.isDirectory(store) }
+    var hasStore: Bool { Files.isDirectory(store) }
     var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
 
@@ -139,26 +135,10 @@ struct DataHome {
     /// Durable before the node is ready: the file is flushed, and so is the directory that names
     /// it.
     func write(_ text: String, to file: String) throws {
-        func check(_ result: Int32) throws {
-            guard result < 0 else { return }
-            throw StartProblem("\(file) can't be written: \(systemText())")
-        }
-        // Whole or not at all: under another name until it is on the disk.
-        let draft = file + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        try check(descriptor)
-        let isWritten = CumulusSystem.write(text, to: descriptor) == 0 && fsync(descriptor) == 0
-        let reason = errno
-        close(descriptor)
-        guard isWritten else {
-            unlink(draft)
-            throw StartProblem("\(file) can't be written: \(systemText(reason))")
-        }
-        try check(rename(draft, file))
-        let directory = open(path, O_RDONLY)
-        if directory >= 0 {
-            fsync(directory)
-            close(directory)
+        do {
+            try Files.replace(file, with: Bytes(text.utf8))
+        } catch {
+            throw StartProblem("\(file) can't be written: \(error)")
         }
     }
 }

@@ -23,51 +23,38 @@ package final class PackDirectory: PackFiles {
 
     package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         try makeFolder(folder(of: pack))
-        try PackDirectory.write(pieces, to: file(of: pack))
-        try PackDirectory.flush(folder(of: pack))
+        try work(on: file(of: pack)) { file throws(FileProblem) in
+            try Files.write(pieces, to: file)
+        }
+        try work(on: folder(of: pack), Files.flush)
     }
 
     package func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
         let file = file(of: pack)
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw PackDirectory.problem(file)
+        do throws(FileProblem) {
+            let bytes = try Files.bytes(of: file, in: range)
+            return bytes.count == range.count ? bytes : nil
+        } catch {
+            if error.code == ENOENT || error.code == EIO { return nil }
+            throw PackDirectory.problem(file, error.code)
         }
-        defer { close(descriptor) }
-        var problem: PackError?
-        let bytes = Bytes(unsafeUninitializedCapacity: range.count) { room, filled in
-            while filled < range.count {
-                let rest = UnsafeMutableRawBufferPointer(
-                    rebasing: UnsafeMutableRawBufferPointer(room)[filled...]
-                )
-                let place = off_t(range.lowerBound + filled)
-                let count = pread(descriptor, rest.baseAddress, range.count - filled, place)
-                if count < 0, errno == EINTR { continue }
-                if count < 0, errno != EIO { problem = PackDirectory.problem(file) }
-                guard count > 0 else { return }
-                filled += count
-            }
-        }
-        if let problem { throw problem }
-        return bytes.count == range.count ? bytes : nil
     }
 
     @discardableResult package func remove(_ pack: PackNumber) -> Int {
-        var status = stat()
-        guard stat(file(of: pack), &status) == 0, unlink(file(of: pack)) == 0 else { return 0 }
-        return Int(status.st_size)
+        guard let size = Files.size(of: file(of: pack)), unlink(file(of: pack)) == 0 else {
+            return 0
+        }
+        return Int(size)
     }
 
     package func all() throws(PackError) -> [PackNumber: Int] {
         var found: [PackNumber: Int] = [:]
         for folder in try names(in: path) where PackNumber(folder) != nil {
             for name in try names(in: "\(path)/\(folder)") {
-                var status = stat()
                 guard let pack = PackDirectory.number(name),
-                    stat("\(path)/\(folder)/\(name)", &status) == 0
+                    let size = Files.size(of: "\(path)/\(folder)/\(name)")
                 else { continue }
-                found[pack] = Int(status.st_size)
+                found[pack] = Int(size)
             }
         }
         return found
@@ -81,8 +68,9 @@ package final class PackDirectory: PackFiles {
 
     package func setOrigin(_ run: Incarnation) throws(PackError) {
         let text = String(run.value, radix: 16) + "\n"
-        try PackDirectory.write([Bytes(text.utf8)[...]], to: originFile)
-        try PackDirectory.flush(path)
+        try work(on: originFile) { file throws(FileProblem) in
+            try Files.replace(file, with: Bytes(text.utf8))
+        }
     }
 
     package func copy(to directory: String) throws(PackError) {
@@ -129,53 +117,22 @@ package final class PackDirectory: PackFiles {
     private func makeFolder(_ path: String) throws(PackError) {
         if durable.withLock({ $0.contains(path) }) { return }
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PackDirectory.problem(path) }
-        try PackDirectory.flush("\(path)/..")
+        try work(on: "\(path)/..", Files.flush)
         durable.withLock { _ = $0.insert(path) }
     }
 
-    private static func flush(_ folder: String) throws(PackError) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw problem(folder) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw problem(folder) }
-    }
-
-    /// A file with these pieces, on the disk but for its name; none where that fails.
-    private static func write(
-        _ pieces: [ArraySlice<UInt8>],
-        to file: String
+    /// Works on a file or a folder, whose problem becomes one of packs.
+    private func work(
+        on path: String,
+        _ body: (String) throws(FileProblem) -> Void
     ) throws(PackError) {
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw problem(file) }
-        do throws(PackError) {
-            defer { close(descriptor) }
-            for piece in pieces { try write(piece, to: descriptor, file) }
-            guard fdatasync(descriptor) == 0 else { throw problem(file) }
-        } catch {
-            unlink(file)
-            throw error
-        }
-    }
-
-    private static func write(
-        _ piece: ArraySlice<UInt8>,
-        to descriptor: Int32,
-        _ file: String
-    ) throws(PackError) {
-        var written = 0
-        while written < piece.count {
-            let count = piece.withUnsafeBytes { bytes in
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                return writeBytes(descriptor, rest.baseAddress, rest.count)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw problem(file) }
-            written += count
+        do throws(FileProblem) { try body(path) } catch {
+            throw PackDirectory.problem(path, error.code)
         }
     }
 
     private static func problem(_ path: String, _ code: Int32 = errno) -> PackError {
         if code == ENOSPC || code == EDQUOT { return .full }
-        return .failed("\(path): \(String(cString: strerror(code)))")
+        return .failed("\(path): \(systemText(code))")
     }
 }

@@ -12,7 +12,8 @@ final class DataDirectory: Sendable {
     init(locking path: String) throws(RocksDBError) {
         self.path = path
         if mkdir(path, 0o700) == 0 {
-            try Self.flushParent(of: path)
+            // A directory survives a power cut once its parent was flushed.
+            do { try Files.flush("\(path)/..") } catch { throw Self.unusable(path, error.code) }
         } else if errno != EEXIST {
             throw Self.unusable(path)
         }
@@ -55,31 +56,14 @@ final class DataDirectory: Sendable {
 
     /// Gives a file this content durably: a crash leaves it, or what was there before.
     func replace(_ file: String, with content: [UInt8]) throws(RocksDBError) {
-        // Not named `.dbtmp`: RocksDB deletes such files.
-        let draft = "\(path)/\(file).new"
-        try make(draft, content)
-        guard rename(draft, "\(path)/\(file)") == 0, fsync(descriptor) == 0 else {
-            throw Self.unusable(path)
+        do {
+            try Files.replace("\(path)/\(file)", with: content)
+        } catch {
+            throw Self.unusable(path, error.code)
         }
     }
 
-    private func make(_ file: String, _ content: [UInt8]) throws(RocksDBError) {
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Self.unusable(path) }
-        defer { close(descriptor) }
-        guard write(descriptor, content, content.count) == content.count, fsync(descriptor) == 0
-        else { throw Self.unusable(path) }
-    }
-
-    /// A directory survives a power cut once its parent was flushed.
-    private static func flushParent(of path: String) throws(RocksDBError) {
-        let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else { throw unusable(path) }
-        defer { close(parent) }
-        guard fsync(parent) == 0 else { throw unusable(path) }
-    }
-
     private static func unusable(_ path: String, _ code: Int32 = errno) -> RocksDBError {
-        .unusable(directory: path, reason: String(cString: strerror(code)))
+        .unusable(directory: path, reason: systemText(code))
     }
 }
