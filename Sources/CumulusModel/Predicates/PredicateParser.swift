@@ -10,8 +10,6 @@
 package struct PredicateParser {
     /// Parentheses in parentheses; more are refused.
     package static let maximumDepth = 64
-    /// Longer postfix lists are refused.
-    package static let maximumNodes = 1_000
 
     package let source: PredicateSource
     package let arguments: [any QueryArgument]
@@ -194,9 +192,10 @@ package struct PredicateParser {
     }
 
     mutating func append(_ node: Query.Node, at offset: Int) throws(ServiceError) {
-        guard nodes.count < Self.maximumNodes else {
+        let limit = Limits.standard.predicateNodes
+        guard nodes.count < limit else {
             throw refusal(
-                "more than \(Self.maximumNodes) comparisons and connectives are too many",
+                "more than \(limit) comparisons and connectives are too many",
                 at: offset
             )
         }

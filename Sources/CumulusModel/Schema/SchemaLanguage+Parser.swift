@@ -28,9 +28,10 @@ extension SchemaLanguage {
         var grantees: [Token] = []
 
         init(_ text: String) throws(SchemaLanguageError) {
-            guard text.utf8.count <= longestText else {
+            let limit = Limits.standard.schemaTextBytes
+            guard text.utf8.count <= limit else {
                 let size = "the schema is \(text.utf8.count) bytes long"
-                let message = "\(size); the limit is \(longestText), so shorten it"
+                let message = "\(size); the limit is \(limit), so shorten it"
                 throw SchemaLanguageError(message, at: 0, in: [])
             }
             lexer = Lexer(Bytes(text.utf8))

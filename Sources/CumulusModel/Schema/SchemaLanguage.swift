@@ -4,9 +4,6 @@
 
 /// The schema language: `Schema(ckdb:)` reads it, `Schema.ckdb` prints it.
 package enum SchemaLanguage {
-    /// A longer text is refused.
-    package static let longestText = 1 << 20
-
     static let indexes: [(name: String, index: Schema.Indexes)] = [
         ("QUERYABLE", .queryable), ("SEARCHABLE", .searchable), ("SORTABLE", .sortable),
     ]

@@ -1,5 +1,19 @@
-// Every bound of the server, in one place, with its unit in its name. Advertised in HELLO; clients
-// hard-code none.
+// The bounds that a caller of a node meets, in one place, each with its unit in its name. Clients are
+// told those that they need in HELLO, and hard-code none.
+//
+// Other bounds stand where they hold:
+// - What one caller may take of a node in a second: `CallerLimits`, `CallerGrowth`, `Attempts`,
+//   `Restraint` and `PasswordThread`.
+// - How much a call does in one turn, before others go on: `QueryEffort`, `Surveys`, `TreeChanges`,
+//   `SharedZoneChanges`, `FeedWindow` and `SubscriptionJudge`.
+// - What all nodes and stores have to agree on: `ContentCutter` and `ChunkList` for assets,
+//   `IndexedValues` and `SearchWords` for indexes, `FeedNotification.ID` with `ReadMarks` for feeds,
+//   `TreeWalk` for shares.
+// - Accounts and tokens: `Sessions`, `Passwords`, `UserNames`, `Containers`, `IDToken`, `TokenKeys`
+//   and `TokenSeal`.
+// - The text of a predicate, which clients read: `PredicateSource` and `PredicateParser`.
+// - HTTP: the files of `CumulusGateway`, and the article WebServices.
+// - Caches, queues, pauses and pages between nodes, which no caller meets: their own files.
 
 package struct Limits: Hashable, Sendable {
     /// Saves and deletes, or names to fetch, in one request.
@@ -11,6 +25,8 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of a record name, zone name, type or field name.
     package var nameBytes = 255
     package var fieldsPerType = 256
+    /// Bytes of the text of a schema.
+    package var schemaTextBytes = 1 << 20
     /// Record types of one environment of a container, but for Users.
     ///
     /// This and the next two hold where a schema grows: nodes that don't hear of each other may go
@@ -45,6 +61,11 @@ package struct Limits: Hashable, Sendable {
     ///
     /// Each save of the record rewrites them.
     package var endsPerRecord = 100_000
+    /// Records that a deletion may take along, in all its turns: about 40 MB while they are looked
+    /// through.
+    package var recordsPerCascade = 1_000_000
+    /// Cascades of more than a thousand records that are looked through at a time.
+    package var cascadesAtOnce = 4
     package var zonesPerDatabase = 1_000
     /// People with whom one share is, beside its owner.
     package var participantsPerShare = 100
@@ -52,6 +73,8 @@ package struct Limits: Hashable, Sendable {
     ///
     /// Each save and each join of the share rewrites what it remembers of them.
     package var peoplePerShare = 1_500
+    /// Handles and user record names of one look-up.
+    package var handlesPerRequest = 100
     /// Zones of others that one user may be in.
     package var sharedZonesPerUser = 1_000
     /// Records below a new root that are looked at for other shares.
@@ -89,6 +112,9 @@ package struct Limits: Hashable, Sendable {
     package var publicDatabaseBytes = 0
     /// Chunk lists in one request.
     package var assetsPerRequest = 1_000
+    /// Chunks of one message of an upload, and their plain bytes.
+    package var chunksPerMessage = 1_024
+    package var chunkBytesPerMessage = 16 << 20
     /// How long an asset is kept that nothing names.
     package var assetGraceMilliseconds: Int64 = 24 * 3_600_000
     /// Bytes that a caller may send of an upload before what it sent is durable.
@@ -180,8 +206,14 @@ package struct Limits: Hashable, Sendable {
     ///
     /// Of clients the whole frame has to be there in time.
     package var slowPeerBytes = 64 << 10
+    /// Tokens of what its caller saw elsewhere that one call may carry.
+    package var causalTokens = 64
     /// Milliseconds that a call waits for what its caller saw elsewhere, at most half its time.
     package var causalWaitMilliseconds: Int64 = 2_000
+    /// Other nodes on which a call may want its change.
+    package var replicasPerChange = 16
+    /// Milliseconds that its answer is held back for them.
+    package var replicaWaitMilliseconds: Int64 = 60_000
     /// Time of a call that names none, and the most that one may ask for.
     package var callMilliseconds: Int64 = 60_000
     package var longestCallMilliseconds: Int64 = 3_600_000

@@ -9,9 +9,6 @@ import CumulusStorage
 import CumulusWire
 
 enum PeopleCalls {
-    /// Handles and user record names of one look-up.
-    static let mostHandles = 100
-
     static func profile(_ context: CallContext) throws {
         try checkCaller(context)
         let name = try SessionCalls.user(try ProfileMessages.user(wire: context.message), context)
@@ -53,9 +50,8 @@ enum PeopleCalls {
         _ = try context.identity.session()
         let request = try DiscoverRequest(wire: context.message)
         let count = request.handles.count + request.users.count
-        guard count <= mostHandles else {
-            throw ServiceError.tooManyItems(count, limit: mostHandles)
-        }
+        let limit = context.limits.handlesPerRequest
+        guard count <= limit else { throw ServiceError.tooManyItems(count, limit: limit) }
         let handles = try request.handles.map { try Handle($0) }
         // No user has a name of another form.
         let recordNames = request.users.map { String(decoding: $0, as: UTF8.self) }

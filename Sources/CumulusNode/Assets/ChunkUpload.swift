@@ -148,6 +148,7 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
             zone,
             of: number,
             by: context.caller,
+            limits,
             reader
         )
     }

@@ -26,9 +26,6 @@ final class BehindCall: Sendable {
 }
 
 extension OpenCalls {
-    /// Tokens that one call may carry.
-    private static let mostTokens = 64
-
     /// Sends a token that says how far the next answer reaches, unless the caller has it.
     func tellCausalToken() {
         guard identity.wantsTokens, !node.gate.visible.isAt(toldVersion),
@@ -99,7 +96,7 @@ extension OpenCalls {
         _ call: Call
     ) throws(ServiceError) -> VersionVector {
         var needed = VersionVector()
-        guard tokens.count <= OpenCalls.mostTokens else {
+        guard tokens.count <= limits.causalTokens else {
             throw ServiceError(.invalidArguments, .invalidValue, "a call has too many tokens")
         }
         for bytes in tokens {

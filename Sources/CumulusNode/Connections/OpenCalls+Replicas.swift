@@ -28,19 +28,14 @@ final class HeldAnswer: Sendable {
 }
 
 extension OpenCalls {
-    /// The most other nodes that a call may want its change on.
-    private static let mostReplicas = 16
-    /// The longest that an answer is held back.
-    private static let longestMilliseconds: Int64 = 60_000
-
     /// Begins the wait of a call that wants its change on other nodes; nil means it doesn't.
     func replicaWait(_ header: CallHeader, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
         let copies = header.replicas.map { Int($0) } ?? node.configuration.replicas
-        guard copies <= OpenCalls.mostReplicas else {
+        guard copies <= limits.replicasPerChange else {
             throw ServiceError(
                 .invalidArguments,
                 .invalidValue,
-                "a change can be wanted on at most \(OpenCalls.mostReplicas) other nodes"
+                "a change can be wanted on at most \(limits.replicasPerChange) other nodes"
             )
         }
         return copies > 0 ? ReplicaWait(node.replicas, scope, copies: copies) : nil
@@ -66,7 +61,7 @@ extension OpenCalls {
             messages: messages,
             needed: needed,
             wait: wait,
-            deadline: now + min(time, OpenCalls.longestMilliseconds)
+            deadline: now + min(time, limits.replicaWaitMilliseconds)
         )
         hold(held, of: call)
         // A node that goes is told nothing more by its peers.

@@ -55,12 +55,8 @@ enum ShareCalls {
     static func lookUp(_ context: CallContext) throws {
         if let refusal = refusal(of: context) { throw refusal }
         let request = try LookUpParticipantsRequest(wire: context.message)
-        guard request.handles.count <= PeopleCalls.mostHandles else {
-            throw ServiceError.tooManyItems(
-                request.handles.count,
-                limit: PeopleCalls.mostHandles
-            )
-        }
+        let (count, limit) = (request.handles.count, context.limits.handlesPerRequest)
+        guard count <= limit else { throw ServiceError.tooManyItems(count, limit: limit) }
         let handles = try request.handles.map { try Handle($0) }
         let container = try context.scope().container
         try context.readFromDisk(in: .cluster) { context in

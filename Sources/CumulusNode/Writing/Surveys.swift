@@ -16,9 +16,6 @@ struct Surveys {
     private static let looksAtOnce = 1_000
     /// The same of targets: each may take two reads, one of them of many rows.
     private static let targetsAtOnce = 100
-    /// Cascades of more than `looksAtOnce` records that are looked through at a time: each may take
-    /// 40 MB of memory.
-    private static let mostCascades = 4
 
     private let node: Node
 
@@ -86,7 +83,8 @@ struct Surveys {
             if let findings { return findings }
             if isLong { continue }
             isLong = true
-            guard node.surveys.add(1, ordering: .relaxed).newValue <= Surveys.mostCascades else {
+            let limit = node.configuration.limits.cascadesAtOnce
+            guard node.surveys.add(1, ordering: .relaxed).newValue <= limit else {
                 throw Surveys.tooManyCascades
             }
         }

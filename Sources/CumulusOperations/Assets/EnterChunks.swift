@@ -87,11 +87,6 @@ package struct EnterChunks: ContainerChange {
 
     // MARK: Before that
 
-    /// Chunks of one message, at most.
-    private static let mostChunks = 1_024
-    /// Plain bytes of them, at most.
-    private static let mostBytes = 16 << 20
-
     /// Those chunks of a message that are not here yet; throws if it is to be refused.
     package static func missing(
         of chunks: [Chunk],
@@ -99,9 +94,10 @@ package struct EnterChunks: ContainerChange {
         _ zone: ZoneAddress? = nil,
         of scope: ScopeNumber,
         by caller: Caller,
+        _ limits: Limits,
         _ reader: ReadTransaction
     ) throws -> [Chunk] {
-        try check(chunks)
+        try check(chunks, limits)
         let place = try reader.assetPlace(in: database, zone, of: scope, by: caller).get()
         guard let number = try reader.database(scope, place.database) else {
             throw unwanted(chunks.first?.digest ?? []).error
@@ -115,7 +111,7 @@ package struct EnterChunks: ContainerChange {
         return chunks.filter { wanted.contains($0.digest) }
     }
 
-    private static func check(_ chunks: [Chunk]) throws(ServiceError) {
+    private static func check(_ chunks: [Chunk], _ limits: Limits) throws(ServiceError) {
         var seen: Set<Bytes> = []
         for chunk in chunks {
             guard chunk.isWellFormed else {
@@ -130,6 +126,7 @@ package struct EnterChunks: ContainerChange {
             }
         }
         let byteCount = chunks.reduce(0) { $0 + $1.size }
+        let (mostChunks, mostBytes) = (limits.chunksPerMessage, limits.chunkBytesPerMessage)
         guard chunks.count <= mostChunks, byteCount <= mostBytes else {
             throw ServiceError(
                 .limitExceeded,

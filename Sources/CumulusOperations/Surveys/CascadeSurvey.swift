@@ -19,14 +19,10 @@ package struct CascadeSurvey: Sendable {
         package internal(set) var failures: [Int: ModifyOutcome.Failure] = [:]
     }
 
-    /// The most records that are looked through: about 40 MB.
-    package static let mostRecords = 1_000_000
-
     private let request: ModifyRecords
     private let scope: ScopeNumber
     private let caller: Caller
     private let database: DatabaseID
-    private let recordLimit: Int
     private var findings = Findings()
     /// Zones that were not looked at.
     private var zones: ArraySlice<ZoneAddress>
@@ -49,13 +45,11 @@ package struct CascadeSurvey: Sendable {
     package init(
         _ request: ModifyRecords,
         of scope: ScopeNumber,
-        by caller: Caller,
-        recordLimit: Int = CascadeSurvey.mostRecords
+        by caller: Caller
     ) throws(ServiceError) {
         self.request = request
         self.scope = scope
         self.caller = caller
-        self.recordLimit = recordLimit
         database = try Authorisation.database(request.database, for: caller)
         zones = request.zones[...]
     }
@@ -142,7 +136,7 @@ package struct CascadeSurvey: Sendable {
             else { continue }
             walk.waiting[hash] = (child.name, name, item)
         }
-        if walk.reached.count + walk.waiting.count > recordLimit {
+        if walk.reached.count + walk.waiting.count > request.limits.recordsPerCascade {
             refuse(walk.batch.deletes)
             (walk.pending, walk.waiting) = ([], [:])
         }
@@ -172,7 +166,7 @@ package struct CascadeSurvey: Sendable {
             ServiceError(
                 .limitExceeded,
                 """
-                the deletion would take more than \(recordLimit) records along; delete some of \
+                the deletion would take more than \(request.limits.recordsPerCascade) records along; delete some of \
                 what the record owns first
                 """
             )

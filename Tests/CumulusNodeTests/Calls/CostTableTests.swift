@@ -48,6 +48,14 @@ import Testing
             ("1,000 records of a zone", Limits.standard.owedRecordsPerZone, 1_000),
             ("2,000 references", Limits.standard.ownersPerRequest, 2_000),
             ("250 records of a cascade", Limits.standard.cascadeRecords, 250),
+            (
+                "1,000,000 records of a request's cascades",
+                Limits.standard.recordsPerCascade, 1_000_000
+            ),
+            ("four long cascades", Limits.standard.cascadesAtOnce, 4),
+            ("100 handles", Limits.standard.handlesPerRequest, 100),
+            ("1,000 lists of chunks", Limits.standard.assetsPerRequest, 1_000),
+            ("messages of 1,024 chunks", Limits.standard.chunksPerMessage, 1_024),
             ("101 participants", Limits.standard.participantsPerShare + 1, 101),
             ("1,500 remembered", Limits.standard.peoplePerShare, 1_500),
             ("100,000 ends", Limits.standard.endsPerRecord, 100_000),

@@ -261,14 +261,10 @@ import Testing
     }
 
     @Test func aCascadeThatIsTooLongToLookThroughIsRefused() throws {
-        let modify = LongCascadeTests.deletion("r")
+        var modify = LongCascadeTests.deletion("r")
         for (limit, code) in [(50, ServiceError.Code.limitExceeded), (51, nil)] {
-            var survey = try CascadeSurvey(
-                modify,
-                of: store.scopeNumber(),
-                by: .alice,
-                recordLimit: limit
-            )
+            modify.limits.recordsPerCascade = limit
+            var survey = try CascadeSurvey(modify, of: store.scopeNumber(), by: .alice)
             var surveyed = modify
             while surveyed.survey == nil {
                 surveyed.survey = try survey.advance(store.reader, steps: 7)
