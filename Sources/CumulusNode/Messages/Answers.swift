@@ -108,7 +108,7 @@ enum Answers {
         return writer.bytes
     }
 
-    static func zones(_ zones: [FoundZone]) -> Bytes {
+    static func zones(_ zones: [LocatedZone]) -> Bytes {
         var writer = CanonicalWriter()
         for zone in zones {
             writer.zone(1, zone.wireID, capabilities: zone.capabilities.rawValue)
@@ -116,7 +116,7 @@ enum Answers {
         return writer.bytes
     }
 
-    static func fetched(_ results: [Result<FoundZone, ServiceError>]) -> Bytes {
+    static func fetched(_ results: [Result<LocatedZone, ServiceError>]) -> Bytes {
         var writer = CanonicalWriter()
         for result in results {
             switch result {

@@ -26,7 +26,7 @@ extension Answers {
     }
 }
 
-extension FoundZone {
+extension LocatedZone {
     /// As its caller names it: in the shared database with its owner.
     var wireID: WireZoneID {
         let owner = rights.view == nil ? "" : zone.database.owner

@@ -1,23 +1,21 @@
 // Which of the records that a call finds it may show to its caller.
 //
 // Made once for each call and zone by fetches, lists, queries and changes; asked for each record.
-// In one's own database that is one comparison, in the public one two look-ups in dictionaries: of
-// what the type grants, and of a role in it. The roles that the caller was given are looked up when
-// it is made. In another user's zone it is a walk up to the root of a tree: see `TreeWalk`. hot:
-// once per record that is shown.
+// `RecordAccess` decides. In one's own database that is one comparison, in the public one two
+// look-ups in dictionaries: of what the type grants, and of a role in it. The roles that the caller
+// was given are looked up when it is made. In another user's zone it is a walk up to the root of a
+// tree: see `TreeWalk`. hot: once per record that is shown.
 
 import CumulusModel
 package import CumulusStorage
 
 package struct AccessReader: Sendable {
+    private let access: RecordAccess
     private let scope: ScopeNumber
     private let caller: Caller
-    private let isPublic: Bool
     /// Empty but in the public database.
     private let roles: UserRoles
     private let schemas: SchemaDirectory
-    /// Of a zone that another user shares; nil elsewhere.
-    private let walk: TreeWalk?
 
     /// - Parameter schemas: Of the state that is read.
     package init(
@@ -27,41 +25,55 @@ package struct AccessReader: Sendable {
         _ schemas: SchemaDirectory,
         _ reader: ReadTransaction
     ) throws(EngineError) {
+        access = RecordAccess(to: found, of: scope, by: caller)
         self.scope = scope
         self.caller = caller
         self.schemas = schemas
-        isPublic = found.rights == .granted
+        let isPublic = found.rights == .granted
         roles = isPublic ? try schemas.roles(of: caller, in: scope, reader) : UserRoles()
-        walk = found.walk
     }
 
+    private var isPublic: Bool { access.rights == .granted }
+
     /// What the caller sees of another user's zone; nil elsewhere.
-    var view: AccessRights.View? { walk?.view }
+    var view: AccessRights.View? { access.walk?.view }
 
     /// Why the caller may not read a record; nil if it may.
     func refusal(
         of record: RecordView,
         _ reader: ReadTransaction
     ) throws(EngineError) -> ServiceError? {
-        if let walk {
-            let facts = try walk.facts(
-                of: record.name,
-                type: record.type,
-                isRoot: record.share != nil,
-                link: .below(parent: record.parent),
-                reader
-            )
-            return Authorisation.refusal(.read, facts, walk.view)
+        try refusal(RecordAccess.Record(record), reader)
+    }
+
+    private func refusal(
+        _ record: @autoclosure () -> RecordAccess.Record,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> ServiceError? {
+        var state = State(schemas: schemas, roles: roles, reader: reader)
+        return try access.refusal(.read, record(), &state)
+    }
+
+    /// A state that is read, with what is kept of it.
+    private struct State: RightsSource {
+        let schemas: SchemaDirectory
+        let roles: UserRoles
+        let reader: ReadTransaction
+
+        func granted(
+            _ type: String,
+            to caller: Caller,
+            in scope: ScopeNumber
+        ) throws(EngineError) -> (grants: Grants, roles: Set<String>) {
+            (try schemas.find(type, of: scope, reader).schema.grants, roles.names)
         }
-        guard isPublic else { return nil }
-        let facts = Authorisation.RecordFacts(type: record.type, createdBy: record.createdBy)
-        return Authorisation.refusal(
-            .read,
-            facts,
-            granted: try grants(record.type, reader),
-            to: caller,
-            with: roles.names
-        )
+
+        func facts(
+            of record: RecordAccess.Record,
+            _ walk: TreeWalk
+        ) throws(EngineError) -> Authorisation.SharedFacts {
+            try walk.facts(of: record, reader)
+        }
     }
 
     /// Whether the caller may read by now what a record held in an older state: in another user's
@@ -70,7 +82,7 @@ package struct AccessReader: Sendable {
         _ record: RecordView,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
-        if walk != nil { return try reads(record.name, of: record.type, reader) }
+        if view != nil { return try reads(record.name, of: record.type, reader) }
         return try refusal(of: record, reader) == nil
     }
 
@@ -82,28 +94,12 @@ package struct AccessReader: Sendable {
         named name: String,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
-        if let walk {
-            let type = StoredName.shown(row.type)
-            let isRoot = row.share?.name != nil
-            let facts = try walk.facts(of: name, type: type, isRoot: isRoot, reader)
-            return Authorisation.refusal(.read, facts, walk.view) == nil
-        }
-        guard isPublic else { return true }
-        let facts = Authorisation.RecordFacts(row)
-        let grants = try grants(facts.type, reader)
-        let refusal = Authorisation.refusal(
-            .read,
-            facts,
-            granted: grants,
-            to: caller,
-            with: roles.names
-        )
-        return refusal == nil
+        try refusal(RecordAccess.Record(row, named: name), reader) == nil
     }
 
     /// Whether each record needs a look of its own: the caller sees trees of another user's zone,
     /// and not the whole.
-    var isPartial: Bool { walk.map { $0.view.wholeZone == nil } ?? false }
+    var isPartial: Bool { view.map { $0.wholeZone == nil } ?? false }
 
     /// Whether the caller may read a record of such a zone that lives.
     func reads(
@@ -111,15 +107,14 @@ package struct AccessReader: Sendable {
         of type: String,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
-        guard let walk else { return true }
-        let facts = try walk.facts(of: name, type: type, isRoot: false, reader)
-        return Authorisation.refusal(.read, facts, walk.view) == nil
+        guard view != nil else { return true }
+        return try refusal(RecordAccess.Record(name: name, type: type), reader) == nil
     }
 
     /// The names of all records of such a zone that the caller may read, and perhaps of others; nil
     /// if they are more than so many.
     func names(limit: Int, _ reader: ReadTransaction) throws(EngineError) -> [String]? {
-        guard let walk, isPartial else { return nil }
+        guard let walk = access.walk, isPartial else { return nil }
         return try walk.names(limit: limit, reader)
     }
 

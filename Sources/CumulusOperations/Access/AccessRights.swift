@@ -1,7 +1,7 @@
 // What a call may do in one zone: everything in the caller's own, what the schema grants in the
 // public database, what shares allow in somebody else's.
 //
-// Made by `find` with the zone, once for each call and zone; `Authorisation` decides by it.
+// Made by `locate` with the zone, once for each call and zone; `RecordAccess` decides by it.
 
 package import CumulusModel
 

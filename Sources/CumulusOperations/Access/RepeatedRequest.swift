@@ -23,26 +23,28 @@ extension ModifyRecords {
             return try askAgainShared(&outcome, scope, by: caller, in: &transaction)
         }
         guard database == .public else { return }
-        let roles = try transaction.roles(of: caller, in: scope)
         for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
-            guard case .success(var saved) = outcome.saves[index],
-                let type = try type(of: item, scope, by: caller, in: transaction)
-            else { continue }
-            let facts = Authorisation.RecordFacts(type: type, createdBy: saved.createdBy)
-            let grants = try transaction.schema(scope, type).grants
-            func refusal(
-                _ verb: Authorisation.Verb,
-                _ facts: Authorisation.RecordFacts
-            ) -> ServiceError? {
-                Authorisation.refusal(verb, facts, granted: grants, to: caller, with: roles)
+            let zone = item.address.zone
+            guard case .success(var saved) = outcome.saves[index] else { continue }
+            guard let found = try transaction.find(zone, in: .public, of: scope, by: caller) else {
+                fail(zone, &outcome)
+                continue
             }
-            var new = facts
+            guard let type = try type(of: item, in: found, transaction) else { continue }
+            let access = RecordAccess(to: found, of: scope, by: caller)
+            let record = RecordAccess.Record(
+                name: item.address.name,
+                type: type,
+                createdBy: saved.createdBy
+            )
+            var new = record
             new.createdBy = nil
-            if let error = refusal(.write, facts),
-                saved.createdBy != caller.user || refusal(.create, new) != nil
+            if let error = try access.refusal(.write, record, &transaction),
+                try saved.createdBy != caller.user
+                    || access.refusal(.create, new, &transaction) != nil
             {
                 outcome.saves[index] = .failure(ModifyOutcome.Failure(error))
-            } else if refusal(.read, facts) != nil {
+            } else if try access.refusal(.read, record, &transaction) != nil {
                 saved.hide(from: caller)
                 outcome.saves[index] = .success(saved)
             }
@@ -52,16 +54,12 @@ extension ModifyRecords {
     /// The type of the record that is there, or else of what was to be saved.
     private func type(
         of item: SaveItem,
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        in transaction: borrowing WriteTransaction
+        in found: FoundZone,
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> String? {
-        if let zone = try transaction.find(
-            item.address.zone,
-            in: .public,
-            of: scope,
-            by: caller
-        )?.number, let row = try transaction.record(zone, item.address.name), !row.isDead {
+        if let zone = found.number, let row = try transaction.record(zone, item.address.name),
+            !row.isDead
+        {
             return StoredName.shown(row.type)
         }
         return (try? item.content.get()).map { StoredName.shown($0.type) }
@@ -78,12 +76,11 @@ extension ModifyRecords {
         for address in zones {
             let database = DatabaseID(kind: .shared, owner: caller.user)
             let found = try transaction.find(address, in: database, of: scope, by: caller)
-            guard var found, let zone = found.number else {
+            guard let found, let zone = found.number else {
                 fail(address, &outcome)
                 continue
             }
-            found.lens = try transaction.lens(of: scope)
-            let access = ZoneAccess(to: found, of: scope, by: caller)
+            let access = RecordAccess(to: found, of: scope, by: caller)
             for index in saves.indices where saves[index].address.zone == address {
                 let name = saves[index].address.name
                 guard outcome.saves.indices.contains(index),

@@ -46,12 +46,12 @@ extension ZoneBatch {
             guard case .success(var saved) = outcome.saves[item], saved.tellsMore(than: caller),
                 case .success(let content) = request.saves[item].content
             else { continue }
-            let facts = Authorisation.RecordFacts(
+            let record = RecordAccess.Record(
+                name: request.saves[item].address.name,
                 type: StoredName.shown(content.type),
                 createdBy: saved.createdBy
             )
-            let refusal = try transaction.refusal(.read, facts, of: scope, to: caller)
-            guard refusal != nil else { continue }
+            guard try access.refusal(.read, record, &transaction) != nil else { continue }
             saved.hide(from: caller)
             outcome.saves[item] = .success(saved)
         }

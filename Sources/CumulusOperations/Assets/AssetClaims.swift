@@ -17,7 +17,7 @@ struct AssetClaims {
     private let caller: Caller
     /// The zone of the records, with the names that are shown; nil: not looked for yet.
     private var zone: FoundZone??
-    private var access: ZoneAccess?
+    private var access: RecordAccess?
     /// Whether a record names an asset that the caller may read, of those that were asked for.
     private var readable: [Bytes: Bool] = [:]
     /// The record that is saved, with what it names if the caller may read it.
@@ -109,10 +109,9 @@ struct AssetClaims {
             }
         }
         guard let view else { return [] }
-        let access = access ?? ZoneAccess(to: zone, of: scope, by: caller)
+        let access = access ?? RecordAccess(to: zone, of: scope, by: caller)
         self.access = access
-        let refusal = try access.refusal(ofReading: view, &transaction)
-        if refusal != nil { return [] }
+        if try access.refusal(.read, RecordAccess.Record(view), &transaction) != nil { return [] }
         return try transaction.decoding(key) { () throws(MalformedBytes) in
             try RecordBody(stored: view.fields).assets()
         }
@@ -128,7 +127,7 @@ struct AssetClaims {
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> FoundZone? {
         if let zone { return zone }
-        let found = try transaction.findShown(ZoneAddress(), in: .public, of: scope, by: caller)
+        let found = try transaction.find(ZoneAddress(), in: .public, of: scope, by: caller)
         zone = .some(found)
         return found
     }

@@ -94,7 +94,7 @@ package struct FetchZoneChanges: Sendable {
     ) throws(ReadFailure) -> Reading {
         do {
             let database = try Authorisation.database(self.database, for: caller)
-            guard let found = try reader.findShown(zone, in: database, of: number, by: caller)
+            guard let found = try reader.find(zone, in: database, of: number, by: caller)
             else {
                 throw ServiceError.zoneNotFound(zone, in: self.database)
             }

@@ -31,7 +31,7 @@ extension ReadTransaction {
         let caller = Caller(role: .user(user))
         let shared = DatabaseID(kind: .shared, owner: user)
         let visible = Dictionary(
-            try findAllShown(of: shared, scope, by: caller).map { ($0.zone, $0) }
+            try findZones(of: shared, scope, by: caller).map { ($0.zone, $0) }
         ) { first, _ in first }
         for entry in entries {
             let database = DatabaseID(kind: .private, owner: entry.owner)

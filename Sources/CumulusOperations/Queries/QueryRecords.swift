@@ -230,7 +230,7 @@ package struct QueryRecords: Sendable {
         _ reader: ReadTransaction
     ) throws -> [FoundZone] {
         if zone == nil, database.kind == .private {
-            return try reader.findAllShown(of: database, scope, by: caller)
+            return try reader.findZones(of: database, scope, by: caller)
         }
         guard zone != nil || database.kind == .public else {
             throw ServiceError(

@@ -61,7 +61,7 @@ package struct ListRecords: Sendable {
     ) throws(ReadFailure) -> Opened {
         do {
             let database = try Authorisation.database(self.database, for: caller)
-            guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
+            guard let found = try reader.find(zone, in: database, of: scope, by: caller) else {
                 throw ServiceError.zoneNotFound(zone, in: self.database)
             }
             let access = try AccessReader(to: found, of: scope, by: caller, schemas, reader)

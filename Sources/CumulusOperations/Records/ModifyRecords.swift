@@ -188,11 +188,10 @@ package struct ModifyRecords: RememberedChange {
         try request.takeStoredNames(scope, in: &transaction)
         for address in zones {
             let found = try transaction.find(address, in: database, of: scope, by: caller)
-            guard var found else {
+            guard let found else {
                 fail(address, &outcome)
                 continue
             }
-            if found.rights.view != nil { found.lens = try transaction.lens(of: scope) }
             var answered: [Int] = []
             if let requestID {
                 let repeated = RepeatedSaves(
@@ -205,7 +204,7 @@ package struct ModifyRecords: RememberedChange {
                 guard let known else { continue }
                 answered = known
             }
-            let access = ZoneAccess(to: found, of: scope, by: caller)
+            let access = RecordAccess(to: found, of: scope, by: caller)
             var batch = ZoneBatch(
                 request: request,
                 scope: scope,

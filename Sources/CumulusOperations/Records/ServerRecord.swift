@@ -15,9 +15,7 @@ extension WriteTransaction {
         of scope: ScopeNumber,
         for caller: Caller
     ) throws(EngineError) -> RecordView? {
-        var found = found
-        found.lens = try lens(of: scope)
-        let view = try decoding(Bytes(name.utf8)) { [found] () throws(MalformedBytes) in
+        let view = try decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try found.showing(nil) { _ in RecordView(row, name: name) }
         }
         guard let view else { return nil }
@@ -38,7 +36,7 @@ extension ModifyRecords {
         for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
             guard case .failure(var failure) = outcome.saves[index],
                 failure.code == .serverRecordChanged,
-                var found = try transaction.find(
+                let found = try transaction.find(
                     item.address.zone,
                     in: database,
                     of: scope,
@@ -47,9 +45,8 @@ extension ModifyRecords {
                 let zone = found.number,
                 let row = try transaction.record(zone, item.address.name), !row.isDead
             else { continue }
-            found.lens = try transaction.lens(of: scope)
             let name = item.address.name
-            let access = ZoneAccess(to: found, of: scope, by: caller)
+            let access = RecordAccess(to: found, of: scope, by: caller)
             var refusal = try access.refusal(.write, row, named: name, &transaction)
             if refusal == nil {
                 refusal = try access.refusal(.read, row, named: name, &transaction)

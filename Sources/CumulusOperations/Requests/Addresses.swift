@@ -26,16 +26,31 @@ package struct RecordAddress: Hashable, Sendable {
     }
 }
 
-/// A zone that was found.
-package struct FoundZone: Hashable, Sendable {
+/// Where a zone is, and what the caller may do in it; nothing of how its records look.
+package struct LocatedZone: Hashable, Sendable {
     package var zone: Commit.Zone
     package var capabilities: RecordZone.Capabilities
     /// nil means a default zone that nothing was written to yet.
     package var number: ZoneNumber?
     /// What the caller may do in it.
     package var rights: AccessRights
-    /// Read by `findShown` and `findAllShown` only.
-    package var lens = RecordLens()
+}
+
+/// A zone whose records are shown, or decide about others.
+package struct FoundZone: Hashable, Sendable {
+    let located: LocatedZone
+    package let lens: RecordLens
+
+    /// - Parameter lens: Of the same state.
+    init(_ located: LocatedZone, _ lens: RecordLens) {
+        self.located = located
+        self.lens = lens
+    }
+
+    package var zone: Commit.Zone { located.zone }
+    package var capabilities: RecordZone.Capabilities { located.capabilities }
+    package var number: ZoneNumber? { located.number }
+    package var rights: AccessRights { located.rights }
 
     /// Makes a record's view as callers see it; nil means they don't.
     ///
@@ -64,22 +79,35 @@ extension RowReader where Self: ~Copyable {
         of scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> FoundZone? {
-        if database.kind == .shared { return try findShared(address, of: scope, by: caller) }
-        guard caller.isOwner(named: address.owner) else { return nil }
-        return try find(address.name, in: database, of: scope)
+        guard let located = try locate(address, in: database, of: scope, by: caller) else {
+            return nil
+        }
+        return FoundZone(located, try RecordLens(of: scope, in: self))
     }
 
-    /// Finds a zone as it is to its owner.
-    borrowing func find(
+    /// The same for those who ask nothing about its records.
+    package borrowing func locate(
+        _ address: ZoneAddress,
+        in database: DatabaseID,
+        of scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> LocatedZone? {
+        if database.kind == .shared { return try locateShared(address, of: scope, by: caller) }
+        guard caller.isOwner(named: address.owner) else { return nil }
+        return try locate(address.name, in: database, of: scope)
+    }
+
+    /// Locates a zone as it is to its owner.
+    borrowing func locate(
         _ name: String,
         in database: DatabaseID,
         of scope: ScopeNumber
-    ) throws(EngineError) -> FoundZone? {
+    ) throws(EngineError) -> LocatedZone? {
         let rights: AccessRights = database.kind == .public ? .granted : .own
         var row: ZoneRow?
         if let number = try self.database(scope, database) { row = try zone(number, name) }
         if let row, row.exists {
-            return FoundZone(
+            return LocatedZone(
                 zone: Commit.Zone(database: database, name: name, generation: row.generation),
                 capabilities: RecordZone.Capabilities(rawValue: row.capabilities),
                 number: row.number,
@@ -90,20 +118,20 @@ extension RowReader where Self: ~Copyable {
             return nil
         }
         let zone = Commit.Zone(database: database, name: name, generation: generation)
-        return FoundZone(zone: zone, capabilities: [], number: nil, rights: rights)
+        return LocatedZone(zone: zone, capabilities: [], number: nil, rights: rights)
     }
 
-    /// Finds a zone that another user shares with the caller.
-    private borrowing func findShared(
+    /// Locates a zone that another user shares with the caller.
+    private borrowing func locateShared(
         _ address: ZoneAddress,
         of scope: ScopeNumber,
         by caller: Caller
-    ) throws(EngineError) -> FoundZone? {
+    ) throws(EngineError) -> LocatedZone? {
         guard let row = try visibleZone(address, of: scope, to: caller) else { return nil }
         let owner = DatabaseID(kind: .private, owner: address.owner)
-        guard let found = try find(address.name, in: owner, of: scope) else { return nil }
-        let shares = try shares(lettingIn: caller.user, to: found, by: row)
-        return try found.seen(by: shares, in: self)
+        guard let located = try locate(address.name, in: owner, of: scope) else { return nil }
+        let shares = try shares(lettingIn: caller.user, to: located, by: row)
+        return try located.seen(by: shares, in: self)
     }
 
     /// What leads a user to a zone of another one; nil if the user was never in.
@@ -119,17 +147,20 @@ extension RowReader where Self: ~Copyable {
         else { return nil }
         return try visibleZone(address.name, of: address.owner, to: user, in: scope)
     }
+}
 
-    /// Finds a zone whose records are to be shown.
-    package borrowing func findShown(
+extension WriteTransaction {
+    /// Finds a zone by its address, with the lens that the writer keeps.
+    mutating func find(
         _ address: ZoneAddress,
         in database: DatabaseID,
         of scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> FoundZone? {
-        var found = try find(address, in: database, of: scope, by: caller)
-        found?.lens = try RecordLens(of: scope, in: self)
-        return found
+        guard let located = try locate(address, in: database, of: scope, by: caller) else {
+            return nil
+        }
+        return FoundZone(located, try lens(of: scope))
     }
 }
 

@@ -151,7 +151,7 @@ package struct DoneElsewhere {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> RecordRow? {
         guard let database = try? Authorisation.database(database, for: caller),
-            let found = try transaction.find(address.zone, in: database, of: scope, by: caller),
+            let found = try transaction.locate(address.zone, in: database, of: scope, by: caller),
             // What is in the zone of that name by now has nothing to do with it.
             found.zone.generation == generations[key(address.zone)] ?? found.zone.generation,
             let zone = found.number,
@@ -197,7 +197,7 @@ package struct DoneElsewhere {
             guard case .success(let address) = address, case .failure = outcome.saves[index],
                 let database = try? Authorisation.database(request.database, for: caller)
             else { continue }
-            let zone = try transaction.find(address, in: database, of: scope, by: caller)
+            let zone = try transaction.locate(address, in: database, of: scope, by: caller)
             if zone != nil { outcome.saves[index] = .success(ModifyOutcome.Saved()) }
         }
         for (index, address) in request.deletes.enumerated() {

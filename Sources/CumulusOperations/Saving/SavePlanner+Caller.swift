@@ -30,18 +30,15 @@ extension SavePlanner {
         // A user's record is there before it is saved: its user changes it, and nobody else can
         // make one, as `checkType` says.
         if isUsers, row == nil, !caller.user.isEmpty, name != caller.user { return nil }
-        let facts =
-            row.map { Authorisation.RecordFacts($0) }
-            ?? Authorisation.RecordFacts(
+        let record =
+            row.map { RecordAccess.Record($0, named: name) }
+            ?? RecordAccess.Record(
+                name: name,
                 type: StoredName.shown(content.type),
                 createdBy: isUsers ? name : nil
             )
-        let refusal = try transaction.refusal(
-            facts.createdBy == nil ? .create : .write,
-            facts,
-            of: scope,
-            to: caller
-        )
+        let verb: Authorisation.Verb = record.createdBy == nil ? .create : .write
+        let refusal = try batch.access.refusal(verb, record, &transaction)
         return refusal.map { ModifyOutcome.Failure($0) }
     }
 

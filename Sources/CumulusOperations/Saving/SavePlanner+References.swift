@@ -42,7 +42,7 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        guard let walk = batch.access.walk else { return }
+        guard batch.access.walk != nil else { return }
         if row?.share?.name != nil {
             throw .item(Authorisation.ownersOnly(.write, "deletion of the root of a share"))
         }
@@ -53,13 +53,8 @@ extension SavePlanner {
                 let life = try life(of: target, in: zone, transaction),
                 try !transaction.lens(of: scope).hides(life.type)
             else { return false }
-            let facts = try walk.facts(
-                of: target,
-                type: StoredName.shown(life.type),
-                isRoot: false,
-                transaction
-            )
-            return Authorisation.refusal(.read, facts, walk.view) == nil
+            let record = RecordAccess.Record(name: target, type: StoredName.shown(life.type))
+            return try batch.access.refusal(.read, record, &transaction) == nil
         }
         guard !isSeen else { return }
         throw .item(

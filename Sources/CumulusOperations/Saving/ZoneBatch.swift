@@ -28,7 +28,7 @@ struct ZoneBatch {
     private var dropped: [String: RecordRow] = [:]
     /// Names of living records that the caller may not know of: of another user's zone.
     private(set) var unseen: Set<String> = []
-    let access: ZoneAccess
+    let access: RecordAccess
     private var failures: [Int: ModifyOutcome.Failure] = [:]
     /// nil: the request has no id, and can't be repeated.
     private(set) var requestID: RequestID?
@@ -41,7 +41,7 @@ struct ZoneBatch {
         scope: ScopeNumber,
         caller: Caller,
         address: ZoneAddress,
-        access: ZoneAccess,
+        access: RecordAccess,
         answered: [Int] = []
     ) {
         self.request = request

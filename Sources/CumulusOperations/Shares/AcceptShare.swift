@@ -83,12 +83,7 @@ package struct AcceptShare: ContainerChange {
         guard let now = try transaction.findShare(share, in: number) else {
             return .failure(FoundShare.notFound)
         }
-        let metadata = try transaction.metadata(
-            of: now,
-            for: caller,
-            .member,
-            transaction.lens(of: number)
-        )
+        let metadata = try transaction.metadata(of: now, for: caller, .member)
         return .success(Outcome(metadata: metadata, isNew: !accepted.isEmpty))
     }
 
@@ -113,7 +108,7 @@ package struct AcceptShare: ContainerChange {
         let known = try transaction.visibleZones(of: user, in: scope)
         guard known.count >= limits.sharedZonesPerUser else { return nil }
         let caller = Caller(role: .user(user))
-        let zones = try transaction.findZones(sharedWith: caller, in: scope).map(\.zone)
+        let zones = try transaction.locateZones(sharedWith: caller, in: scope).map(\.zone)
         guard zones.count >= limits.sharedZonesPerUser, !zones.contains(zone) else { return nil }
         return ServiceError(
             .limitExceeded,

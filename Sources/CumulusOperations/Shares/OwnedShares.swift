@@ -55,7 +55,7 @@ package enum OwnedShares {
         _ scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Entry? {
-        guard let found = try reader.find(place.zone, in: database, of: scope),
+        guard let found = try reader.locate(place.zone, in: database, of: scope),
             let number = found.number,
             let share = try reader.shareInForce(place.share, in: number)
         else { return nil }
@@ -98,7 +98,7 @@ package struct StopShare: Hashable, ContainerChange {
         }
         let owner = known.recordName(in: asker.scope.container)
         let database = DatabaseID(kind: .private, owner: owner)
-        guard let number = try transaction.find(zone, in: database, of: scope)?.number,
+        guard let number = try transaction.locate(zone, in: database, of: scope)?.number,
             try transaction.share(share, in: number) != nil
         else { return .success(false) }
         let address = RecordAddress(zone: ZoneAddress(name: zone), name: share)

@@ -43,7 +43,7 @@ package struct FetchShareMetadata: Sendable {
             // Strangers are told of shares that are open to all, and nothing of what is shared.
             let isStranger = caller.role == .anonymous
             if !isStranger { _ = try Authorisation.database(.shared, for: caller) }
-            guard var found = try reader.findShare(share, in: number) else {
+            guard let found = try reader.findShare(share, in: number) else {
                 throw FoundShare.notFound
             }
             let standing =
@@ -51,12 +51,10 @@ package struct FetchShareMetadata: Sendable {
                 ? found.standingOfStrangers
                 : try reader.standing(of: caller.user, to: found, in: scope.container)
             if case .outside(let error) = standing { throw error }
-            let lens = try RecordLens(of: number, in: reader)
-            var metadata = try reader.metadata(of: found, for: caller, standing, lens)
+            var metadata = try reader.metadata(of: found, for: caller, standing)
             if wantsRoot, !isStranger, let root = metadata.root,
                 let row = try reader.get(.record(found.number, root))
             {
-                found.zone.lens = lens
                 metadata.rootRecord = try reader.decoding(Bytes(root.utf8)) {
                     () throws(MalformedBytes) in
                     try found.zone.showing(keys) { (keys) throws(MalformedBytes) in
@@ -76,11 +74,9 @@ extension RowReader where Self: ~Copyable {
     borrowing func metadata(
         of found: FoundShare,
         for caller: Caller,
-        _ standing: ShareStanding,
-        _ lens: RecordLens
+        _ standing: ShareStanding
     ) throws(EngineError) -> ShareMetadata {
-        var zone = found.zone
-        zone.lens = lens
+        let zone = found.zone
         let name = found.share.name
         let view = try decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try zone.showing(nil) { _ in RecordView(found.share.row, name: name) }

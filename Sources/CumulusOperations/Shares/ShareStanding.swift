@@ -7,7 +7,7 @@ package import CumulusStorage
 
 /// A share that a URL means, and that counts.
 struct FoundShare {
-    var zone: FoundZone
+    let zone: FoundZone
     let number: ZoneNumber
     let share: StoredShare
     let root: SharedRoot
@@ -42,7 +42,7 @@ extension RowReader where Self: ~Copyable {
         in scope: ScopeNumber
     ) throws(EngineError) -> FoundShare? {
         guard let place = try sharePlace(id, in: scope),
-            let zone = try find(place.zone.name, in: place.zone.database, of: scope),
+            let zone = try locate(place.zone.name, in: place.zone.database, of: scope),
             let number = zone.number, zone.zone.generation == place.zone.generation
         else { return nil }
         for name in place.recordNames {
@@ -50,7 +50,8 @@ extension RowReader where Self: ~Copyable {
             guard let share = try shareInForce(name, in: number), let root = share.root,
                 share.roots.contains(where: { ShareID($0, in: zone.zone) == id })
             else { continue }
-            return FoundShare(zone: zone, number: number, share: share, root: root)
+            let found = FoundZone(zone, try RecordLens(of: scope, in: self))
+            return FoundShare(zone: found, number: number, share: share, root: root)
         }
         return nil
     }

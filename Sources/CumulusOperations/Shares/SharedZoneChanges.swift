@@ -51,7 +51,7 @@ struct SharedZoneChanges: Sendable {
         if case .zones(let marks) = token.viewer?.seen, !fetch.broken.contains(.toldZones) {
             held = Set(marks)
         }
-        let found = try reader.findAllShown(of: database, scope, by: caller)
+        let found = try reader.findZones(of: database, scope, by: caller)
         let place = last.isEmpty ? nil : SharedPlace(last)
         rest = found.filter { zone in place.map { $0 < SharedPlace(zone.zone) } ?? true }[...]
         page = FetchDatabaseChanges.Page(token: token)

@@ -1,6 +1,6 @@
 // What a user sees of another user's zone, by the shares in force that let the user in.
 //
-// Found by `find` for each call in the shared database, once per zone, from the call's own state:
+// Found by `locate` for each call in the shared database, once per zone, from the call's own state:
 // after a share is taken away, the next call knows. What the records of shares say is kept by
 // `ZoneDirectory` until a share changes; whether a root still is the one that was shared is read
 // each time. hot: once per call in the shared database.
@@ -16,12 +16,12 @@ struct LivingShare: Hashable, Sendable {
     let isAdministrator: Bool
 }
 
-extension FoundZone {
+extension LocatedZone {
     /// The zone as a user sees it by these shares; nil if none of them is in force.
     func seen<Reader: RowReader & ~Copyable>(
         by shares: [LivingShare],
         in reader: borrowing Reader
-    ) throws(EngineError) -> FoundZone? {
+    ) throws(EngineError) -> LocatedZone? {
         guard let number, !shares.isEmpty else { return nil }
         let view = try reader.view(by: shares, in: number)
         guard !view.isEmpty else { return nil }
@@ -37,7 +37,7 @@ extension RowReader where Self: ~Copyable {
     /// - Parameter row: What leads the user to the zone.
     borrowing func shares(
         lettingIn user: String,
-        to found: FoundZone,
+        to found: LocatedZone,
         by row: VisibleZone
     ) throws(EngineError) -> [LivingShare] {
         guard let number = found.number, row.generation == found.zone.generation else { return [] }
@@ -87,15 +87,15 @@ extension RowReader where Self: ~Copyable {
     }
 
     /// The zones of others that a user sees, by owner and name.
-    borrowing func findZones(
+    borrowing func locateZones(
         sharedWith caller: Caller,
         in scope: ScopeNumber
-    ) throws(EngineError) -> [FoundZone] {
+    ) throws(EngineError) -> [LocatedZone] {
         guard case .user(let user) = caller.role else { return [] }
-        var zones: [FoundZone] = []
+        var zones: [LocatedZone] = []
         for entry in try visibleZones(of: user, in: scope) {
             let owner = DatabaseID(kind: .private, owner: entry.owner)
-            guard let found = try find(entry.zone, in: owner, of: scope) else { continue }
+            guard let found = try locate(entry.zone, in: owner, of: scope) else { continue }
             let shares = try shares(lettingIn: user, to: found, by: entry.row)
             if let seen = try found.seen(by: shares, in: self) { zones.append(seen) }
         }

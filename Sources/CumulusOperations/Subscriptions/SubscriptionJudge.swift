@@ -100,7 +100,7 @@ struct SubscriptionJudge {
         _ reader: borrowing Reader
     ) throws -> RecordZone.ID {
         let address = ZoneAddress(name: zone.zoneName, owner: zone.ownerName)
-        guard try reader.find(address, in: database, of: scope, by: caller) != nil else {
+        guard try reader.locate(address, in: database, of: scope, by: caller) != nil else {
             throw ServiceError.zoneNotFound(address, in: database.kind)
         }
         let isOwn = caller.isOwner(named: zone.ownerName)

@@ -73,7 +73,7 @@ package struct CascadeSurvey: Sendable {
     }
 
     private mutating func begin(_ address: ZoneAddress, _ reader: ReadTransaction) throws {
-        guard let found = try reader.findShown(address, in: database, of: scope, by: caller),
+        guard let found = try reader.find(address, in: database, of: scope, by: caller),
             let zone = found.number
         else { return }
         let batch = ZoneBatch(
@@ -81,7 +81,7 @@ package struct CascadeSurvey: Sendable {
             scope: scope,
             caller: caller,
             address: address,
-            access: ZoneAccess(to: found, of: scope, by: caller)
+            access: RecordAccess(to: found, of: scope, by: caller)
         )
         var walk = Walk(batch: batch, found: found, zone: zone, lens: found.lens)
         let access = try AccessReader(to: found, of: scope, by: caller, SchemaDirectory(), reader)

@@ -22,7 +22,7 @@ package struct ShareSurvey: Sendable {
         let database = try Authorisation.database(request.database, for: caller)
         let vector = try reader.vector(of: scope)
         for address in request.zonesToShare {
-            guard let found = try reader.find(address, in: database, of: scope, by: caller),
+            guard let found = try reader.locate(address, in: database, of: scope, by: caller),
                 let zone = found.number
             else { continue }
             zones.append((address, ZoneShares(of: zone, as: vector)))

@@ -29,7 +29,7 @@ package struct TargetSurvey: Sendable {
         let database = try Authorisation.database(request.database, for: caller)
         let vector = try reader.vector(of: scope)
         for address in request.zones {
-            guard let found = try reader.find(address, in: database, of: scope, by: caller),
+            guard let found = try reader.locate(address, in: database, of: scope, by: caller),
                 let zone = found.number,
                 let number = try reader.database(scope, found.zone.database)
             else { continue }

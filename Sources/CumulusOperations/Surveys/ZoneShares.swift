@@ -31,7 +31,7 @@ package struct ZoneShares: Sendable {
     ) throws {
         let database = try Authorisation.database(.private, for: caller)
         guard try !reader.sharePlaces(in: scope, after: nil, limit: 1).places.isEmpty,
-            let zone = try reader.find(address, in: database, of: scope, by: caller)?.number
+            let zone = try reader.locate(address, in: database, of: scope, by: caller)?.number
         else { return nil }
         self.init(of: zone, as: VersionVector())
     }

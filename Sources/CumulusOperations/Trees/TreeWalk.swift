@@ -1,10 +1,10 @@
 // Which of a zone's records hang in the trees that a participant sees: by the names of parents, up
 // to a root.
 //
-// Made once for each call and zone, by `AccessReader` for reads and by `ZoneBatch` for changes. A
-// chain leads somewhere only through records that live and are shown; one that comes back to itself
-// leads nowhere, nor one of more than 100 links. It keeps what it read, so that a page's records
-// under one parent cost one read. hot: once per shared record that is shown.
+// Made once for each call and zone, by `RecordAccess`. A chain leads somewhere only through records
+// that live and are shown; one that comes back to itself leads nowhere, nor one of more than 100
+// links. It keeps what it read, so that a page's records under one parent cost one read. hot: once
+// per shared record that is shown.
 
 import CumulusModel
 import CumulusStorage
@@ -130,24 +130,23 @@ final class TreeWalk: Sendable {
         return names.sorted()
     }
 
-    /// What is known of a stored record.
-    ///
-    /// - Parameter link: Where its own chain leads, if the caller has read it; nil means that it is
-    ///   read here.
+    /// What rights on a stored record depend on.
     func facts<Reader: RowReader & ~Copyable>(
-        of name: String,
-        type: String,
-        isRoot: Bool,
-        link: Link? = nil,
+        of record: RecordAccess.Record,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Authorisation.SharedFacts {
-        var facts = Authorisation.SharedFacts(name: name, type: type, isRoot: isRoot)
-        if type == Names.shareType {
+        let name = record.name
+        var facts = Authorisation.SharedFacts(
+            name: name,
+            type: record.type,
+            isRoot: record.isRoot
+        )
+        if record.type == Names.shareType {
             // A share is seen with its root.
             facts.isRoot = false
             facts.roots = Set(view.trees.filter { $0.share == name }.map(\.root))
         } else {
-            facts.roots = try roots(above: name, reader) { $0 == name ? link : nil }
+            facts.roots = try roots(above: name, reader) { $0 == name ? record.link : nil }
         }
         return facts
     }

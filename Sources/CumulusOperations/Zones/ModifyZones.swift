@@ -111,7 +111,7 @@ package struct ModifyZones: RememberedChange {
         guard caller.isOwner(named: address.owner) else {
             return .failure(.zoneNotFound(address, in: database.kind))
         }
-        if try transaction.find(address, in: database, of: scope, by: caller) != nil {
+        if try transaction.locate(address.name, in: database, of: scope) != nil {
             return .success(nil)
         }
         let number = try transaction.database(scope, database)
@@ -166,9 +166,8 @@ package struct ModifyZones: RememberedChange {
                 )
             )
         }
-        guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
-            return .failure(.zoneNotFound(address, in: database.kind))
-        }
+        guard let found = try transaction.locate(address, in: database, of: scope, by: caller)
+        else { return .failure(.zoneNotFound(address, in: database.kind)) }
         if outcome.share == nil, let number = found.number,
             try transaction.share(Names.zoneShare, in: number) != nil
         {
@@ -187,7 +186,7 @@ package struct ModifyZones: RememberedChange {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Change {
         guard case .success(let address) = address else { return address.map { _ in nil } }
-        guard let found = try transaction.find(address, in: database, of: scope, by: caller),
+        guard let found = try transaction.locate(address, in: database, of: scope, by: caller),
             let number = found.number
         else { return .failure(.zoneNotFound(address, in: database.kind)) }
         if let refusal = try Feature.access.refusal(in: transaction) { return .failure(refusal) }

@@ -17,7 +17,7 @@ package struct ListZones: Sendable {
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(ReadFailure) -> [FoundZone] {
+    ) throws(ReadFailure) -> [LocatedZone] {
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)
@@ -25,7 +25,7 @@ package struct ListZones: Sendable {
             throw .service(error)
         }
         do {
-            return try reader.findZones(of: database, scope, by: caller)
+            return try reader.locateZones(of: database, scope, by: caller)
         } catch {
             throw .engine(error)
         }
@@ -47,20 +47,20 @@ package struct FetchZones: Sendable {
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(ReadFailure) -> [Result<FoundZone, ServiceError>] {
+    ) throws(ReadFailure) -> [Result<LocatedZone, ServiceError>] {
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)
         } catch {
             throw .service(error)
         }
-        var results: [Result<FoundZone, ServiceError>] = []
+        var results: [Result<LocatedZone, ServiceError>] = []
         for id in ids {
             do throws(EngineError) {
                 switch id {
                 case .failure(let error): results.append(.failure(error))
                 case .success(let address):
-                    let zone = try reader.find(address, in: database, of: scope, by: caller)
+                    let zone = try reader.locate(address, in: database, of: scope, by: caller)
                     results.append(
                         zone.map { .success($0) }
                             ?? .failure(.zoneNotFound(address, in: self.database))
@@ -77,39 +77,32 @@ package struct FetchZones: Sendable {
 extension RowReader where Self: ~Copyable {
     /// All zones of a database, the default zone among them, in the order of their names; of the
     /// shared one by owner and name.
-    borrowing func findZones(
+    borrowing func locateZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,
         by caller: Caller
-    ) throws(EngineError) -> [FoundZone] {
+    ) throws(EngineError) -> [LocatedZone] {
         guard database.kind != .shared else {
-            return try findZones(sharedWith: caller, in: scope)
+            return try locateZones(sharedWith: caller, in: scope)
         }
         var names: Set<String> = [Names.defaultZone]
         if let number = try self.database(scope, database) {
             names.formUnion(try zoneRows(of: number).map(\.name))
         }
-        var found: [FoundZone] = []
+        var located: [LocatedZone] = []
         for name in names.sorted() {
-            let address = ZoneAddress(name: name)
-            if let zone = try find(address, in: database, of: scope, by: caller) {
-                found.append(zone)
-            }
+            if let zone = try locate(name, in: database, of: scope) { located.append(zone) }
         }
-        return found
+        return located
     }
 
-    /// All zones of a database, whose records are to be shown.
-    borrowing func findAllShown(
+    /// The same with how their records look.
+    borrowing func findZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> [FoundZone] {
         let lens = try RecordLens(of: scope, in: self)
-        return try findZones(of: database, scope, by: caller).map { zone in
-            var zone = zone
-            zone.lens = lens
-            return zone
-        }
+        return try locateZones(of: database, scope, by: caller).map { FoundZone($0, lens) }
     }
 }

@@ -42,17 +42,17 @@ package final class ZoneDirectory: Sendable {
         let zone = Key(scope: scope, database: owner, zone: address.name)
         let key = ViewerKey(zone: zone, user: caller.user)
         if let known = shares.withLock({ $0[key] }) {
-            return try find(address.name, in: owner, of: scope, reader)?.seen(by: known, in: reader)
+            return try find(address.name, in: owner, of: scope, reader)?.seen(by: known, reader)
         }
         guard let row = try reader.visibleZone(address, of: scope, to: caller),
             let found = try find(address.name, in: owner, of: scope, reader)
         else { return nil }
-        let shares = try reader.shares(lettingIn: caller.user, to: found, by: row)
+        let shares = try reader.shares(lettingIn: caller.user, to: found.located, by: row)
         self.shares.withLock { kept in
             if kept.count >= ZoneDirectory.capacity { kept = [:] }
             kept[key] = shares
         }
-        return try found.seen(by: shares, in: reader)
+        return try found.seen(by: shares, reader)
     }
 
     /// The zone as it is to its owner.
@@ -64,12 +64,22 @@ package final class ZoneDirectory: Sendable {
     ) throws(EngineError) -> FoundZone? {
         let key = Key(scope: scope, database: database, zone: name)
         if let known = zones.withLock({ $0[key] }) { return known }
-        guard var found = try reader.find(name, in: database, of: scope) else { return nil }
-        found.lens = try RecordLens(of: scope, in: reader)
+        guard let located = try reader.locate(name, in: database, of: scope) else { return nil }
+        let found = FoundZone(located, try RecordLens(of: scope, in: reader))
         zones.withLock { zones in
             if zones.count >= ZoneDirectory.capacity { zones = [:] }
             zones[key] = found
         }
         return found
+    }
+}
+
+extension FoundZone {
+    /// The zone as a user sees it by these shares.
+    fileprivate func seen(
+        by shares: [LivingShare],
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> FoundZone? {
+        try located.seen(by: shares, in: reader).map { FoundZone($0, lens) }
     }
 }

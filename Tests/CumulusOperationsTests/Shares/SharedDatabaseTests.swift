@@ -399,6 +399,22 @@ import Testing
         #expect(try saveAsset("c", by: bob) == .zoneNotFound)
     }
 
+    /// What a schema dropped is no key either, though its records are still stored.
+    @Test func anAssetOfADroppedTypeIsNoKey() throws {
+        _ = try prepare(in: nil, by: owner)
+        try send(by: owner)
+        let file = FieldValue.asset(Asset(digest: Self.list.digest, size: Self.list.size))
+        let photo = SaveItem("photo", ["file": file], type: "Photo", in: bed.zone(of: owner))
+        #expect(try bed.save([photo], by: owner) == nil)
+        #expect(try prepare(in: bed.zone(of: bob), by: bob)?.get() == [])
+        let source = SchemaImport.Source.file(
+            try Schema(ckdb: "DEFINE SCHEMA RECORD TYPE Note ( n INT64 );"),
+            drops: true
+        )
+        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+        #expect(try prepare(in: bed.zone(of: bob), by: bob)?.get() == [0, 1])
+    }
+
     @Test func uploadsNeedAZoneThatMayBeWritten() throws {
         #expect(try bed.refusal { _ = try prepare(in: nil, by: bob) } == .invalidArguments)
         let zone = bed.zone(of: bob)

@@ -27,7 +27,7 @@ import Testing
     private func list(
         _ database: DatabaseScope = .private,
         by caller: Caller = .alice
-    ) throws -> [FoundZone] {
+    ) throws -> [LocatedZone] {
         try ListZones(database: database).run(store.scopeNumber(), by: caller, in: store.reader)
     }
 

@@ -180,7 +180,7 @@ package struct RoamingClient {
 
     /// Checks that a zone that was not told has no changes to tell.
     private mutating func expectNoChange(
-        of zone: FoundZone,
+        of zone: LocatedZone,
         since before: ChangeToken?,
         in store: TestStore
     ) throws {

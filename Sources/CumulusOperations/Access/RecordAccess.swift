@@ -1,0 +1,124 @@
+// What a caller may do with the records of one zone: everything in its own database, what the type
+// grants in the public one, what shares allow in another user's.
+//
+// Made once for each call and zone, and nowhere else is it decided. `AccessReader` asks for what is
+// shown, with the caches of reads; `ZoneBatch` and others in the writer ask with its transaction,
+// for each save and delete, and where a request comes again. In one's own database nothing is looked
+// up. hot: once per record that is saved, or shown to somebody else.
+
+import CumulusModel
+import CumulusStorage
+
+/// The rows that rights depend on, in one state of the store.
+protocol RightsSource: ~Copyable {
+    /// What a type grants, and the roles of the schema that a caller was given.
+    mutating func granted(
+        _ type: String,
+        to caller: Caller,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> (grants: Grants, roles: Set<String>)
+
+    /// Where a record of another user's zone hangs.
+    borrowing func facts(
+        of record: RecordAccess.Record,
+        _ walk: TreeWalk
+    ) throws(EngineError) -> Authorisation.SharedFacts
+}
+
+struct RecordAccess: Sendable {
+    /// What is known of a record before its rights are looked up.
+    struct Record {
+        var name: String
+        /// As callers know it.
+        var type: String
+        /// nil means that the record does not exist yet.
+        var createdBy: String?
+        /// Whether a share names it as its root.
+        var isRoot = false
+        /// Where its chain of parents goes on, if that was read; nil means that it is read now.
+        var link: TreeWalk.Link?
+    }
+
+    let rights: AccessRights
+    private let scope: ScopeNumber
+    private let caller: Caller
+    /// The trees that the caller sees; nil but in another user's zone.
+    let walk: TreeWalk?
+
+    init(to found: FoundZone, of scope: ScopeNumber, by caller: Caller) {
+        rights = found.rights
+        self.scope = scope
+        self.caller = caller
+        // A default zone, which may have no number, is not shared.
+        walk = found.number.flatMap { number in
+            found.rights.view.map { TreeWalk($0, in: number, found.lens) }
+        }
+    }
+
+    /// Why the caller may not do that to a record; nil if it may.
+    func refusal<Source: RightsSource & ~Copyable>(
+        _ verb: Authorisation.Verb,
+        _ record: @autoclosure () -> Record,
+        _ source: inout Source
+    ) throws(EngineError) -> ServiceError? {
+        switch rights {
+        case .own: return nil
+        case .granted:
+            let record = record()
+            let (grants, roles) = try source.granted(record.type, to: caller, in: scope)
+            return Authorisation.refusal(
+                verb,
+                Authorisation.RecordFacts(type: record.type, createdBy: record.createdBy),
+                granted: grants,
+                to: caller,
+                with: roles
+            )
+        case .viewer(let view):
+            guard let walk else { return .recordNotFound }
+            return Authorisation.refusal(verb, try source.facts(of: record(), walk), view)
+        }
+    }
+
+    /// The same of a stored record.
+    func refusal<Source: RightsSource & ~Copyable>(
+        _ verb: Authorisation.Verb,
+        _ row: RecordRow,
+        named name: String,
+        _ source: inout Source
+    ) throws(EngineError) -> ServiceError? {
+        try refusal(verb, Record(row, named: name), &source)
+    }
+}
+
+extension RecordAccess.Record {
+    init(_ row: RecordRow, named name: String) {
+        self.init(name: name, type: StoredName.shown(row.type), createdBy: row.createdBy)
+        isRoot = row.share?.name != nil
+    }
+
+    /// A record as it is shown, read from the same state.
+    init(_ view: RecordView) {
+        self.init(name: view.name, type: view.type, createdBy: view.createdBy)
+        isRoot = view.share != nil
+        link = .below(parent: view.parent)
+    }
+}
+
+extension WriteTransaction: RightsSource {
+    mutating func granted(
+        _ type: String,
+        to caller: Caller,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> (grants: Grants, roles: Set<String>) {
+        let grants = try schema(scope, type).grants
+        guard let user = caller.signedInUser else { return (grants, []) }
+        return (grants, try roles(of: user, in: scope).names)
+    }
+
+    borrowing func facts(
+        of record: RecordAccess.Record,
+        _ walk: TreeWalk
+    ) throws(EngineError) -> Authorisation.SharedFacts {
+        try walk.facts(of: record, self)
+    }
+}
