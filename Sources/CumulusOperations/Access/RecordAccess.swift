@@ -1,10 +1,10 @@
 // What a caller may do with the records of one zone: everything in its own database, what the type
 // grants in the public one, what shares allow in another user's.
 //
-// Made once for each call and zone, and nowhere else is it decided. `AccessReader` asks for what is
-// shown, with the caches of reads; `ZoneBatch` and others in the writer ask with its transaction,
-// for each save and delete, and where a request comes again. In one's own database nothing is looked
-// up. hot: once per record that is saved, or shown to somebody else.
+// A call makes one for each zone that it finds, and nothing else decides. `AccessReader` asks for
+// what is shown, with the caches of reads. `ZoneBatch` and others in the writer ask with its
+// transaction, for each save and delete, and where a request comes again. In one's own database
+// nothing is looked up. hot: once per record that is saved or shown.
 
 import CumulusModel
 import CumulusStorage
@@ -79,7 +79,7 @@ struct RecordAccess: Sendable {
         }
     }
 
-    /// The same of a stored record.
+    /// Why the caller may not do that to a stored record; nil if it may.
     func refusal<Source: RightsSource & ~Copyable>(
         _ verb: Authorisation.Verb,
         _ row: RecordRow,

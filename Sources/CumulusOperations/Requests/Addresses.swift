@@ -85,7 +85,7 @@ extension RowReader where Self: ~Copyable {
         return FoundZone(located, try RecordLens(of: scope, in: self))
     }
 
-    /// The same for those who ask nothing about its records.
+    /// Finds where a zone is, for those who need nothing of its records.
     package borrowing func locate(
         _ address: ZoneAddress,
         in database: DatabaseID,

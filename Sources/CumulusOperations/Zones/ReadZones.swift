@@ -96,7 +96,7 @@ extension RowReader where Self: ~Copyable {
         return located
     }
 
-    /// The same with how their records look.
+    /// Finds all zones of a database, with how their records look.
     borrowing func findZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,
