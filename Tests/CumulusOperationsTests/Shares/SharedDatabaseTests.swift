@@ -411,7 +411,7 @@ import Testing
             try Schema(ckdb: "DEFINE SCHEMA RECORD TYPE Note ( n INT64 );"),
             drops: true
         )
-        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+        _ = try store.administer(SchemaImport(source)).get()
         #expect(try prepare(in: bed.zone(of: bob), by: bob)?.get() == [0, 1])
     }
 
