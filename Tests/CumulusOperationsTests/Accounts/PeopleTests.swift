@@ -187,7 +187,7 @@ import Testing
         #expect(error.code == .notAuthenticated)
         guard
             case .failure(let unknown) = try change(
-                .setHandle(handle, user: "eve", isHeld: true)
+                SetHandle(handle, user: "eve", isHeld: true)
             )
         else {
             Issue.record("a handle without a user")
