@@ -1,23 +1,24 @@
-// What a node knows of assets, beside the records that name them: the rows of assets, of chunks and
-// of the packs in which chunks lie.
+// The rows that describe assets on a node: assets, chunks, and the packs that hold chunks.
 //
-// Local rows: none of them travels or is digested. Chunks are counted and kept for each database on
-// its own, so that nobody can learn, by word or by time, what another database holds.
+// These rows are local: they are neither replicated nor part of a digest. Chunks are counted and
+// kept per database, so that neither an answer nor its timing tells what another database holds.
 //
 // Folder: what the store knows of assets, and the files that hold their chunks. Read `AssetRows`,
 // then `WriteTransaction+Assets`, `Leases`, `PackFiles` and `PackDirectory`.
 
 package import CumulusModel
 
-/// An asset of a database: known since somebody prepared it, or since a record named it here.
+/// An asset that a database knows, because a user prepared it or a record named it.
 package struct AssetRow: RowValue, Equatable {
-    /// Plain bytes.
+    /// Size in plain bytes.
     package var size: UInt64
-    /// Different chunks that were not here when somebody last looked; 0 is always right.
+    /// Number of different chunks that were missing when the asset was last looked at; 0 is always
+    /// exact.
     package var missing: Int
-    /// Since when nothing is known to name it, in milliseconds since 1970 UTC; nil: something does.
+    /// Milliseconds since 1970 UTC at which the last record stopped naming the asset; nil while
+    /// something names it.
     package var idleSince: Int64?
-    /// Whose space it takes: a user record name; empty: nobody's.
+    /// Record name of the user whose space the asset takes; empty if nobody's.
     package var user: String
 
     package init(size: UInt64, missing: Int, idleSince: Int64?, user: String) {
@@ -52,16 +53,16 @@ package typealias PackNumber = UInt64
 /// Where a chunk lies.
 package struct ChunkRow: RowValue, Equatable {
     package var pack: PackNumber
-    /// Of its first byte in the pack.
+    /// Offset of the chunk's first byte in the pack.
     package var offset: Int
-    /// Bytes in the pack.
+    /// Number of bytes in the pack.
     package var length: Int
-    /// Plain bytes.
+    /// Number of plain bytes.
     package var size: Int
     package var isCompressed: Bool
-    /// Over the bytes in the pack: tells damage without expanding them.
+    /// Checksum over the bytes in the pack: it finds damage without expanding them.
     ///
-    /// XXH3 with 128 bits; eight bytes are of SHA-256, from before format 8.
+    /// It is XXH3 with 128 bits. Eight bytes mean the first bytes of SHA-256, from before format 8.
     package var checksum: Bytes
 
     package init(
@@ -99,9 +100,9 @@ package struct ChunkRow: RowValue, Equatable {
     }
 }
 
-/// A pack: what is in its file.
+/// A pack, and how much is in its file.
 package struct PackRow: RowValue, Equatable {
-    /// Bytes of the file.
+    /// Number of bytes of the file.
     package var length: Int
     package init(length: Int) {
         self.length = length
@@ -116,9 +117,9 @@ package struct PackRow: RowValue, Equatable {
     }
 }
 
-/// Whose packs a store names: `PackFiles.origin` says the same.
+/// The origin of the packs that a store names; `PackFiles.origin` must agree.
 package struct PackOriginRow: RowValue, Equatable {
-    /// The run that began them.
+    /// The run that created the packs.
     package var run: Incarnation
 
     package init(run: Incarnation) {
@@ -137,7 +138,7 @@ package struct PackOriginRow: RowValue, Equatable {
 /// The chunk that lies at a place of a pack.
 package struct PackedRow: RowValue, Equatable {
     package var database: DatabaseNumber
-    /// Of the chunk.
+    /// Digest of the chunk.
     package var digest: Bytes
 
     package init(database: DatabaseNumber, digest: Bytes) {
@@ -158,7 +159,7 @@ package struct PackedRow: RowValue, Equatable {
 
 /// How an asset contains a chunk.
 package struct ChunkUseRow: RowValue, Equatable {
-    /// Plain bytes of the chunk, as the asset's list says.
+    /// Number of plain bytes of the chunk, according to the asset's list.
     package var size: Int
 
     package init(size: Int) {

@@ -1,22 +1,23 @@
-// What users of a public database brought there: the content of these assets and chunks they have,
-// because they sent it.
+// Leases record which assets and chunks a user of a public database has sent, and therefore knows.
 //
-// Without a lease, a digest alone would open what others uploaded. Private databases have none:
-// there everything is the owner's. Local rows, written by the writer with what they belong to;
-// `AssetCollection` ends them after the time of grace. Asked by CumulusOperations' `AssetClaims`.
+// Without a lease, a digest alone would give access to what others uploaded. Private databases need
+// no leases: everything there belongs to the owner. Leases are local rows, written in the same
+// batch as the asset they belong to. `AssetCollection` ends them after the time of grace;
+// `AssetClaims` of CumulusOperations asks for them.
 
 package import CumulusAssets
 package import CumulusModel
 
-/// That a user prepared an asset, or that it brings a chunk of one.
+/// Records that a user prepared an asset, or announced a chunk of one.
 package struct LeaseRow: RowValue, Equatable {
-    /// Plain bytes, as the user said.
+    /// Plain bytes, according to the user.
     package var size: UInt64
     /// Milliseconds since 1970 UTC.
     package var since: Int64
-    /// All of it was sent; false means that it was announced.
+    /// True if the user sent all of it; false if the user only announced it.
     package var isHeld: Bool
-    /// Whether it counts in the user's `AssetUsageRow`: the asset's own row counts somewhere else.
+    /// True if the user's `AssetUsageRow` counts it; false if the asset's own row is charged
+    /// elsewhere.
     package var isCharged: Bool
 
     package init(size: UInt64, since: Int64, isHeld: Bool, isCharged: Bool = false) {
@@ -41,7 +42,7 @@ package struct LeaseRow: RowValue, Equatable {
     }
 }
 
-/// A user of a database: whose leases are asked for.
+/// A user of a database, who holds leases.
 package struct Leaseholder: Hashable, Sendable {
     package var database: DatabaseNumber
     /// User record name.
@@ -56,7 +57,7 @@ package struct Leaseholder: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What a user brought under a digest; nil means nothing.
+    /// Returns the user's lease for a digest; nil if there is none.
     package borrowing func lease(
         _ digest: Bytes,
         of holder: Leaseholder
@@ -64,9 +65,11 @@ extension RowReader where Self: ~Copyable {
         try row(holder.key(digest))
     }
 
-    /// Those chunks that a user still has to send: announced, and not sent or not here any more.
+    /// Returns the chunks that the user still has to send: chunks that the user announced and that
+    /// are not here.
     ///
-    /// - Returns: And one that the user did not announce, or not with that size, if there is any.
+    /// - Returns: The wanted chunks, and the first chunk that the user did not announce with that
+    ///   size, if any.
     package borrowing func sift(
         _ chunks: [ChunkList.Entry],
         of holder: Leaseholder
@@ -86,11 +89,11 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// A user has prepared an asset with that chunk.
+    /// Enters a lease for a chunk of an asset that the user prepared.
     ///
-    /// A list that is wrong about the size of a chunk does not undo what the user sent.
+    /// If the list is wrong about the size of a chunk, an existing lease stays.
     ///
-    /// - Parameter isHeld: Whether the user sent it before, and it is here.
+    /// - Parameter isHeld: Whether the user sent the chunk before, and it is still here.
     package mutating func lease(
         chunk: ChunkList.Entry,
         to holder: Leaseholder,
@@ -102,9 +105,9 @@ extension WriteTransaction {
         put(holder.key(chunk.digest), row)
     }
 
-    /// A user has prepared an asset, whose row is there.
+    /// Enters a lease for an asset that the user prepared and that has a row.
     ///
-    /// It takes the user's space, unless the asset's own row takes it already.
+    /// The asset counts for this user unless the asset's own row already does.
     ///
     /// - Parameter isHeld: Whether the user sent all of its chunks.
     package mutating func lease(
@@ -127,9 +130,9 @@ extension WriteTransaction {
         put(holder.key(digest), row)
     }
 
-    /// A user has sent all of what it announced under a digest.
+    /// Marks a lease as held: the user has sent everything announced under the digest.
     ///
-    /// The lease does not become younger: so it ends before the asset goes that the user prepared.
+    /// The lease keeps its age, so it ends before the user's asset is collected.
     package mutating func hold(_ digest: Bytes, by holder: Leaseholder) throws(EngineError) {
         guard var row = try lease(digest, of: holder), !row.isHeld else { return }
         row.isHeld = true
@@ -138,7 +141,7 @@ extension WriteTransaction {
 
     /// Ends a lease that began before a time, in milliseconds since 1970 UTC.
     ///
-    /// - Parameter key: Of its row.
+    /// - Parameter key: The key of the lease's row.
     package mutating func endLease(
         _ key: Bytes,
         before time: Int64
@@ -153,7 +156,7 @@ extension WriteTransaction {
 }
 
 extension RowKey {
-    /// Whose lease has that key.
+    /// The holder of the lease with that key.
     fileprivate static func leaseholder(_ key: Bytes) throws(EngineError) -> Leaseholder {
         var parts = KeyReader(key)
         let database: DatabaseNumber = try parts.number()

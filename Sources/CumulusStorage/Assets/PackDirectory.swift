@@ -1,8 +1,8 @@
-// Packs as files of a directory: a thousand to a folder, named by their numbers; beside them a file
-// that says whose they are.
+// Keeps packs as files of a directory: a thousand to a folder, named by their numbers. A file
+// beside them names the run that created them.
 //
-// Opened once by `cumulusd`. A file is flushed, and then the folder that names it; nothing is ever
-// changed in place, so a copy is a directory of hard links.
+// `cumulusd` opens it once. Each file is flushed, and then its folder. Nothing is ever changed in
+// place, so a copy is a directory of hard links.
 
 package import CumulusModel
 import CumulusSystem
@@ -10,10 +10,10 @@ import Synchronization
 
 package final class PackDirectory: PackFiles {
     package let path: String
-    /// The folders that are known to outlast a power cut.
+    /// Folders whose entries are known to survive a power cut.
     private let durable = Mutex<Set<String>>([])
 
-    /// Makes the directory if it is missing; its parent is there.
+    /// Makes the directory if it is missing; its parent must exist.
     package init(_ path: String) throws(PackError) {
         self.path = path
         try makeFolder(path)
@@ -79,10 +79,10 @@ package final class PackDirectory: PackFiles {
         for pack in try all().keys.sorted() {
             let (file, target) = (file(of: pack), copy.file(of: pack))
             try copy.makeFolder(copy.folder(of: pack))
-            // One that goes meanwhile is one that no row names.
+            // A file that vanishes meanwhile belongs to no row.
             if link(file, target) == 0 || errno == ENOENT { continue }
             do {
-                // Another file system.
+                // A hard link fails across file systems: copy instead.
                 try FileManager.default.copyItem(atPath: file, toPath: target)
             } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
                 throw .full

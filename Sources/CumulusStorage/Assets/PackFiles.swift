@@ -1,20 +1,20 @@
-// The second storage seam: packs, files of chunks that are written once, whole, and removed whole.
+// The second storage seam: packs are files of chunks that are written once and removed as a whole.
 //
-// What lies in a pack is told by rows of the store. Behind the seam stand `PackDirectory` on a disk
-// and `MemoryPacks` for tests and the simulator. All of it blocks; callers are threads of their
+// Rows of the store say what a pack contains. `PackDirectory` implements the seam on a disk,
+// `MemoryPacks` for tests and the simulator. Every call blocks, so callers run on threads of their
 // own. Many chunks share a file because each file costs two flushes.
 //
 // They promise:
-// - `write` is durable when it returns; what it left when it threw is never named by a row;
+// - `write` is durable when it returns; no row ever names what a failed `write` left;
 // - what was written is read until it is removed.
 
 package import CumulusModel
 import Synchronization
 
 package enum PackError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The disk has no room for it.
+    /// The disk has no room.
     case full
-    /// In words.
+    /// Any other failure, in words.
     case failed(String)
 
     package var description: String {
@@ -26,35 +26,35 @@ package enum PackError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 package protocol PackFiles: Sendable {
-    /// Makes a pack of these pieces, one behind the other; durable when it returns.
+    /// Writes these pieces, one after the other, as a new pack; it is durable when this returns.
     func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError)
 
-    /// Part of a pack; nil if it isn't there, is shorter, or the disk has lost it.
+    /// Reads part of a pack; nil if the pack is missing, too short, or lost by the disk.
     ///
-    /// Throws where it may be read later.
+    /// Throws if a later attempt may succeed.
     func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes?
 
-    /// Removes a pack, if it is there.
+    /// Removes a pack, if it exists.
     ///
-    /// - Returns: The bytes that it had.
+    /// - Returns: The number of bytes that the pack had.
     @discardableResult func remove(_ pack: PackNumber) -> Int
 
-    /// The bytes of each pack that is there.
+    /// The size of each existing pack.
     func all() throws(PackError) -> [PackNumber: Int]
 
-    /// Which store's packs these are: the run that began them, as the store's own row says too.
+    /// The run that created these packs; the store's own row must say the same.
     ///
-    /// nil means nobody's so far. Who mounts another disk, or none, is noticed by it.
+    /// nil means that no store uses them yet. The comparison detects a missing or wrong disk.
     func origin() throws(PackError) -> Incarnation?
 
-    /// Says whose they are; durable when it returns.
+    /// Sets the origin; it is durable when this returns.
     func setOrigin(_ run: Incarnation) throws(PackError)
 
-    /// Makes a directory that holds all packs that are there, and their origin.
+    /// Makes a directory that holds all existing packs and their origin.
     func copy(to directory: String) throws(PackError)
 }
 
-/// Packs that are gone when the process ends.
+/// Packs in memory, which vanish with the process.
 package final class MemoryPacks: PackFiles {
     private let packs: Mutex<[PackNumber: Bytes]>
     private let begun: Mutex<Incarnation?>
@@ -64,13 +64,13 @@ package final class MemoryPacks: PackFiles {
         begun = Mutex(nil)
     }
 
-    /// All that is in others now, for a store that is opened again.
+    /// Copies the current packs of `other`, for a store that is opened again.
     package init(copying other: MemoryPacks) {
         packs = Mutex(other.content)
         begun = Mutex(other.begun.withLock { $0 })
     }
 
-    /// All that is in it.
+    /// All packs with their bytes.
     package var content: [PackNumber: Bytes] { packs.withLock { $0 } }
 
     package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {

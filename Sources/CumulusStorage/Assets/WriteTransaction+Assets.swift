@@ -1,9 +1,10 @@
-// Assets in the store: who names them, which chunks they are made of, where those lie, and when
-// they may go.
+// Assets in the store: which records name them, which chunks they consist of, where the chunks lie,
+// and when an asset may be deleted.
 //
-// Every change of these rows is the writer's, in one batch with what it belongs to: so an asset
-// can't go while a record that names it comes, nor a chunk while somebody sends it. Files are
-// written before the batch that names them and removed after the one that forgets them.
+// The writer changes these rows in the same batch as the rows that cause the change. So an asset
+// can't be deleted while a record that names it arrives, nor a chunk while a user sends it. Pack
+// files are written before the batch that names them, and removed after the batch that forgets
+// them.
 
 package import CumulusAssets
 package import CumulusModel
@@ -34,7 +35,7 @@ extension RowReader where Self: ~Copyable {
         try row(.chunk(database, chunk))
     }
 
-    /// Indexes of the chunks that are not here, each chunk once.
+    /// Indexes of the chunks that are missing here, each chunk once.
     package borrowing func missingChunks(
         of list: ChunkList,
         in database: DatabaseNumber
@@ -48,7 +49,7 @@ extension RowReader where Self: ~Copyable {
         return missing
     }
 
-    /// What is to be done with a chunk that somebody sends.
+    /// Says what to do with a chunk that a user sends.
     private borrowing func need(
         of digest: Bytes,
         size: Int,
@@ -57,7 +58,7 @@ extension RowReader where Self: ~Copyable {
         if try get(.chunk(database, digest)) != nil { return .here }
         let right = ChunkUseRow(size: size).rowBytes
         var range = KeyRange.chunkUses(database, digest)
-        // The first one, but where lists are wrong about its size.
+        // The list's first chunk of that digest decides, unless the sizes differ.
         while true {
             let uses = try rows(.index, range, limit: 100)
             if uses.contains(where: { $0.value == right }) { return .wanted }
@@ -66,9 +67,9 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// Which of some chunks are wanted and not here.
+    /// Returns the chunks that are wanted and missing here.
     ///
-    /// - Returns: And one that nobody wants, if there is any.
+    /// - Returns: The wanted chunks, and the first chunk that no asset contains, if any.
     package borrowing func sift(
         _ chunks: [ChunkList.Entry],
         in database: DatabaseNumber
@@ -111,16 +112,16 @@ extension RowReader where Self: ~Copyable {
 }
 
 private enum ChunkNeed {
-    /// It lies in a pack already.
+    /// The chunk already lies in a pack.
     case here
-    /// An asset contains it.
+    /// An asset contains the chunk.
     case wanted
-    /// No asset of the database contains it, or not with that size.
+    /// No asset of the database contains the chunk with that size.
     case unwanted
 }
 
 extension ChunkList {
-    /// Its chunks, each once, in the order in which they first occur.
+    /// Its chunks in the order of their first occurrence, each once.
     package var distinct: [Entry] {
         var seen: Set<Bytes> = []
         return entries.filter { seen.insert($0.digest).inserted }
@@ -137,14 +138,15 @@ extension RecordBody {
         return found
     }
 
-    /// The sizes of all assets in it, one that is named twice counted twice, modulo 2^64.
+    /// Sum of the sizes of all assets in it, modulo 2^64; an asset that is named twice counts
+    /// twice.
     package func assetBytes() throws(MalformedBytes) -> Int64 {
         var sum: UInt64 = 0
         for entry in entries { for asset in try assets(entry) { sum &+= asset.size } }
         return Int64(bitPattern: sum)
     }
 
-    /// The assets of a field, in order; none if it holds something else.
+    /// The assets of a field, in order; empty if the field holds something else.
     package func assets(_ entry: Entry) throws(MalformedBytes) -> [Asset] {
         var reader = CanonicalReader(bytes, entry.value)
         if entry.type == .one(.asset) { return [try Asset(reading: &reader)] }
@@ -159,7 +161,7 @@ extension RecordBody {
 }
 
 extension WriteTransaction {
-    /// Keeps the index of who names which asset, over all lives of a record.
+    /// Updates the index from assets to the records that name them, over all lives of a record.
     mutating func storeAssetUses(
         of name: String,
         _ before: [RecordRow],
@@ -188,7 +190,7 @@ extension WriteTransaction {
         return found
     }
 
-    /// What the conflict log says was lost can be looked at for as long as it says so.
+    /// Keeps the assets of lost values while the conflict log names them.
     mutating func noteAssetLosses(
         _ conflict: Conflict,
         _ key: RowKey,
@@ -203,7 +205,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Something names an asset: it stays, and what is missing of it is fetched.
+    /// Notes that something names the asset: it stays, and its missing chunks are fetched.
     private mutating func want(
         _ asset: Bytes,
         in database: DatabaseNumber
@@ -224,7 +226,7 @@ extension FieldType {
 
 /// A chunk in a pack whose file is durable.
 package struct PackedChunk: Sendable {
-    /// Of its plain bytes.
+    /// Digest of its plain bytes.
     package var digest: Bytes
     package var row: ChunkRow
 
@@ -237,9 +239,9 @@ package struct PackedChunk: Sendable {
 }
 
 extension WriteTransaction {
-    /// Makes an asset known in a database; the caller judged its size.
+    /// Enters an asset into a database; the caller has checked its size.
     ///
-    /// - Parameter user: Whose space it takes, if it is new.
+    /// - Parameter user: The user whose space a new asset takes.
     /// - Returns: Indexes of the chunks that are missing, each chunk once.
     package mutating func enter(
         _ list: ChunkList,
@@ -264,9 +266,9 @@ extension WriteTransaction {
         return missing
     }
 
-    /// Looks again at what is missing of an asset.
+    /// Counts the missing chunks of an asset again.
     ///
-    /// - Returns: What is known of it now; nil means nothing.
+    /// - Returns: The asset's row after that; nil if it has none.
     package mutating func update(
         asset digest: Bytes,
         in database: DatabaseNumber
@@ -290,12 +292,12 @@ extension WriteTransaction {
         if row.isComplete { put(.wantedAsset(database, digest), nil) }
     }
 
-    /// Enters chunks of a durable pack, which are wanted and not here.
+    /// Enters chunks of a durable pack; the chunks must be wanted and missing here.
     ///
-    /// Who contains them isn't told: however many assets share a chunk, it is entered at once, and
-    /// each of them is looked at again when it matters.
+    /// The assets that contain the chunks are not updated here: the cost stays the same however
+    /// many share a chunk. Each asset is counted again when it is needed.
     ///
-    /// - Parameter length: Of the pack, in bytes.
+    /// - Parameter length: Size of the pack in bytes.
     package mutating func enter(
         _ chunks: [PackedChunk],
         length: Int,
@@ -310,9 +312,9 @@ extension WriteTransaction {
         put(.pack(pack), PackRow(length: length))
     }
 
-    /// The assets that contain a chunk, but for those whose lists are wrong about its size.
+    /// The assets that contain a chunk, without assets whose list is wrong about its size.
     ///
-    /// - Parameter limit: Of the assets that are looked at.
+    /// - Parameter limit: How many assets are looked at.
     package borrowing func assets(
         containing chunk: ChunkList.Entry,
         in database: DatabaseNumber,
@@ -343,7 +345,7 @@ extension WriteTransaction {
 
     // MARK: Forgetting
 
-    /// Forgets an asset that nobody names any more, with the chunks that only it contained.
+    /// Forgets an asset that nothing names any more, and the chunks that only it contained.
     ///
     /// - Returns: The packs that are now empty. Delete their files once the batch is durable.
     package mutating func forget(
@@ -369,9 +371,9 @@ extension WriteTransaction {
         return try forgetEmpty(touched)
     }
 
-    /// A chunk's bytes are gone or damaged: who contains it lacks it from now on.
+    /// Forgets a chunk whose bytes are gone or damaged; its assets lack it from now on.
     ///
-    /// - Parameter row: Where it was; if it lies elsewhere by now, nothing happens.
+    /// - Parameter row: Where the chunk was. If it lies elsewhere by now, nothing happens.
     package mutating func lose(
         _ digest: Bytes,
         at row: ChunkRow,
@@ -385,13 +387,13 @@ extension WriteTransaction {
             guard var known = try self.asset(asset, in: database) else { continue }
             known.missing += 1
             put(.asset(database, asset), known)
-            // If nothing names it, the fetch finds that out.
+            // The fetch drops the asset if nothing names it.
             put(.wantedAsset(database, asset), Bytes())
         }
         return try forgetEmpty([row.pack])
     }
 
-    /// A pack's file is gone: so are all chunks in it.
+    /// Forgets all chunks of a pack whose file is gone.
     package mutating func lose(pack: PackNumber) throws(EngineError) {
         for (key, value) in try rows(.index, .packed(pack)) {
             let packed = try decoding(key) { () throws(MalformedBytes) in
@@ -403,7 +405,7 @@ extension WriteTransaction {
         put(.pack(pack), nil)
     }
 
-    /// Chunks of a pack were copied into another one, which is durable.
+    /// Moves chunks that were copied into another, durable pack.
     package mutating func move(
         _ chunks: [(database: DatabaseNumber, from: ChunkRow, to: PackedChunk)],
         length: Int
@@ -435,7 +437,7 @@ extension WriteTransaction {
         return empty
     }
 
-    /// Notes whether anything names an asset, as a walk through all assets found it.
+    /// Notes whether something names an asset, as found by a walk through all assets.
     package mutating func note(
         asset digest: Bytes,
         in database: DatabaseNumber,

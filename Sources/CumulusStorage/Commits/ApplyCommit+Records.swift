@@ -1,5 +1,5 @@
-// What a commit does to records: puts, deletions, and every row that is derived from a record.
-// hot: once per saved record.
+// Applies a commit to records: puts, deletions, and every row that is derived from a record. hot:
+// once per saved record.
 //
 // Called by `apply`, once per operation.
 
@@ -47,7 +47,7 @@ extension WriteTransaction {
         }
         let type = record.type(of: born) ?? put.type
         application.note(merge.clashes, of: put.recordName, type)
-        // Of a request whose other creation was deleted nothing is lost: its record was known.
+        // A request whose other creation was deleted loses nothing: its record was known.
         let isRepeat = put.birth == nil && put.origin == .request
         if !isThere, !isRepeat {
             let winner = record.frontier.last ?? .zero
@@ -58,8 +58,9 @@ extension WriteTransaction {
         application.names.append(put.recordName)
     }
 
-    /// Creates a life, or adds a birth to the life that the put's key names; nothing if that life
-    /// ended by a commit that this one's origin did not know.
+    /// Creates a life, or adds a birth to the life that the put's key names.
+    ///
+    /// Does nothing if that life was ended by a commit unknown to this commit's origin.
     ///
     /// Returns the other births of the life.
     private mutating func create(
@@ -120,8 +121,8 @@ extension WriteTransaction {
 
     /// Remembers the increments of a request.
     ///
-    /// Returns those that were made twice: of two commits for one request the later one does not
-    /// count.
+    /// Returns the increments that were applied twice. If two commits stem from one request, the
+    /// later one does not count.
     mutating func enterIncrements(
         of put: Commit.Put,
         _ commit: Commit,
@@ -143,7 +144,7 @@ extension WriteTransaction {
                 delta: increment.delta,
                 birth: life.key == nil ? nil : put.birth ?? commit.stamp.dot
             )
-            // One of an earlier life with this key says nothing of this life.
+            // A row of an earlier life with this key does not concern this life.
             guard let known: IncrementRow = try self.row(key),
                 known.isOf(life) || state.broken.contains(.doubledLives)
             else {
@@ -172,7 +173,7 @@ extension WriteTransaction {
         RecordLives(name: name, stored: try lives(place.number, name), broken: state.broken)
     }
 
-    /// A record's rows, the shown one first; none if it is not known.
+    /// A record's rows, the shown one first; empty if the record is unknown.
     package mutating func lives(
         _ zone: ZoneNumber,
         _ name: String
@@ -181,7 +182,7 @@ extension WriteTransaction {
         return try [shown] + siblings(of: shown, named: name, in: zone)
     }
 
-    /// - Parameter isTold: The commit changed the record before: feeds are told of that.
+    /// - Parameter isTold: The commit already changed the record, and feeds know of it.
     mutating func store(
         _ record: consuming RecordLives,
         _ application: CommitApplication,
@@ -197,9 +198,9 @@ extension WriteTransaction {
         return shown
     }
 
-    /// Writes the rows of a record, the shown one first, with all rows that are derived from them.
+    /// Writes the rows of a record, the shown one first, and all rows that are derived from them.
     ///
-    /// `before`: what stands there now. Returns the row that is shown.
+    /// `before` holds the rows as they stand now. Returns the row that is shown.
     package mutating func replace(
         _ before: [RecordRow],
         with rows: consuming [RecordRow],
@@ -207,7 +208,7 @@ extension WriteTransaction {
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
         var state = try zoneState(place.number)
-        // By index and in place: a copy of a row counts a reference for each of its many parts.
+        // Rows are changed in place, by index: copying a row retains each of its many parts.
         do throws(MalformedBytes) {
             for index in before.indices {
                 try state.count(before[index], sign: -1, isShown: index == 0)
@@ -265,9 +266,9 @@ extension WriteTransaction {
         _ = try replace(stored, with: rows, of: name, at: place)
     }
 
-    /// Drops a record with all rows that are derived from it, as if it had never been.
+    /// Drops a record and all rows that are derived from it, without a tombstone.
     ///
-    /// The caller raises the zone's horizon by what the record's frontier named.
+    /// The caller raises the zone's horizon by the dots of the record's frontier.
     package mutating func erase(
         _ stored: [RecordRow],
         of name: String,

@@ -1,11 +1,12 @@
-// What a commit does to zones and registers: makes them, ends them, and joins their values.
+// Applies a commit to zones and registers: makes zones, ends them, and joins the values of
+// registers.
 //
 // Called by `apply`, once per operation.
 
 import CumulusModel
 
 extension WriteTransaction {
-    /// The zone that a commit's records belong to; nil if it is gone, so that the commit has no
+    /// Finds the zone of a commit's records; nil if the zone is gone, so that the commit has no
     /// effect.
     mutating func place(
         of application: inout CommitApplication
@@ -25,8 +26,7 @@ extension WriteTransaction {
         if zone.name == Names.defaultZone, row?.exists != true,
             zone.generation == Zones.nextGeneration(after: row)
         {
-            // A default zone is always there, a new one after a reset; its row is made when
-            // something is written to it.
+            // A default zone always exists, also after a reset; its row is made by the first write.
             if let row, row.exists { try noteTopics(ofDeletedZone: row.number, application) }
             row = try makeZone(row, zone, in: database, created: .zero)
         }
@@ -40,8 +40,7 @@ extension WriteTransaction {
         return application.place
     }
 
-    /// Makes a zone of a new generation; of several that are made concurrently, the first one's
-    /// stamp stays.
+    /// Makes a zone of a new generation; among concurrent creations the first stamp wins.
     mutating func applyZoneCreate(_ application: inout CommitApplication) throws(EngineError) {
         guard let zone = application.commit.zone else { return }
         application.found = nil
@@ -80,7 +79,7 @@ extension WriteTransaction {
         return row
     }
 
-    /// Ends a generation; of several deletions, the first one's stamp and reason stay.
+    /// Ends a generation; among several deletions the first stamp and reason win.
     mutating func applyZoneDelete(
         _ reason: UInt8,
         _ application: inout CommitApplication
@@ -107,7 +106,7 @@ extension WriteTransaction {
         application.place = nil
     }
 
-    /// The first living records of a zone that its deletion did not know as they are.
+    /// Logs as lost the first living records of a zone that differ from what its deletion knew.
     mutating func noteLosses(
         in zone: ZoneNumber,
         _ application: inout CommitApplication
@@ -133,14 +132,14 @@ extension WriteTransaction {
         }
     }
 
-    /// When the zone of a commit that comes too late was deleted.
+    /// The time at which the zone of a late commit was deleted.
     mutating func zoneEnd(of application: CommitApplication) throws(EngineError) -> Stamp {
         guard let zone = application.commit.zone else { return .zero }
         let database = try makeDatabase(application.scope, zone.database)
         return try self.zone(database, zone.name)?.deleted ?? .zero
     }
 
-    /// Drops everything that stands under a zone's number.
+    /// Drops all rows under a zone's number.
     package mutating func dropRows(of zone: ZoneNumber) {
         deleteRange(.records, .records(of: zone))
         deleteRange(.records, .siblings(of: zone))

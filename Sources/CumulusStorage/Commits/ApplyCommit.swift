@@ -1,6 +1,6 @@
-// What a commit does to the rows. The only code that writes records, zones and registers: this
-// node's own requests become commits first and are applied here, and replaying a log gives the same
-// rows byte for byte.
+// Applies commits to rows. No other code writes records, zones and registers: a request of this
+// node becomes a commit first and is applied here. Replaying a log gives the same rows byte for
+// byte.
 //
 // Called by operations through `perform`. Every step is a function of the commit and of replicated
 // state, never of the node.
@@ -11,12 +11,12 @@
 package import CumulusModel
 
 extension WriteTransaction {
-    /// Makes a commit of this node's, logs it and applies it.
+    /// Makes a commit of this node, logs it and applies it.
     ///
-    /// Returns the commit, and the rows that its puts left, in their order.
+    /// Returns the commit, and the rows that its puts left, in order.
     ///
-    /// - Parameter bringsBack: Puts write references again as they stood: their targets may have
-    ///   died meanwhile.
+    /// - Parameter bringsBack: The puts restore references as they stood, though their targets may
+    ///   have been deleted since.
     package mutating func perform(
         _ operations: [Commit.Operation],
         in scope: ScopeNumber,
@@ -35,7 +35,7 @@ extension WriteTransaction {
 
     /// Logs a commit and applies its operations.
     ///
-    /// What it depends on must have been applied.
+    /// Everything that the commit depends on must have been applied.
     @discardableResult
     package mutating func apply(
         _ commit: Commit,
@@ -78,7 +78,7 @@ extension WriteTransaction {
 
     /// The row of a commit's zone; nil if the commit names no zone.
     ///
-    /// A commit that only names a zone must not end its last generation.
+    /// A commit that only names a zone must not end the zone's last generation.
     private mutating func find(
         _ zone: Commit.Zone?,
         in scope: ScopeNumber
@@ -122,7 +122,7 @@ extension WriteTransaction {
         of commit: Commit,
         in scope: ScopeNumber
     ) throws(EngineError) {
-        // Further ones have no number, but no commit loses 65,535 fields at once.
+        // Fields beyond that have no number; no commit loses 65,535 fields at once.
         for (number, conflict) in conflicts.prefix(Int(UInt16.max)).enumerated() {
             let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
             put(key, conflict)
@@ -133,10 +133,10 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Whether the commit may end lives that were not shown.
+    /// Whether the commit may end lives that are not shown.
     ///
-    /// A deletion takes along only what the shown life owned. It names all births of a life, so
-    /// one that names several may still end a single life.
+    /// A deletion cascades only to what the shown life owned. It names all births of a life, so a
+    /// deletion that names several may still end a single life.
     fileprivate var endsHiddenLives: Bool {
         switch self {
         case .put(let put): !put.absorbed.isEmpty

@@ -1,14 +1,14 @@
-// What a commit's origin had applied when it made the commit: the line between what it knew and
-// what is concurrent to it.
+// What a commit's origin had applied when it made the commit. The cut separates changes that the
+// origin knew from concurrent ones.
 //
-// Made by `WriteTransaction.log`; `ApplyCommit` asks it for each value that a commit replaces.
+// `WriteTransaction.log` makes it; `ApplyCommit` asks it for each value that a commit replaces.
 
 package import CumulusModel
 
 package struct CausalCut: Hashable, Sendable {
-    /// Of the origin's other incarnations and everybody else's.
+    /// Vector of the origin's other incarnations and of all other nodes.
     package let dep: VersionVector
-    /// The commit itself: what its incarnation made before is known to it.
+    /// Dot of the commit itself; the origin knew all earlier commits of this incarnation.
     package let dot: Dot
 
     package init(dep: VersionVector, dot: Dot) {
@@ -16,12 +16,12 @@ package struct CausalCut: Hashable, Sendable {
         self.dot = dot
     }
 
-    /// Whether the origin had applied that commit; its own counts.
+    /// Whether the origin had applied that commit, or made it.
     package func covers(_ other: Dot) -> Bool {
         other.incarnation == dot.incarnation ? other.seq <= dot.seq : dep.covers(other)
     }
 
-    /// How many commits of a run the origin had applied, or made.
+    /// How many commits of a run the origin had applied or made.
     package subscript(run: Incarnation) -> UInt64 {
         run == dot.incarnation ? dot.seq : dep[run]
     }
@@ -32,7 +32,7 @@ package struct CausalCut: Hashable, Sendable {
 }
 
 extension WriteTransaction {
-    /// What the origin of a commit knew that was just applied.
+    /// The cut of a commit that was just applied.
     package mutating func cut(
         of commit: Commit,
         in scope: ScopeNumber

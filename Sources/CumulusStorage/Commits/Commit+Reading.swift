@@ -1,21 +1,21 @@
-// The canonical bytes of a commit: how they are read.
+// Reads the canonical bytes of a commit.
 //
-// Anything that its writer would not have written is refused. hot: once per commit of another node.
+// Bytes that the writer would not have produced are refused. hot: once per commit of another node.
 
 import Crypto
 package import CumulusModel
 
 // MARK: - Canonical form: reading
 
-/// The beginning of a commit: enough to put it in its place.
+/// The beginning of a commit: enough to find its place in the log.
 package struct CommitHead: Equatable, Sendable {
     package var dot: Dot
-    /// When it was made; zero if the commit does not say.
+    /// When the commit was made; zero if it does not say.
     package var time = HybridTime(0)
     /// As in `Commit`.
     package var dep: [Dot] = []
 
-    /// Reads no further than it has to: what follows may be damaged.
+    /// Reads only the head; the rest may be damaged.
     package init(_ bytes: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(bytes)
         var (incarnation, seq) = (UInt64(0), UInt64(0))
@@ -37,7 +37,7 @@ package struct CommitHead: Equatable, Sendable {
 }
 
 extension Commit {
-    /// Reads a commit; other bytes than `encoded` would write are refused.
+    /// Reads a commit; refuses bytes that differ from `encoded`.
     package init(_ bytes: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(bytes)
         var fields = Parts()
@@ -65,7 +65,7 @@ extension Commit {
         guard areEqual(encoded(), bytes) else { throw MalformedBytes("a commit is not canonical") }
     }
 
-    /// The parts of a commit as they are read.
+    /// The parts of a commit that have been read so far.
     private struct Parts {
         var incarnation: UInt64 = 0
         var seq: UInt64 = 0

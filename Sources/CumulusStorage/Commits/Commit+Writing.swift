@@ -1,4 +1,4 @@
-// The canonical bytes of a commit: how they are written.
+// Writes the canonical bytes of a commit.
 //
 // Used by the node that makes the commit; every other node keeps and sends the same bytes. hot:
 // once per saved request.

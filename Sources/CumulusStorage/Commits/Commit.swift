@@ -1,13 +1,13 @@
-// A commit: what one request changed in one zone, atomically. One entry of the log.
+// A commit holds what one request changed in one zone, atomically. It is one entry of the log.
 //
-// Made by operations (`WriteTransaction.perform`), applied by `ApplyCommit`, stored and sent as the
-// canonical bytes that its origin wrote (`log.proto`). hot: once per saved request.
+// Operations make it (`WriteTransaction.perform`), and `ApplyCommit` applies it. It is stored and
+// sent as the canonical bytes that its origin wrote (`log.proto`). hot: once per saved request.
 
 import Crypto
 package import CumulusModel
 
 package struct Commit: Hashable, Sendable {
-    /// The zone that a commit is about; registers need none.
+    /// The zone that a commit changes; a commit of registers needs none.
     package struct Zone: Hashable, Sendable {
         package var database: DatabaseID
         package var name: String
@@ -21,15 +21,16 @@ package struct Commit: Hashable, Sendable {
     }
 
     package var stamp: Stamp
-    /// What the origin had applied: all of it in an incarnation's first commit, then what changed.
+    /// What the origin had applied: the whole vector in an incarnation's first commit, later only
+    /// the changes.
     ///
-    /// Ascending.
+    /// The dots ascend.
     package var dep: [Dot]
     /// 16 bytes; zeros in an incarnation's first commit.
     package var previousHash: Bytes
     /// 16 bytes, or empty.
     package var requestID: Bytes
-    /// Record name of the author; empty: the node itself.
+    /// Record name of the author; empty if the node itself is the author.
     package var user: String
     package var device: Bytes
     /// The request compared change tags.
@@ -59,10 +60,10 @@ package struct Commit: Hashable, Sendable {
         self.operations = operations
     }
 
-    /// Before an incarnation's first commit.
+    /// The previous hash of an incarnation's first commit.
     package static let noHash = Bytes(repeating: 0, count: 16)
 
-    /// The link of the hash chain that follows a commit with these bytes.
+    /// The next link of the hash chain, after a commit with these bytes.
     package static func hash(previous: Bytes, commit: Bytes) -> Bytes {
         var hash = SHA256()
         hash.update(data: previous)
@@ -81,7 +82,7 @@ extension SHA256Digest {
 extension Commit {
     package enum Operation: Hashable, Sendable {
         case put(Put)
-        /// - Parameter keys: Of the lives that increments began; ascending.
+        /// - Parameter keys: Keys of the lives that increments began, ascending.
         case delete(recordName: String, births: [Dot], keys: [LifeKey] = [])
         case zoneCreate
         /// 0 deleted, 1 purged, 2 encrypted data reset.
@@ -102,35 +103,35 @@ extension Commit {
         package var recordName: String
         /// nil means this commit creates the life.
         package var birth: Dot?
-        /// Of a life that is created; else empty.
+        /// Type of a life that is created; else empty.
         package var type: String
         /// Sorted by field.
         package var increments: [Increment]
-        /// Counters whose field is set or removed, with the base at which its origin showed 0: from
-        /// there a removed one goes on, and so much less is what a set one's value says.
+        /// Counters whose field is set or removed, with the base at which their origin showed 0.
         ///
-        /// Sorted by field.
+        /// A removed counter goes on from its base; a set value is the amount above it. Sorted by
+        /// field.
         package var resetCounters: [Increment]
         /// nil means unchanged.
         package var parent: ParentChange?
         /// Sorted by field and element.
         package var targets: [RecordRow.ReferenceTarget]
-        /// Births of the other lives that the origin saw, which end here.
+        /// Births of the other lives that the origin saw and that this put ends.
         ///
-        /// Ascending.
+        /// The dots ascend.
         package var absorbed: [Dot]
-        /// The put says all of the record: what older commits set vanishes.
+        /// True if the put states the whole record: values of older commits vanish.
         ///
         /// Sums of counters stay.
         package var isFull: Bool
-        /// Why other commits may create the same life; nil if the put changes a record, or
-        /// creates a life of its own.
+        /// Why other commits may create the same life; nil if the put changes a record or creates a
+        /// life of its own.
         package var origin: Origin?
-        /// Keys of the other lives that increments began and that end here; ascending.
+        /// Keys of the other lives that increments began and that this put ends, ascending.
         package var endedKeys: [LifeKey]
         /// Fields without a value are removed.
         ///
-        /// What sets a counter carries its base.
+        /// A value that sets a counter carries the counter's base.
         package var fields: RecordBody
 
         package init(recordName: String, birth: Dot?, type: String, fields: RecordBody) {
@@ -147,24 +148,26 @@ extension Commit {
         }
     }
 
-    /// What a creation stems from.
+    /// What caused a creation.
     package enum Origin: UInt8, Sendable {
-        /// A request: its repeat at another node creates the same life.
+        /// A request: its retry at another node creates the same life.
         case request = 1
-        /// Increments of what is not there: all nodes that do so begin one life.
+        /// Increments of a record that does not exist: all nodes that receive such increments begin
+        /// one life.
         case increments = 2
     }
 
-    /// Writes who may do what in a share, or which share is of a record.
+    /// Writes who may do what in a share, or which share a record belongs to.
     package struct Access: Hashable, Sendable {
         package var recordName: String
-        /// Of all lives that the origin saw; empty: of the one that this commit creates.
+        /// Births of all lives that the origin saw; empty means the life that this commit creates.
         ///
-        /// Ascending.
+        /// The dots ascend.
         package var births: [Dot]
-        /// Of a share's record; ascending by key.
+        /// Entries of a share's record, ascending by key.
         package var entries: [AccessEntries.Entry]
-        /// Of a root: the name of its share; empty: the root is not shared now; nil: unchanged.
+        /// Name of the share of a root record; empty if the root is not shared any more; nil if
+        /// unchanged.
         package var share: String?
 
         package init(
@@ -191,7 +194,7 @@ extension Commit {
     }
 
     package struct ParentChange: Hashable, Sendable {
-        /// Empty: removed.
+        /// An empty name means removed.
         package var recordName: String
         package var birth: Dot?
 
@@ -213,7 +216,7 @@ extension Commit {
             self.value = value
         }
 
-        /// Bytes that it takes in a commit, about.
+        /// Approximate number of bytes in a commit.
         package var byteCount: Int {
             key.reduce(namespace.utf8.count + (value?.count ?? 0) + 16) { $0 + $1.count + 4 }
         }
@@ -221,7 +224,7 @@ extension Commit {
 }
 
 extension Commit.Put {
-    /// Bytes that it takes in a commit, about.
+    /// Approximate number of bytes in a commit.
     package var byteCount: Int {
         let counters = (increments + resetCounters).reduce(0) { $0 + $1.field.utf8.count + 24 }
         let references = targets.reduce(0) { $0 + $1.field.utf8.count + 32 }

@@ -1,10 +1,11 @@
-// A commit on its way into the rows: what was found of its zone, and what it has cost so far.
+// The state of a commit while it is applied: what was found of its zone, and what it has cost so
+// far.
 //
-// Made by `apply` for one commit; the steps of the commit fill it.
+// `apply` makes it for one commit; the steps of the commit fill it.
 
 import CumulusModel
 
-/// A commit on its way into the rows.
+/// The state of a commit while it is applied.
 struct CommitApplication {
     let commit: Commit
     let cut: CausalCut
@@ -12,24 +13,24 @@ struct CommitApplication {
     let broken: BrokenRules
     /// Its place in the local order.
     let position: UInt64
-    /// The row of its zone before it; nil if there was no row, or the zone has changed since.
+    /// The zone's row before the commit; nil if there was none, or if the zone has changed since.
     var found: Found?
-    /// The zone of its records; found with the first of them.
+    /// The zone of its records; found with the first record.
     var place: ZonePlace?
-    /// The rows that its puts left, in their order, and the names of their records.
+    /// The rows that its puts left, in order, and the names of their records.
     var rows: [RecordRow] = []
     var names: [String] = []
     var conflicts: [Conflict] = []
-    /// What became of its creations that created nothing, by the names of their records.
+    /// What happened to creations that created nothing, by record name.
     var creations: [String: Creation] = [:]
-    /// The most records, and about the most bytes, that a zone's deletion is charged with.
+    /// Bounds what a zone's deletion logs as lost: this many records, and about this many bytes.
     static let lossLimit = 1_000
     static let lossBytes = 4 << 20
 
     enum Creation {
-        /// The request had created the life before, by the commits with these dots.
+        /// The request had already created the life, by the commits with these dots.
         case repeated([Dot])
-        /// The life, of this type, had ended.
+        /// The life had ended; it was of this type.
         case late(String)
     }
 
@@ -71,7 +72,7 @@ struct CommitApplication {
         }
     }
 
-    /// Lives that the commit ends and that concurrent commits changed.
+    /// Notes as lost the changes of concurrent commits to lives that this commit ends.
     mutating func noteLoss(of ended: [RecordRow], named name: String) {
         for row in ended {
             if broken.contains(.losses), cut.covers(row.modified.dot) { continue }
@@ -87,14 +88,15 @@ struct CommitApplication {
         }
     }
 
-    /// A record was created under this name concurrently: one of the two is not shown.
+    /// Notes that a record was created concurrently under this name, so that one of the two is
+    /// hidden.
     mutating func noteTwin(
         _ put: Commit.Put,
         _ created: RecordRow,
         of shown: RecordRow
     ) throws(EngineError) {
         let isShown = created.isShown(before: shown, broken)
-        // `noteHidden` tells it, as all that is put into such a life.
+        // `noteHidden` reports this creation, like every put into such a life.
         if !isShown, created.key?.isBlind == true { return }
         let clash = Clash(
             field: "",
@@ -105,8 +107,8 @@ struct CommitApplication {
         note([clash], of: put.recordName, isShown ? shown.type : put.type)
     }
 
-    /// A put into a life that increments began, behind a created record that the put's origin did
-    /// not know: nobody is shown what it says.
+    /// Notes a put into a life that increments began and that stands behind a created record
+    /// unknown to the put's origin: its values are not shown.
     mutating func noteHidden(
         _ put: Commit.Put,
         of life: RecordRow,
@@ -118,7 +120,7 @@ struct CommitApplication {
         try noteLoss(of: put, life.type, to: shown.birth)
     }
 
-    /// A change whose record is gone: all of it is lost.
+    /// Notes a change whose record is gone: all of the change is lost.
     mutating func noteLoss(
         of put: Commit.Put,
         _ type: String,
@@ -138,7 +140,7 @@ struct CommitApplication {
     }
 }
 
-/// Where the records of a zone stand.
+/// The place of a zone's records in the store.
 package struct ZonePlace: Sendable {
     package var scope: ScopeNumber
     package var database: DatabaseNumber

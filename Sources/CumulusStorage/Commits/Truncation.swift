@@ -1,10 +1,10 @@
-// The mark that an operator sets after a whole cluster went back to a backup: what callers saw
-// beyond that backup is lost, and nobody is to wait for it.
+// The truncation mark, which an operator sets after a whole cluster was restored from a backup:
+// what clients saw after that backup is lost, and clients stop waiting for it.
 //
-// A register of each scope; only its rank counts. Tokens say which mark their maker knew: one from
-// before the highest mark that covers what a node lacks has expired. A rank is the time of the
-// mark, unless its node has met a higher one: a mark that was made by a clock that was ahead, and
-// was lost itself, is known to callers alone.
+// The mark is a register of each scope; only its rank counts. A token says which mark its node
+// knew. A token from before the highest mark that covers what a node lacks has expired. The rank is
+// the time of the mark, unless the node has met a higher rank: after a mark by a fast clock was
+// lost itself, only clients know of it.
 
 package import CumulusModel
 
@@ -13,7 +13,7 @@ package enum Truncation {
 
     /// Marks every scope; returns how many there are.
     ///
-    /// - Parameter met: The highest mark that callers have shown; the new one ranks above it.
+    /// - Parameter met: The highest mark that a client has shown; the new mark ranks above it.
     package static func mark(
         above met: HybridTime = HybridTime(0),
         in transaction: inout WriteTransaction
@@ -37,7 +37,7 @@ package enum Truncation {
 }
 
 extension RegisterRow {
-    /// The rank of a mark; those of earlier releases have their time.
+    /// The rank of a mark; marks of earlier releases rank by their time.
     var rank: HybridTime {
         guard let value, value.count == 8 else { return stamp.time }
         return HybridTime(value.reduce(0) { $0 << 8 | UInt64($1) })

@@ -1,7 +1,7 @@
-// What a node does to its store when it takes over another node's state, and when it forgets: raise
-// its vector, drop the log behind it, keep zones that are not in use yet.
+// Changes of the store when a node takes over another node's state, and when it forgets: raise the
+// vector, drop the log behind it, keep zones that are not in use yet.
 //
-// Called by CumulusReplication inside the writer. Nothing here is visible before the batch is.
+// CumulusReplication calls it inside the writer. Nothing is visible before the batch is committed.
 
 package import CumulusModel
 
@@ -22,7 +22,7 @@ extension RowReader where Self: ~Copyable {
         try runs(of: scope).vector
     }
 
-    /// Per incarnation, the commit behind which the log begins: all later ones are in it.
+    /// The last commit of each incarnation before the log begins; all later ones are in the log.
     package borrowing func logFloors(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
         var floors = VersionVector()
         for (key, value) in try rows(.meta, .logFloors(of: scope)) {
@@ -33,7 +33,7 @@ extension RowReader where Self: ~Copyable {
         return floors
     }
 
-    /// What members reported last, by their node ids.
+    /// The last reports of members, by node id.
     package borrowing func reports(
         of scope: ScopeNumber
     ) throws(EngineError) -> [Bytes: ReportRow] {
@@ -49,13 +49,15 @@ extension RowReader where Self: ~Copyable {
         return reports
     }
 
-    /// Whether zones are here to which nothing points: records of a state sync, whose types are not
-    /// known yet and whose assets nobody names, or what such a sync has replaced.
+    /// Whether there are staged zones.
+    ///
+    /// Nothing points to a staged zone. It holds records of a state sync, or a zone that such a
+    /// sync has replaced.
     package borrowing func hasStages() throws(EngineError) -> Bool {
         try !rows(.meta, .all(.stagedZone), limit: 1).isEmpty
     }
 
-    /// Names of a zone's records, tombstones among them, from behind one of them; ascending.
+    /// Names of a zone's records and tombstones after a given name, ascending.
     package borrowing func recordNames(
         in zone: ZoneNumber,
         after name: String?,
@@ -83,7 +85,7 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// Everything up to these commits is here now, as state: their log entries are not.
+    /// Raises the vector to these commits: they arrived as state, without log entries.
     package mutating func raise(
         to vectors: [Incarnation: VectorRow],
         in number: ScopeNumber
@@ -104,7 +106,7 @@ extension WriteTransaction {
         try noteFeedBreak(in: number)
     }
 
-    /// Drops an incarnation's commits from the log, up to one of them.
+    /// Drops an incarnation's commits from the log, up to a given one.
     package mutating func dropLog(
         of incarnation: Incarnation,
         through seq: UInt64,
@@ -118,10 +120,10 @@ extension WriteTransaction {
         put(key, SeqRow(seq: seq))
     }
 
-    /// Drops the oldest places in the order of application, as far as a vector covers them and the
-    /// limit allows; the last one stays.
+    /// Drops the oldest places in the order of application that a vector covers, up to a limit; the
+    /// last place stays.
     ///
-    /// Returns whether none is left to drop.
+    /// Returns true if none is left to drop.
     package mutating func dropOrder(
         of scope: ScopeNumber,
         through vector: VersionVector,
@@ -155,7 +157,7 @@ extension WriteTransaction {
         deleteRange(.log, range)
     }
 
-    /// A number for a zone that is being filled and that nothing points to.
+    /// Hands out a number for a zone that is being filled; nothing points to it yet.
     package mutating func makeStagedZone(
         of scope: ScopeNumber
     ) throws(EngineError) -> ZoneNumber {
@@ -164,13 +166,13 @@ extension WriteTransaction {
         return number
     }
 
-    /// Marks a zone number to which nothing points: `dropStages` drops what stands under it.
+    /// Marks a zone number to which nothing points, so that `dropStages` drops its rows.
     package mutating func keepStage(_ number: ZoneNumber, of scope: ScopeNumber) {
         put(.stagedZone(number), NumberRow(number: UInt32(scope)))
     }
 
-    /// Drops what is left of state syncs, of one scope or of all: what didn't finish, and
-    /// zones that another node's state has replaced.
+    /// Drops what is left of state syncs, of one scope or of all: unfinished zones, and zones that
+    /// another node's state has replaced.
     package mutating func dropStages(of scope: ScopeNumber? = nil) throws(EngineError) {
         for (key, value) in try rows(.meta, .all(.stagedZone)) {
             let owner = try decoding(key) { () throws(MalformedBytes) in
@@ -190,10 +192,10 @@ extension WriteTransaction {
 // MARK: - Parts of a state
 
 extension WriteTransaction {
-    /// Takes in a register of another node: `RegisterRule` says which of two values stands; what a
-    /// user has read is joined.
+    /// Joins a register of another node: `RegisterRule` decides which of two values stays; read
+    /// marks of a user are joined.
     ///
-    /// - Parameter isCommitted: It comes as a commit: what depends on it comes later.
+    /// - Parameter isCommitted: The register arrives as a commit; what depends on it follows.
     package mutating func join(
         _ theirs: RegisterRow,
         into namespace: String,
@@ -241,7 +243,8 @@ extension WriteTransaction {
             replaceScope(known)
         }
         if namespace == ContainerRegister.namespace, let name = key.first {
-            // With no number left for it, it is a name only: what comes behind it must come too.
+            // Without a number left, the container stays a name: the commits after it must still
+            // apply.
             for environment in Environment.allCases where state.node.nextScope < .max {
                 let container = String(decoding: name, as: UTF8.self)
                 _ = try makeScope(ScopeID(container: container, environment: environment))
@@ -251,7 +254,7 @@ extension WriteTransaction {
             state.lenses[scope] = nil
             state.zonesVersion += 1
             try noteFeedBreak(in: scope)
-            // What stands here may be older than what others remember.
+            // Other nodes may remember an older value than the one that stands here.
             let field = Array(key.dropLast())
             if let row = try register(scope, SchemaRegister.fieldNamespace, field) {
                 try noteType(row, of: field, in: scope)
@@ -259,7 +262,7 @@ extension WriteTransaction {
         }
         if namespace == SchemaRegister.typeDropNamespace, let type = key.first {
             let type = String(decoding: type, as: UTF8.self)
-            // Its indexes go with what is dropped, and those of its successor come.
+            // The indexes go with the dropped type; its successor gets its own.
             for value in [ours?.value, theirs.value] {
                 var drops = DropCounts()
                 if let value { try drops.add(type, value) }
@@ -274,18 +277,18 @@ extension WriteTransaction {
             state.lenses[scope] = nil
             state.zonesVersion += 1
             try noteFeedBreak(in: scope)
-            // Records are to be deleted.
+            // The records of the dropped type have to be deleted.
             if namespace == SchemaRegister.typeDropNamespace { state.schemaWorkVersion += 1 }
         }
     }
 
-    /// Keeps whether all members know a feature, until the list of members or what they know
-    /// changes.
+    /// Remembers whether all members know a feature, until the list of members or their features
+    /// change.
     package mutating func remember(_ feature: String, isKnown: Bool) {
         state.knownFeatures[feature] = isKnown
     }
 
-    /// The node began with a backup, and has caught up with another one.
+    /// Ends the restore: the node began with a backup, and has caught up with another node.
     package mutating func endRestore() {
         put(.restored, nil)
         state.isRestored = false

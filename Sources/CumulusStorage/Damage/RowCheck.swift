@@ -1,4 +1,4 @@
-// Whether a row decodes, whatever it is.
+// Checks whether a row of any subspace decodes.
 //
 // Asked by `StoreSurvey` for every row of a store. hot: once per row of a comparison.
 

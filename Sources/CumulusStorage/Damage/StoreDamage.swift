@@ -1,7 +1,7 @@
-// What is damaged of a store: a row that doesn't decode, or a stretch of keys that can't be read.
+// A damaged part of a store: a row that doesn't decode, or a stretch of keys that can't be read.
 //
-// Found by `StoreSurvey`, told to operators, and mended from another node's records or from what
-// the rows are derived from.
+// `StoreSurvey` finds it and operators are told. It is mended from another node's records, or from
+// the rows that it is derived from.
 
 package import CumulusModel
 
@@ -9,10 +9,10 @@ package struct StoreDamage: Sendable {
     package let family: Family
     /// From the first key that can't be read up to the next one that can.
     package let range: KeyRange
-    /// The row before it, and, of a stretch, the row behind it; nil: there is none in the family.
+    /// The row before it, and for a stretch the row behind it; nil if the family has no such row.
     package let before: Bytes?
     package let after: Bytes?
-    /// It is one row, which can be read and doesn't decode.
+    /// True if it is one row that can be read but doesn't decode.
     package let isRow: Bool
     package let reason: String
 
@@ -42,7 +42,8 @@ package struct StoreDamage: Sendable {
         self.reason = reason
     }
 
-    /// What stands there, as far as the keys around it say: a stretch may reach into several.
+    /// The subspaces that it may touch, judged by the keys around it: a stretch may reach into
+    /// several.
     package var subspaces: [Subspace] {
         let first = (before ?? range.start).first ?? 0
         if isRow { return Subspace(rawValue: range.start[0]).map { [$0] } ?? [] }

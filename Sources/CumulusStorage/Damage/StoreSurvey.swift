@@ -1,4 +1,4 @@
-// Reads every row of a store and finds those that are damaged, also behind what can't be read.
+// Reads every row of a store and finds damage, also beyond an unreadable part.
 //
 // Driven by the node's `Verification`, a step at a time, from one snapshot. A table is cut into
 // blocks of some kilobytes, each with a checksum: one wrong bit makes all rows of its block
@@ -64,10 +64,10 @@ package struct StoreSurvey: Sendable {
 }
 
 extension KeyRange {
-    /// No key is as high.
+    /// Greater than every key.
     static let behindAll: Bytes = [0xFF]
 
-    /// Keys behind all that begin with `prefix`, ascending, the first of them close by.
+    /// Candidate keys behind all that begin with `prefix`, ascending, beginning close by.
     fileprivate static func starts(behind prefix: ArraySlice<UInt8>) -> [Bytes] {
         guard let last = prefix.last else { return [behindAll] }
         return (Array(1...10) + [16, 32, 64, 128]).compactMap { step in
@@ -80,7 +80,7 @@ extension KeyRange {
 extension ReadTransaction {
     /// The next readable key after `start`, where a scan failed; nil at the end of the family.
     ///
-    /// Looks close by first: where several blocks are damaged, what lies between them is read.
+    /// Looks close by first, so that readable rows between damaged blocks are found.
     func firstRow(
         of family: Family,
         behindDamageAt start: Bytes
@@ -97,8 +97,10 @@ extension ReadTransaction {
         return nil
     }
 
-    /// Narrows the space between a key where a scan fails and one from where it doesn't: first by
-    /// steps, since rows between two stretches can be read, then by halves.
+    /// Narrows the gap between a key where a scan fails and a key from which it works.
+    ///
+    /// It goes by steps first, since rows between two stretches may be readable, and then by
+    /// halves.
     private func firstRow(
         of family: Family,
         _ damaged: Bytes,
@@ -128,9 +130,9 @@ extension ReadTransaction {
         return found
     }
 
-    /// Two stretches whose keys differ no sooner, from where the damage begins, count as one.
+    /// Damaged stretches whose keys share more than this many bytes are treated as one.
     private static let steppedBytes = 2
-    /// Keys that differ further behind count as damaged with those before them.
+    /// Keys that differ only behind this many bytes count as damaged together.
     private static let exactBytes = 64
 
     private enum Look {
@@ -149,7 +151,7 @@ extension ReadTransaction {
 }
 
 extension Bytes {
-    /// Halfway between two keys, as numbers of `count` bytes; nil if nothing is between them.
+    /// The middle of two keys, taken as numbers of `count` bytes; nil if nothing is between them.
     static func middle(_ low: Bytes, _ high: Bytes, count: Int) -> Bytes? {
         let (low, high) = (low.padded(to: count), high.padded(to: count))
         var (sum, carry) = (Bytes(repeating: 0, count: count), 0)

@@ -6,10 +6,10 @@
 import CumulusModel
 
 extension WriteTransaction {
-    /// Puts what follows from the records in the place of damaged rows of the index.
+    /// Replaces damaged derived rows of the index with rows computed from the records.
     ///
-    /// Returns false, and changes nothing, if other rows than derived ones may stand there, or if a
-    /// record can't be read.
+    /// Returns false and changes nothing if other rows may stand there too, or if a record can't be
+    /// read.
     package mutating func mendDerivedRows(_ damage: StoreDamage) throws(EngineError) -> Bool {
         guard try holdsOnlyDerivedRows(damage) else { return false }
         var rows: [Bytes: Bytes] = [:]
@@ -37,7 +37,7 @@ extension WriteTransaction {
         let derived: Set<Subspace> = [.change, .backReference, .indexRow, .assetUse]
         if derived.isSuperset(of: damage.subspaces) { return true }
         if damage.isRow { return false }
-        // A stretch that goes to the end holds rows of assets only if there are any.
+        // A stretch up to the end holds rows of assets only if there are any.
         for subspace in [Subspace.asset, .chunk, .pack] {
             if try !rows(.records, .all(subspace), limit: 1).isEmpty { return false }
         }
@@ -71,10 +71,10 @@ extension WriteTransaction {
         }
     }
 
-    /// Rows that are in memory at a time.
+    /// How many rows are in memory at a time.
     private static let pageRows = 500
 
-    /// What follows from a row of a record, or of a life that is not shown.
+    /// Computes the derived rows of a record's row, or of a life that is not shown.
     private mutating func derivedRows(
         _ key: Bytes,
         _ value: Bytes,

@@ -1,21 +1,22 @@
-// Writes over what is damaged, so that every row of the store can be read again.
+// Overwrites damaged parts, so that every row of the store can be read again.
 //
-// Called inside the writer by `RecordMending` of CumulusReplication. The bytes that can't be read
-// stay where they are until their table is written anew, but nobody reads them: a deletion of the
-// whole stretch and of the rows at its edges lies above them, and the rows above that. The edges
-// are part of it because a scan that stands on one of them would read on into the stretch.
+// `RecordMending` of CumulusReplication calls it inside the writer. A range deletion covers the
+// whole stretch and the rows at its edges, and new rows lie above it. So nobody reads the
+// unreadable bytes, which stay on the disk until their table is rewritten. The edges are included
+// because a scan that starts at one of them would read on into the stretch.
 
 package import CumulusModel
 
-/// What takes the place of a damaged stretch or row of records.
+/// What replaces a damaged stretch or row of records.
 package struct Mending: Sendable {
-    /// A record that stands there, as another node has it.
+    /// A record of the stretch, as another node holds it.
     package struct Record: Sendable {
         package var place: ZonePlace
         package var name: String
-        /// The shown life or the tombstone, then the lives behind it; empty: its end is forgotten.
+        /// The shown life or the tombstone, then the hidden lives; empty if its tombstone is
+        /// forgotten.
         package var rows: [RecordRow]
-        /// The commits that this node's change index names for it.
+        /// The record's commits according to this node's change index.
         package var known: [Dot]
 
         package init(place: ZonePlace, name: String, rows: [RecordRow], known: [Dot]) {
@@ -28,7 +29,7 @@ package struct Mending: Sendable {
 
     package var damage: StoreDamage
     package var records: [Record]
-    /// The zones that reach into it, and how far their scopes were read when it was found.
+    /// The zones that the stretch touches, and the vector of each scope when the damage was found.
     package var zones: [(place: ZonePlace, vector: VersionVector)]
 
     package init(
@@ -43,9 +44,10 @@ package struct Mending: Sendable {
 }
 
 extension WriteTransaction {
-    /// Puts records in the place of what is damaged.
+    /// Replaces the damaged records.
     ///
-    /// Returns false, and changes nothing, if what was written there since can't be read either.
+    /// Returns false and changes nothing if rows that were written there since can't be read
+    /// either.
     package mutating func mend(_ mending: Mending) throws(EngineError) -> Bool {
         let damage = mending.damage
         var since = Since()
@@ -71,11 +73,11 @@ extension WriteTransaction {
         return true
     }
 
-    /// What stands above a stretch when it is mended.
+    /// What was written over a stretch since the damage was found.
     private struct Since {
-        /// Rows at its edges, and rows that were written into it.
+        /// Rows at its edges, and rows that were written into it since.
         var kept: [Bytes: Bytes] = [:]
-        /// Keys of records that were.
+        /// Keys of the records that were written since.
         var changed: Set<Bytes> = []
     }
 
@@ -113,9 +115,9 @@ extension WriteTransaction {
         for (key, value) in try rows(.records, siblings) { since.kept[key] = value }
     }
 
-    /// Writes a record's rows, and all that is derived from them.
+    /// Writes a record's rows and all rows that are derived from them.
     ///
-    /// What the zone counts stays: it counted the record as it was, which is as it is elsewhere.
+    /// The zone's counts stay: they already count the record in the state that another node sent.
     private mutating func restore(
         _ record: Mending.Record,
         _ key: RowKey

@@ -1,11 +1,11 @@
 // Rules that a simulation takes away from stores, nodes and fetches, to see that its checks notice.
 //
-// Always empty in a node. The code that keeps a rule asks here whether it is to. The table `Rule`
-// of `CumulusTesting` says what the rules are and what is done without them. It also has rules that
-// a simulation breaks itself, which then doesn't do what a node does.
+// The set is empty in a real node. The code that keeps a rule checks here whether the rule is on.
+// The table `Rule` of `CumulusTesting` describes each rule and what happens without it. It also
+// lists rules that a simulation breaks by itself, by not doing what a node does.
 
 package struct BrokenRules: Hashable, Sendable, ExpressibleByArrayLiteral {
-    /// A rule, by the name that it has in the table.
+    /// A rule, by its name in the table.
     package enum Switch: UInt8, CaseIterable, Sendable {
         case ties, frontier, peerHorizon, raisedHorizon, knownDeaths, compensation, tokenHorizon,
             laterHorizon, commitPages, nodeBehind, seen, retired, floors, cursorSeen, staged,

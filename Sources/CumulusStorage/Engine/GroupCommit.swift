@@ -1,23 +1,23 @@
-// One overlay, one batch, one flush, shared by all requests that were waiting.
+// Gathers the requests that are waiting into one overlay, one batch and one flush.
 //
-// Driven by the node's writer thread, and in place by tests and the simulator. A request that is
-// refused is rolled back and leaves no trace; outcomes count only once the batch is flushed.
+// The node's writer thread drives it; tests and the simulator run it in place. A refused request is
+// rolled back and leaves no trace. Outcomes are valid only once the batch is flushed.
 
 import CumulusModel
 
 package struct GroupCommit: ~Copyable {
     private let engine: any StorageEngine
     private var transaction: WriteTransaction
-    /// Requests that are part of the batch.
+    /// Number of requests in the batch.
     package private(set) var count = 0
 
-    /// - Parameter earlier: The rows of the batch before, while the engine may not have them yet.
+    /// - Parameter earlier: Rows of the previous batch, which the engine may not have yet.
     package init(engine: any StorageEngine, state: WriterState, over earlier: Overlay? = nil) {
         self.engine = engine
         transaction = WriteTransaction(engine: engine, state: state, over: earlier)
     }
 
-    /// There is nothing to commit.
+    /// True if there is nothing to commit.
     package var isEmpty: Bool { transaction.isEmpty }
 
     /// Whether further requests are to wait for the next batch.
@@ -28,9 +28,9 @@ package struct GroupCommit: ~Copyable {
 
     /// Runs a request.
     ///
-    /// What it wrote stays only if it says so.
+    /// Its writes stay only if the request says so.
     ///
-    /// An error of the engine rolls the request back too, and leaves the batch as it was.
+    /// An error of the engine also rolls the request back and leaves the batch as it was.
     package mutating func run<Outcome>(
         now: Int64,
         _ request: (inout WriteTransaction) throws(EngineError) -> (Outcome, keep: Bool)
@@ -51,14 +51,15 @@ package struct GroupCommit: ~Copyable {
         }
     }
 
-    /// Ends the batch: the rows that the engine is to take, and the state once it has.
+    /// Ends the batch: returns the rows for the engine, and the state that follows once it has
+    /// them.
     package consuming func plan() -> (rows: Overlay, state: WriterState) {
         transaction.finish()
     }
 
     /// Commits the batch with one flush.
     ///
-    /// Without writes nothing is flushed.
+    /// An empty batch is not flushed.
     ///
     /// An error means that the outcome is unknown: the process must end.
     package consuming func commit() throws(EngineError) -> WriterState {

@@ -1,8 +1,8 @@
 // The engine of tests and of the simulator: all rows in memory, as one value.
 //
-// It keeps what the seam promises except one thing: what it holds ends with the process. A restart
-// of a node is played by a new engine over the same flushed state, `init(reopening:)`. A snapshot
-// is the state itself. Every row is in memory, so `.notInMemory` is never thrown.
+// It keeps every promise of the seam except durability: its content ends with the process.
+// `init(reopening:)` plays a restart of a node by a new engine over the same flushed state. A
+// snapshot is a copy of the state. Every row is in memory, so `.notInMemory` is never thrown.
 
 package import CumulusModel
 import Synchronization
@@ -14,7 +14,7 @@ package final class MemoryEngine: StorageEngine {
         states = Mutex((MemoryState(), MemoryState()))
     }
 
-    /// What a node finds when it starts again: everything that was flushed, nothing else.
+    /// The engine after a restart: exactly what was flushed.
     package init(reopening other: MemoryEngine) {
         let flushed = other.states.withLock { $0.flushed }
         states = Mutex((flushed, flushed))
@@ -35,7 +35,7 @@ package final class MemoryEngine: StorageEngine {
         flush()
     }
 
-    /// A power cut: what was not flushed is gone.
+    /// Plays a power cut: writes that were not flushed are gone.
     package func cutPower() {
         states.withLock { $0.newest = $0.flushed }
     }
@@ -59,7 +59,9 @@ package final class MemoryEngine: StorageEngine {
     private var state: MemoryState { states.withLock { $0.newest } }
 }
 
-/// All rows after some batch: a copy is a snapshot.
+/// All rows after some batch.
+///
+/// A copy is a snapshot.
 private struct MemoryState: EngineReader {
     /// One tree per family, at its raw value.
     private var families = Family.allCases.map { _ in PersistentTree() }

@@ -1,18 +1,19 @@
 // The small rows that the writer has read: scopes, databases, zones, registers. Every save needs
 // some, and they hardly ever change.
 //
-// Belongs to the writer. Holds committed values only: a row that a batch writes is dropped here and
-// found in the overlay, later in the engine. hot: several times per save.
+// The cache belongs to the writer and holds committed values only. A row that a batch writes is
+// dropped here; it is found in the overlay, and later in the engine. hot: several times per save.
 
 import CumulusModel
 
 final class MetaCache: @unchecked Sendable {
-    // Only the thread that runs write transactions touches it; there is one at a time.
+    // Only the thread that runs write transactions touches it, and there is one such thread at a
+    // time.
 
     private var rows: [HashedKey: Bytes?] = [:]
     private static let capacity = 20_000
 
-    /// The value of `key`, nil if it has none; read from the engine if it is not here.
+    /// Returns the value of `key`, from the engine if it is not cached; nil if there is none.
     func get(
         _ key: Bytes,
         orRead read: () throws(EngineError) -> Bytes?

@@ -6,23 +6,23 @@
 package import CumulusModel
 
 package enum OpenStore {
-    /// The layout that this release reads and writes.
+    /// The format that this release reads and writes.
     ///
-    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, 8 has another checksum
-    /// in those of chunks that are stored from then on, 9 counts the bytes of assets in the states
-    /// of zones, 10 has shares and what records hung under before, and 11 has keys of lives, which
-    /// rows of earlier formats lack.
+    /// Formats 1 to 4 were never released. Format 7 added the rows of assets. Format 8 has another
+    /// checksum for newly stored chunks. Format 9 counts the bytes of assets in the states of
+    /// zones. Format 10 has shares and former parents. Format 11 has keys of lives, which rows of
+    /// earlier formats lack.
     package static let formatVersion: UInt32 = 11
     package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
         case olderFormat(UInt32)
-        /// The store belongs to another cluster than it is to.
+        /// The store belongs to another cluster than the one configured.
         case otherCluster(Bytes)
-        /// So many packs are there, and they are not those of this store.
+        /// There are packs, this many, that do not belong to this store.
         case otherPacks(Int)
-        /// So many packs are gone, all that were there, and no other node may have what is in them.
+        /// All packs are gone, this many, and no other node may have their chunks.
         case packsGone(Int)
         case engine(EngineError)
 
@@ -65,14 +65,14 @@ package enum OpenStore {
         }
     }
 
-    /// The writer's state to start with.
+    /// Opens the store and returns the writer's first state.
     ///
     /// A new store is initialised and flushed.
     ///
-    /// `clusterID`: of the cluster that the store belongs to, or will; nil means of whichever.
+    /// `clusterID` is the cluster of the store, or of a new store; nil accepts any.
     ///
     /// - Parameters:
-    ///   - joins: A new store is that of a node which joins a cluster: its row `joining` stays
+    ///   - joins: A new store is for a node that joins a cluster: its row `joining` stays
     ///     until the node has taken a state.
     ///   - isBackup: The store is a backup of a node: its row `restored` stays until the node has
     ///     caught up with another one.
@@ -125,7 +125,9 @@ package enum OpenStore {
         return cleaned
     }
 
-    /// The node whose store it is, if this release can read it; nil if the store is new.
+    /// The node that owns the store; nil if the store is new.
+    ///
+    /// Throws if this release can't read it.
     ///
     /// Changes nothing.
     package static func node(in reader: ReadTransaction) throws -> NodeRow? {
@@ -138,7 +140,7 @@ package enum OpenStore {
         return node
     }
 
-    /// Makes the copy of another node's store one of a new node, which has its own name.
+    /// Turns a copy of another node's store into the store of a new node with its own name.
     package static func rename(
         _ engine: any StorageEngine,
         using dice: inout some RandomNumberGenerator
@@ -161,7 +163,7 @@ package enum OpenStore {
         try markBackup(engine)
     }
 
-    /// Says of a store that it is a backup.
+    /// Marks a store as a backup.
     package static func markBackup(_ engine: any StorageEngine) throws(Failure) {
         var batch = EngineBatch()
         batch.writes.append(.init(family: .meta, key: RowKey.restored.bytes, value: []))
@@ -197,7 +199,7 @@ package enum OpenStore {
 }
 
 extension WriteTransaction {
-    /// Counts the bytes of assets in each zone, where a release before did not.
+    /// Counts the bytes of assets in each zone, for stores of releases that did not.
     ///
     /// Reads the records that name assets.
     fileprivate mutating func countAssets() throws(EngineError) {

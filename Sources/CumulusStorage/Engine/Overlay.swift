@@ -1,19 +1,19 @@
 // The writes of a batch that are not yet committed, in order, over the engine's newest state.
 //
-// Owned by `WriteTransaction`. Reads see the overlay first; a save point can be taken and rolled
-// back to, so that a request that is refused leaves nothing behind. While the batch before is on
-// its way to the engine, its overlay stands between: whether the engine has its rows already makes
-// no difference then. hot: several times per save.
+// `WriteTransaction` owns it. Reads see the overlay first. A refused request rolls back to a save
+// point and leaves nothing behind. While the previous batch is on its way to the engine, its
+// overlay is read between this one and the engine, so it makes no difference whether the engine has
+// those rows yet. hot: several times per save.
 
 package import CumulusModel
 
 package struct Overlay: Sendable {
-    /// By family, without those of indexes; nil deletes.
+    /// Rows by family, without rows of indexes; nil deletes.
     private var rows: [SortedRows]
-    /// Rows of indexes, in no order: one text has hundreds, at scattered places, and hardly anybody
-    /// reads them here.
+    /// Rows of indexes, unordered: a text has hundreds at scattered places, and they are rarely
+    /// read here.
     private var indexRows: [HashedKey: Bytes?] = [:]
-    /// By family: rows of `meta`, which are read most, are never deleted by range.
+    /// Deleted ranges by family; rows of `meta`, which are read most, are never deleted by range.
     private var deletedRanges: [[KeyRange]]
     private var journal: [Undo] = []
     package private(set) var byteCount = 0
@@ -33,7 +33,7 @@ package struct Overlay: Sendable {
     package enum Lookup {
         case value(Bytes)
         case deleted
-        /// The engine's state decides.
+        /// The overlay says nothing of the key: the engine decides.
         case unknown
     }
 
@@ -46,13 +46,13 @@ package struct Overlay: Sendable {
         deletedRanges.allSatisfy(\.isEmpty) && rows.allSatisfy(\.isEmpty) && indexRows.isEmpty
     }
 
-    /// Whether a zone was made or deleted.
+    /// Whether a zone was made or deleted in this batch.
     package var holdsZones: Bool {
         let zones = KeyRange.all(.zone)
         return !rows(Subspace.zone.family, in: zones).isEmpty
     }
 
-    /// In no order; where a range is of other rows, as most are, none is looked at.
+    /// The rows in no order; ranges that can't hold rows of indexes, as most can't, cost nothing.
     private func indexRows(in range: KeyRange) -> [(key: Bytes, value: Bytes?)] {
         let all = KeyRange.all(.indexRow)
         guard !indexRows.isEmpty, precedes(range.start, all.end), precedes(all.start, range.end)
@@ -75,7 +75,7 @@ package struct Overlay: Sendable {
         return isInDeletedRange(family, key) ? .deleted : .unknown
     }
 
-    /// The same; where this overlay says nothing, that of the batch before is asked.
+    /// Looks up a key here, and then in the overlay of the previous batch.
     package func get(_ family: Family, _ key: Bytes, over earlier: Overlay?) -> Lookup {
         let own = get(family, key)
         guard case .unknown = own, let earlier else { return own }
@@ -107,7 +107,7 @@ package struct Overlay: Sendable {
         journal.append(.dropRange(family))
     }
 
-    /// The overlay's rows of a range, merged with the engine's by the caller.
+    /// The overlay's rows of a range; the caller merges them with the engine's.
     package func rows(
         _ family: Family,
         in range: KeyRange
@@ -118,7 +118,7 @@ package struct Overlay: Sendable {
             ? found : (found + others).sorted { precedes($0.key, $1.key) }[...]
     }
 
-    /// The same with the rows of the batch before, where this overlay says nothing of them.
+    /// The rows of a range from here and from the previous batch; a row here hides an earlier one.
     package func rows(
         _ family: Family,
         in range: KeyRange,
@@ -174,7 +174,7 @@ package struct Overlay: Sendable {
 
     // MARK: Batch
 
-    /// What the engine is to commit: range deletes first, then the rows.
+    /// The batch for the engine: range deletions first, then the rows.
     package func batch() -> EngineBatch {
         var batch = EngineBatch()
         for family in Family.allCases {

@@ -1,9 +1,9 @@
-// An ordered map of bytes whose older versions stay as they were.
+// An ordered map of bytes whose older versions stay unchanged.
 //
-// `MemoryEngine` keeps one per family: a copy of the struct is a snapshot, made in no time. It is a
-// treap: ordered by key, a heap by priority, and the priority is a hash of the key. So the shape
-// depends on the content alone, the depth is logarithmic, and nodes are never changed, only
-// replaced along a path.
+// `MemoryEngine` keeps one per family: a copy of the struct is a snapshot in constant time. The map
+// is a treap, ordered by key and a heap by priority. The priority is a hash of the key, so the
+// shape depends on the content alone. The depth is logarithmic. Nodes never change; a write
+// replaces the nodes along one path.
 
 import CumulusModel
 
@@ -25,7 +25,7 @@ struct PersistentTree: Sendable {
             right = nil
         }
 
-        /// `node` above other children.
+        /// A copy of `node` with other children.
         init(_ node: Node, left: Node?, right: Node?) {
             key = node.key
             value = node.value
@@ -46,7 +46,7 @@ struct PersistentTree: Sendable {
 
     /// nil removes the key.
     mutating func set(_ key: Bytes, to value: Bytes?) {
-        // Nothing stands between a key and the same key with a zero byte added.
+        // The range holds this key alone: no key lies between it and itself plus a zero byte.
         replace(
             KeyRange(start: key, end: key + [0]),
             with: value.map { Node(key: key, value: $0) }
@@ -68,7 +68,7 @@ struct PersistentTree: Sendable {
         root = Self.join(Self.join(low, node), high)
     }
 
-    /// What stands before `key`, and the rest.
+    /// Splits a tree into the rows before `key` and the rest.
     private static func split(_ node: Node?, at key: Bytes) -> (low: Node?, high: Node?) {
         guard let node else { return (nil, nil) }
         if precedes(node.key, key) {
@@ -80,7 +80,7 @@ struct PersistentTree: Sendable {
         }
     }
 
-    /// All of `low` stands before all of `high`.
+    /// Joins two trees; every key of `low` is before every key of `high`.
     private static func join(_ low: Node?, _ high: Node?) -> Node? {
         guard let low else { return high }
         guard let high else { return low }
@@ -106,8 +106,8 @@ struct PersistentTree: Sendable {
             && visit(second, range, backwards, row)
     }
 
-    /// FNV-1a, then mixed, because keys differ in their last bytes and a heap looks at the highest
-    /// bits.
+    /// FNV-1a with a final mix, because keys differ in their last bytes and a heap looks at the
+    /// highest bits.
     private static func priority(of key: Bytes) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in key { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -1,7 +1,7 @@
-// Typed reads over raw rows: what a read transaction and a write transaction have in common.
+// Typed reads over raw rows, shared by read transactions and write transactions.
 //
-// Operations and the node read through these; nobody else decodes a row. A row that doesn't decode
-// is damage.
+// Operations and the node read through these methods; no other code decodes a row. A row that
+// doesn't decode is damage.
 
 package import CumulusModel
 
@@ -36,7 +36,7 @@ extension RowReader where Self: ~Copyable {
         return row?.number
     }
 
-    /// A zone that exists, or existed.
+    /// A zone that exists or existed.
     package borrowing func zone(
         _ database: DatabaseNumber,
         _ name: String
@@ -61,7 +61,7 @@ extension RowReader where Self: ~Copyable {
         try row(.register(scope, namespace, key))
     }
 
-    /// The registers below a key: what follows it in their keys, and their values.
+    /// The registers below a key: the rest of each key, and its value.
     ///
     /// Removed ones are left out.
     package borrowing func registers(
@@ -74,7 +74,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// The registers below a key, removed ones too.
+    /// The registers below a key, including removed ones.
     package borrowing func registerRows(
         _ scope: ScopeNumber,
         _ namespace: String,
@@ -95,7 +95,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// All rows of a range, for ranges that are known to be small.
+    /// All rows of a range that is known to be small.
     package borrowing func rows(
         _ family: Family,
         _ range: KeyRange,
@@ -111,7 +111,7 @@ extension RowReader where Self: ~Copyable {
         return rows
     }
 
-    /// Runs a decoder and reports what it can't read as a damaged row.
+    /// Runs a decoder, and reports a row that it can't read as damage.
     package borrowing func decoding<Value>(
         _ key: Bytes,
         _ decode: () throws(MalformedBytes) -> Value
@@ -148,7 +148,7 @@ package struct ReadTransaction: RowReader, Sendable {
         try reader.scan(family, range, backwards: backwards, reach: reach, visit)
     }
 
-    /// Visits rows forwards without copying them: what is lent is gone when `visit` returns.
+    /// Visits rows forwards without copying them; a row is valid only inside `visit`.
     package func lendRows(
         _ family: Family,
         _ range: KeyRange,

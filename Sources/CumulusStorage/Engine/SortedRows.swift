@@ -1,23 +1,23 @@
-// Rows in the order of their keys, in pieces: a row finds its place without moving all behind it.
+// Sorted rows in pieces, so that inserting a row does not move all rows behind it.
 //
-// Held by `Overlay`, once per family. Nearly every batch is one piece. hot: several times per save.
+// `Overlay` holds one per family. Nearly every batch is one piece. hot: several times per save.
 
 package import CumulusModel
 
 package struct SortedRows: Sendable {
     package typealias Row = (key: Bytes, value: Bytes?)
 
-    /// A piece that has more is cut in two.
+    /// A larger piece is cut in two.
     private static let pieceLimit = 1_024
 
-    /// None is empty.
+    /// No piece is empty.
     private var pieces: [[Row]] = []
 
     package init() {}
 
     package var isEmpty: Bool { pieces.isEmpty }
 
-    /// All rows; a copy where there are several pieces.
+    /// All rows; this copies if there are several pieces.
     package var all: ArraySlice<Row> {
         pieces.count == 1 ? pieces[0][...] : Array(pieces.joined())[...]
     }
@@ -31,7 +31,7 @@ package struct SortedRows: Sendable {
         return .some(pieces[piece][index].value)
     }
 
-    /// Enters a row, or replaces its value; returns the value that it had.
+    /// Enters a row or replaces its value, and returns the previous value.
     @discardableResult
     package mutating func put(_ key: Bytes, _ value: Bytes?) -> Bytes?? {
         guard !pieces.isEmpty else {
@@ -77,8 +77,8 @@ package struct SortedRows: Sendable {
         pieces[piece].removeSubrange(middle...)
     }
 
-    /// The index of the first piece whose last key is not before `key`; `pieces.count` if all of
-    /// them end before it.
+    /// The index of the first piece whose last key is not before `key`; `pieces.count` if there is
+    /// none.
     private func piece(of key: Bytes) -> Int {
         var low = 0
         var high = pieces.count

@@ -1,20 +1,19 @@
 // The storage seam: an ordered key-value store, and nothing more.
 //
-// Two engines stand behind it: `MemoryEngine` for tests and the simulator, `RocksDBEngine` on a
-// disk. What keys and values mean is written in `Keyspace.swift` and its extensions. Everything
-// here blocks: the node moves calls to its writer thread and its readers, a simulator runs them in
-// place.
+// There are two engines: `MemoryEngine` for tests and the simulator, `RocksDBEngine` on a disk.
+// `Keyspace.swift` and its extensions define what keys and values mean. Every call blocks: the node
+// calls from its writer thread and its readers, a simulator calls in place.
 //
 // An engine promises:
-// - keys are ordered as unsigned bytes, a prefix before what it begins;
-// - `write` is all or nothing, and what it wrote is read at once, by the engine's own reads;
+// - keys are ordered as unsigned bytes, and a prefix comes before its extensions;
+// - `write` is all or nothing, and the engine's own reads see it at once;
 // - what was written is durable when `flush` returns (a crash of the machine included);
 // - after `write` or `flush` threw `.failed`, the outcome of that batch is unknown and the process
 //   must end;
 // - a snapshot sees exactly the batches written before it was taken, for as long as it lives.
 //
-// The writer promises that each batch is flushed before the next one is written: what stands in
-// a log behind a batch then proves that the batch was durable, see `LogScan`.
+// The writer promises to flush each batch before it writes the next. A later batch in a log
+// therefore proves that the earlier one was durable, see `LogScan`.
 //
 // Folder: the ordered store beneath everything, and the transactions on it. Read `StorageEngine`,
 // then `WriteTransaction`, `Overlay` and `GroupCommit`; `MemoryEngine` serves tests and the
@@ -22,9 +21,9 @@
 
 package import CumulusModel
 
-/// Where rows stand, by habit of use.
+/// Groups of rows by their pattern of access.
 ///
-/// An engine tunes each on its own.
+/// An engine tunes each family separately.
 package enum Family: UInt8, CaseIterable, Sendable {
     /// Small rows that are read often: scopes, databases, zones, registers.
     case meta
@@ -36,7 +35,7 @@ package enum Family: UInt8, CaseIterable, Sendable {
     case log
 }
 
-/// From `start` up to, not including, `end`.
+/// The keys from `start` up to, but not including, `end`.
 package struct KeyRange: Equatable, Sendable {
     package var start: Bytes
     package var end: Bytes
@@ -56,23 +55,29 @@ package struct KeyRange: Equatable, Sendable {
 
 /// How far a read may reach.
 package enum Reach: Sendable {
-    /// What is in memory; `.notInMemory` is thrown where that doesn't decide. For event loops.
+    /// Only memory, for event loops:
+    ///
+    /// `.notInMemory` is thrown where memory can't answer.
     case memory
-    /// Everything. May block on the disk.
+    /// Memory and disk; may block.
     case disk
 }
 
 package enum EngineError: Error, Equatable, Sendable {
-    /// A read with `Reach.memory` would have to go to the disk: repeat it on a reader thread.
+    /// A read with `Reach.memory` would need the disk: repeat it on a reader thread.
     case notInMemory
     /// A stored row or file is damaged.
     case corrupt(String)
-    /// The engine can't go on. After `write` or `flush`: the outcome of the batch is unknown.
+    /// The engine can't continue.
+    ///
+    /// If `write` or `flush` throws it, the outcome of the batch is unknown.
     case failed(String)
-    /// The disk has no room for a batch, of which nothing was written; a later one may be, once
-    /// there is room. Only `write` throws it.
+    /// The disk has no room for a batch.
+    ///
+    /// Nothing of the batch was written; a later one may succeed once there is room. Only `write`
+    /// throws it.
     case full(String)
-    /// No number or room is left for what is to be made; nothing is wrong with what is there.
+    /// No number or room is left for something new; the existing rows are intact.
     case exhausted(String)
 
     /// What an operator can do about damage.
@@ -88,7 +93,7 @@ package protocol EngineReader: Sendable {
     /// Visits the rows of `range` in order, or from its end if `backwards`, until `visit` returns
     /// false.
     ///
-    /// What it is lent is gone when it returns.
+    /// A row is valid only while `visit` runs.
     func lendRows(
         _ family: Family,
         _ range: KeyRange,
@@ -99,7 +104,7 @@ package protocol EngineReader: Sendable {
 }
 
 extension EngineReader {
-    /// The same with copies of the rows.
+    /// Visits copies of the rows of a range, like `lendRows`.
     package func scan(
         _ family: Family,
         _ range: KeyRange,
@@ -115,32 +120,32 @@ extension EngineReader {
 
 /// An ordered store that commits batches.
 ///
-/// Read as itself it shows what was written last; reads that belong together use a snapshot.
+/// Its own reads show the last write; reads that belong together use a snapshot.
 package protocol StorageEngine: EngineReader {
     func snapshot() throws(EngineError) -> any EngineReader
 
-    /// Adds a batch to the store; the one before must have been flushed.
+    /// Adds a batch to the store; the previous one must have been flushed.
     ///
-    /// Throws `.full` where the disk has no room for it: the store stays as it was.
+    /// Throws `.full` if the disk has no room: the store stays as it was.
     func write(_ batch: EngineBatch) throws(EngineError)
 
-    /// Makes durable what was written last; on any thread, but not beside `write`.
+    /// Makes the last write durable; may run on any thread, but not concurrently with `write`.
     func flush() throws(EngineError)
 
-    /// Free bytes on the file system that holds the data; nil where that means nothing.
+    /// Free bytes on the file system that holds the data; nil if there is no file system.
     func freeBytes() -> UInt64?
 
-    /// About how many bytes of disk the rows of a range take; the newest may not count yet.
+    /// Approximate disk space of the rows of a range; the newest rows may not count yet.
     func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64
 
-    /// Gives back the disk of deleted rows of a range, where that is still to be done.
+    /// Returns the disk space of deleted rows of a range, if any is left to return.
     ///
-    /// Rewrites what stands around them: about a second for 64 MiB.
+    /// This rewrites the rows around them: about a second for 64 MiB.
     func reclaim(_ family: Family, _ range: KeyRange) throws(EngineError)
 
-    /// Makes a directory that holds the store as it is now, durably; commits go on meanwhile.
+    /// Makes a durable copy of the store in a directory; commits go on meanwhile.
     ///
-    /// What goes wrong says nothing about the store.
+    /// A failure says nothing about the store itself.
     func copy(to directory: String) throws(EngineError)
 }
 
@@ -168,9 +173,9 @@ extension StorageEngine {
     }
 }
 
-/// What one commit of the engine changes: range deletes first, then the writes.
+/// The changes of one commit: range deletions first, then the writes.
 ///
-/// At most one write per key.
+/// There is at most one write per key.
 package struct EngineBatch: Sendable {
     package struct Write: Sendable {
         package var family: Family
@@ -192,7 +197,7 @@ package struct EngineBatch: Sendable {
 
     package var isEmpty: Bool { deletedRanges.isEmpty && writes.isEmpty }
 
-    /// Bytes of keys and values: what the commit adds to the disk, roughly.
+    /// Bytes of keys and values: roughly what the commit adds to the disk.
     package var byteCount: Int {
         writes.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
     }

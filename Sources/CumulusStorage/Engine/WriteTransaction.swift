@@ -1,21 +1,20 @@
-// The writer's handle on the store while a batch is built: the newest state with the batch's own
+// The writer's view of the store while a batch is built: the newest state with the batch's own
 // writes on top.
 //
-// Operations get it `inout` for the time of one call; it can't be copied or kept. Requests run one
-// after the other in it, each behind a save point. Nothing reaches the engine before
-// `GroupCommit.commit`.
+// Operations get it `inout` for one call; it can't be copied or kept. Requests run in it one after
+// the other, each after a save point. Nothing reaches the engine before `GroupCommit.commit`.
 
 package import CumulusModel
 
 package struct WriteTransaction: ~Copyable, RowReader {
     private let engine: any StorageEngine
     private var overlay = Overlay()
-    /// The rows of the batch before, while the engine may not have them yet.
+    /// Rows of the previous batch, which the engine may not have yet.
     private let earlier: Overlay?
     package internal(set) var state: WriterState
     /// Record rows that were decoded and not written since.
     private var loaded: [HashedKey: RecordRow] = [:]
-    /// Commits of this request that ended lives which nobody was shown: what those owned is left.
+    /// Commits of this request that ended hidden lives, whose dependents still have to be handled.
     private var uncompensated: [(scope: ScopeNumber, commit: Commit)] = []
     /// The wall clock when the current request was taken, in milliseconds.
     package private(set) var now: Int64 = 0
@@ -32,7 +31,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         self.state.scopes = [:]
     }
 
-    /// The next request is about to run; what was kept for the last one is let go.
+    /// Prepares for the next request and drops the caches of the last one.
     package mutating func begin(now: Int64) {
         self.now = now
         loaded = [:]
@@ -69,7 +68,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         }
     }
 
-    /// A record row, decoded once, however often it is asked for.
+    /// Returns a record row, which is decoded once however often it is loaded.
     package mutating func load(
         _ zone: ZoneNumber,
         _ name: String
@@ -90,7 +89,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     ) throws(EngineError) {
         var pending = overlay.rows(family, in: range, over: earlier)
         var wantsMore = true
-        /// Visits the overlay's rows that come before `key`; all of them if it is nil.
+        /// Visits the overlay's rows that come before `key`, or all if it is nil.
         func visitPending(before key: Bytes?) {
             while wantsMore, let next = backwards ? pending.last : pending.first {
                 if let key {
@@ -125,7 +124,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         put(key, row.rowBytes)
     }
 
-    /// Deletes rows of any family but `meta`, whose rows are deleted one by one.
+    /// Deletes a range of rows in any family but `meta`, whose rows are deleted one by one.
     package mutating func deleteRange(_ family: Family, _ range: KeyRange) {
         precondition(family != .meta)
         loaded = [:]
@@ -151,13 +150,14 @@ package struct WriteTransaction: ~Copyable, RowReader {
 
     // MARK: The batch
 
-    /// Nothing was written.
+    /// True if nothing was written.
     package var isEmpty: Bool { overlay.isEmpty }
 
-    /// A zone was made or ended.
+    /// True if a zone was made or ended.
     var holdsZones: Bool { overlay.holdsZones }
 
-    /// Whether the batch wrote so many rows of indexes that others are to wait for the next batch.
+    /// Whether the batch wrote so many rows of indexes that other requests should wait for the next
+    /// one.
     var isFull: Bool {
         state.indexRowsWritten > 0 && state.indexRowsWritten >= state.indexRowsPerTurn
     }
@@ -165,7 +165,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { overlay.byteCount }
 
-    /// Adds what stands once per batch, and gives up the batch with the state that follows it.
+    /// Adds the rows that are written once per batch, and returns the batch and the state that
+    /// follows it.
     package consuming func finish() -> (rows: Overlay, state: WriterState) {
         guard !overlay.isEmpty else { return (overlay, state) }
         putMilestones()
@@ -207,7 +208,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
 // MARK: - Numbers, clocks, logs
 
 extension WriteTransaction {
-    /// The number of a scope; a new one is handed out to a scope that has none.
+    /// The number of a scope; a new scope gets a new number.
     package mutating func makeScope(_ scope: ScopeID) throws(EngineError) -> ScopeNumber {
         if let number = try self.scope(scope) { return number }
         let number = try takeNumber(\.nextScope, "scope")
@@ -242,7 +243,7 @@ extension WriteTransaction {
         return number
     }
 
-    /// Reads the logs' ends of a scope when it is first written to.
+    /// Loads the ends of a scope's logs when it is first written to.
     package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
         if let scope = state.scopes[number] ?? state.knownScopes[number] { return scope }
         let runs = try runs(of: number)
@@ -273,14 +274,14 @@ extension WriteTransaction {
     /// The latest time of all commits that are here.
     package var latestTime: HybridTime { state.clock.latest }
 
-    /// A commit of that time is here: what this node commits from now on is later.
+    /// Notes the time of a commit that is here, so that this node's next commits are later.
     mutating func observe(_ time: HybridTime) {
         state.clock.observe(time)
     }
 
     /// Makes this node's next commit of a scope.
     ///
-    /// It counts once it is applied.
+    /// The commit counts once it is applied.
     package mutating func makeCommit(
         _ number: ScopeNumber,
         author: Author,
@@ -304,10 +305,9 @@ extension WriteTransaction {
         )
     }
 
-    /// Enters a commit into the log: its row, its place in the local order, the vector and the
-    /// chain.
+    /// Logs a commit: its row, its place in the local order, the vector and the chain.
     ///
-    /// Returns what its origin knew.
+    /// Returns the cut that its origin knew.
     package mutating func log(
         _ commit: Commit,
         bytes: Bytes,
@@ -352,7 +352,7 @@ extension WriteTransaction {
         state.zoneStates[zone] = .some(new)
     }
 
-    /// Drops what is counted about a zone whose rows are deleted.
+    /// Drops the counts of a zone whose rows are deleted.
     package mutating func forgetZone(_ zone: ZoneNumber) {
         state.zoneStates[zone] = .some(nil)
         put(.zoneState(zone), nil)
@@ -363,8 +363,8 @@ extension WriteTransaction {
         state.heads[head] = dot.seq
     }
 
-    /// What the schema says about the type that callers know under a name; nothing about one that
-    /// doesn't exist yet.
+    /// The schema of the type that callers know by this name; an empty schema if there is no such
+    /// type yet.
     package mutating func schema(
         _ scope: ScopeNumber,
         _ type: String
@@ -376,7 +376,7 @@ extension WriteTransaction {
         return schema
     }
 
-    /// How the records of a scope look where that is not how they are stored.
+    /// How the records of a scope look where that differs from how they are stored.
     package mutating func lens(of scope: ScopeNumber) throws(EngineError) -> RecordLens {
         if let known = state.lenses[scope] { return known }
         let lens = try RecordLens(of: scope, in: self)
@@ -390,8 +390,9 @@ extension WriteTransaction {
         return Dot(state.incarnation, (own?.seq ?? 0) + 1)
     }
 
-    /// A register of a stored type changed: the type is read anew when it is asked for, and its
-    /// indexes follow before the batch ends.
+    /// Notes that a register of a stored type changed.
+    ///
+    /// The type is read anew when it is needed, and its indexes are settled before the batch ends.
     ///
     /// - Parameter isNew: No record of the type can be here.
     package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
@@ -408,13 +409,13 @@ package enum ContainerRegister {
     package static let namespace = "container"
 }
 
-/// Who a commit is by, and for which request.
+/// The author of a commit, and the request it belongs to.
 package struct Author: Sendable {
     package var requestID: RequestID?
     /// User record name; empty: the node or its operator.
     package var user: String
     package var device: Bytes
-    /// The request compares change tags.
+    /// True if the request compares change tags.
     package var isGuarded: Bool
 
     package init(

@@ -1,8 +1,8 @@
-// What the one writer knows about its store without asking: its clock, the end of each log, running
-// sums of zones.
+// What the writer keeps in memory about its store: its clock, the end of each log, running sums of
+// zones.
 //
-// A value, so that a save point is a copy. Loaded when the store is opened, kept from batch to
-// batch; what a batch changed of it is written once, by `WriteTransaction.finish`.
+// It is a value, so a save point is a copy. It is loaded when the store is opened and kept from
+// batch to batch. `WriteTransaction.finish` writes what a batch changed of it, once.
 
 package import CumulusModel
 
@@ -11,7 +11,7 @@ package struct ScopeState: Sendable {
     package let number: ScopeNumber
     /// How far each run's commits are applied.
     package var runs: Runs
-    /// What the last commits of runs depend on, whole; of those that committed since the start.
+    /// The whole dependencies of the last commits, for runs that committed since the start.
     package var cuts: [Incarnation: VersionVector] = [:]
     /// The time of the newest mark of what is lost, see `Truncation`.
     package var truncation: HybridTime
@@ -19,28 +19,28 @@ package struct ScopeState: Sendable {
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.
     package var touched: Set<Incarnation> = []
-    /// This batch moved the vector past commits that came as state: zones show more, though no
-    /// commit of the batch touched them.
+    /// True if this batch moved the vector past commits that came as state: zones show more, though
+    /// no commit of the batch touched them.
     package var isRaised = false
-    /// This batch wrote events of feeds for changes that earlier batches made.
+    /// True if this batch wrote feed events for changes of earlier batches.
     package var isCompared = false
 }
 
-/// A part of a scope: those who wait for news of it are woken when it changes.
+/// A part of a scope; clients that wait for news of it are woken when it changes.
 package enum NewsPlace: Hashable, Sendable {
     case database(DatabaseNumber)
     /// A zone of a database, by its name: it may be gone, or not made yet.
     case zone(DatabaseNumber, String)
-    /// What a topic watches.
+    /// The records that a topic watches.
     case topic(Topic.ID)
-    /// What a user subscribes to.
+    /// The subscriptions of a user.
     case subscriptions(of: String)
     /// Changes of a record type, compared with topics after the batch that made them.
     case comparisons(of: WatchedType)
 }
 
 package struct WriterState: Sendable {
-    /// A zone's row of heads that this batch changed.
+    /// The head row of a zone that this batch changed.
     package struct Head: Hashable, Sendable {
         package var database: DatabaseNumber
         package var incarnation: Incarnation
@@ -65,54 +65,55 @@ package struct WriterState: Sendable {
     let meta = MetaCache()
     package var node: NodeRow
     package var clock: HybridClock
-    /// Those that this batch read from the engine, or changed.
+    /// The scopes that this batch read from the engine or changed.
     package var scopes: [ScopeNumber: ScopeState] = [:]
-    /// What batches before made of them; all that this run ever looked at.
+    /// The states that earlier batches left; every scope that this run ever looked at.
     let knownScopes = ScopeCache()
-    /// The same of zones: each user may have one.
+    /// The zones' states that earlier batches left, bounded, since each user may have a zone.
     let zones = ZoneCache()
-    /// What this batch made of zones' states; nil means the zone's rows are deleted.
+    /// Zones' states that this batch changed; nil means the zone's rows are deleted.
     package var zoneStates: [ZoneNumber: ZoneState?] = [:]
-    /// Rises with every batch that changed what is known of zones before their records are read:
-    /// one was made or deleted, fields got several types, or something was dropped.
+    /// Rises with every batch that changes what readers know of zones before they read records.
+    ///
+    /// A zone was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
-    /// Read through: the zones of databases whose sizes were asked for.
+    /// Cached: the zones of databases whose sizes were asked for.
     var livingZones: [DatabaseNumber: [ZoneNumber]] = [:]
     package var heads: [Head: UInt64] = [:]
-    /// Where this batch changed something, but for zones, whose heads say so.
+    /// Where this batch changed something, except for zones, which have heads.
     var touched: Set<NewsPlace> = []
     /// Where the last finished batch changed something.
     package var news: Set<NewsPlace> = []
-    /// Read through, by shown names: a type that is not here was not asked for yet.
+    /// Cached, by shown names; a missing type was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
-    /// Read through: how much the schemas hold that grew lately.
+    /// Cached: the size of schemas that grew lately.
     var schemaSizes: [ScopeNumber: SchemaSize] = [:]
-    /// Read through too: the indexes that are kept of a type.
+    /// Cached: the indexes of a type.
     var indexes: [SchemaKey: [NumberedIndex]] = [:]
-    /// Types whose schema this batch changed, and whose indexes don't follow it yet; true: there
-    /// was no such type before.
+    /// Types whose schema this batch changed and whose indexes are not settled yet; true for a new
+    /// type.
     var unsettled: [SchemaKey: Bool] = [:]
-    /// Rises when there is work for `SchemaKeeper`: indexes come or go, or types are dropped.
+    /// Rises when `SchemaKeeper` has work: indexes come or go, or types are dropped.
     package var schemaWorkVersion = 0
     /// Rises when a record type, one of its indexes or a user's role changes in any way.
     package var schemaVersion = 0
-    /// Rises when a cascade leaves something to be done, see `CascadeDebt`.
+    /// Rises when a cascade leaves deletions for later, see `CascadeDebt`.
     package var cascadeVersion = 0
-    /// Rises when changes of records are left to be compared with topics, see `OwedChange`.
+    /// Rises when changed records are left to be compared with topics, see `OwedChange`.
     package var comparisonVersion = 0
-    /// Steps that a batch may take to compare changes with topics: what is beyond them is owed.
+    /// Steps that a batch may take to compare changes with topics; the rest is owed.
     package var comparisonSteps = Limits.standard.comparisonSteps
-    /// Bytes of owed changes of a scope; beyond them its feeds are reset.
+    /// Bytes of owed changes of a scope; beyond them the scope's feeds are reset.
     package var owedChangeBytes = Limits.standard.owedChangeBytes
     /// Steps that this batch has taken.
     var comparisonsDone = 0
-    /// Rows of indexes that a request writes with its records: what is beyond them is owed.
+    /// Rows of indexes that a request writes with its records; the rest is owed.
     package var indexRowsPerTurn = Limits.standard.indexRowsPerTurn
-    /// Owed records of a zone; a request that would add to more is refused.
+    /// Owed records of a zone; a request that would exceed it is refused.
     package var owedRecordsPerZone = Limits.standard.owedRecordsPerZone
     /// Records whose rows in indexes are owed, by zone, see `OwedIndexRows`.
     var owedRecords: [ZoneNumber: OwedRecords] = [:]
-    /// Rises when a record is owed.
+    /// Rises when a record becomes owed.
     package var owedIndexVersion = 0
     /// Rows of indexes that the request may still write.
     var indexRowsLeft = Limits.standard.indexRowsPerTurn
@@ -120,42 +121,41 @@ package struct WriterState: Sendable {
     var indexRowsWritten = 0
     /// Whether the request added to a zone that owes too many records.
     var owesTooMuch = false
-    /// Rises when a register changes that may end somebody's session: callers who were judged
-    /// before are judged again.
+    /// Rises when a register changes that may end a session: callers are then judged again.
     package var accountsVersion: UInt64 = 0
-    /// Shared by all copies of the state, and by those who look users up by their record names.
+    /// Shared by all copies of the state, and by readers that look up users by record name.
     package let changedProfiles = ChangedProfiles()
     /// Rises when the record of a share changes, in any scope.
     package var sharesVersion: UInt64 = 0
-    /// Records that a request's commit deletes at most, and what its cascade leaves goes in turns.
+    /// Most records that a request's commit deletes; the rest of its cascade follows in turns.
     package var cascadeRecords = Limits.standard.cascadeRecords
-    /// Records that such a turn deletes: less, since there are many of them.
+    /// Records that a later turn deletes: fewer, since there are many turns.
     package var turnRecords: Int { max(1, cascadeRecords / 2) }
-    /// Read through: the roles of schemas, and those that users were given.
+    /// Cached: the roles of schemas, and the roles of users.
     var schemaRoles: [ScopeNumber: SchemaRoles] = [:]
     var userRoles: [UserKey: UserRoles] = [:]
-    /// Read through: how records look where that is not how they are stored.
+    /// Cached: how records look where that differs from how they are stored.
     var lenses: [ScopeNumber: RecordLens] = [:]
-    /// Read through: who watches what, and how far feeds are.
+    /// Cached: who watches what, and the ends of feeds.
     package var feeds: [ScopeNumber: FeedState] = [:]
-    /// Registers of subscriptions that fired for the only time on the commit that is being made.
+    /// Registers of one-time subscriptions that fired on the commit that is being made.
     var fired: [[Bytes]] = []
-    /// Read through: what each scope is.
+    /// Cached: the environment of each scope.
     var environments: [ScopeNumber: Environment] = [:]
 
-    /// Read through: whether all members know a feature of commits.
+    /// Cached: whether all members know a feature of commits.
     package var knownFeatures: [String: Bool] = [:]
-    /// Nodes that are gone and whose debts are this node's, see `Heirs`.
+    /// Nodes that are gone and whose debts this node has taken over, see `Heirs`.
     package var inherited: Set<UInt64> = []
 
     /// The node began with a backup, and has not caught up with another one yet.
     package var isRestored = false
 
-    /// Days that passed though the clock says otherwise; only in a simulation.
+    /// Days that a simulation lets pass beyond the clock.
     package var passedDays: Day = 0
-    /// Only in a simulation.
+    /// Rules that a simulation has switched off.
     package var broken: BrokenRules = []
-    /// Namespaces of registers whose newest value stands, whatever their rule; only in a test.
+    /// Namespaces of registers whose newest value wins, whatever their rule; only in a test.
     package var brokenRegisters: Set<String> = []
 
     package init(incarnation: Incarnation, node: NodeRow) {
@@ -164,13 +164,13 @@ package struct WriterState: Sendable {
         clock = HybridClock(latest: node.latestTime)
     }
 
-    /// Drops what is kept of a batch that followed this state and could not be written.
+    /// Drops the caches of a batch that followed this state and could not be written.
     package func forgetLostBatch() {
         knownScopes.dropAll()
         zones.dropAll()
     }
 
-    /// Forgets what was only kept to save reads, when it has grown large.
+    /// Drops caches that have grown large.
     package mutating func trim() {
         if schema.count > 1_000 { schema = [:] }
         if schemaSizes.count > 1_000 { schemaSizes = [:] }

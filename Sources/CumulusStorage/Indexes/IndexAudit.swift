@@ -1,7 +1,7 @@
-// What a node's indexes are, and whether they hold what the records say.
+// Lists a node's indexes, and checks whether they match the records.
 //
-// Asked by operators. An audit reads every record and every row of an index from one snapshot, and
-// keeps nothing but counts.
+// Operators ask for it. An audit reads every record and every row of an index from one snapshot,
+// and keeps nothing but counts.
 
 package import CumulusModel
 
@@ -21,10 +21,10 @@ package struct IndexAudit {
     private static let chunk = 500
     private static let recordSteps = 20
 
-    /// Compares an index with the records of all zones of its scope, but for records whose rows are
+    /// Compares an index with the records of all zones of its scope, except records whose rows are
     /// owed.
     ///
-    /// - Parameter refusal: Why to stop; nil means go on.
+    /// - Parameter refusal: Returns the reason to stop; nil to continue.
     package init(
         _ index: NumberedIndex,
         of type: String,

@@ -1,9 +1,8 @@
-// What a record type's indexes hold, and how far this node has built them.
+// Which values the indexes of a record type hold, and how far this node has built them.
 //
-// The schema, which is replicated, says which indexes a field has; how a node serves them is its
-// own affair. Settled by the writer when the schema changes, read by queries. An index that
-// changes in any way is a new one under a new number: what stands under an old number is dropped
-// in the background and never read again.
+// The replicated schema says which indexes a field has; each node decides how to serve them. The
+// writer settles them when the schema changes, and queries read them. A changed index gets a new
+// number. Rows under an old number are dropped in the background and never read again.
 //
 // Folder: the indexes of record types: their rows, their building, their audit. Read
 // `IndexDefinition`, then `IndexedValues`, `WriteTransaction+IndexRows`, `OwedIndexRows`,
@@ -11,7 +10,7 @@
 
 package import CumulusModel
 
-/// One way in which a field's values are kept in order.
+/// One way to keep a field's values in order.
 package struct IndexDefinition: Hashable, Sendable {
     package enum Form: UInt8, Sendable {
         /// One row per record: its value.
@@ -24,7 +23,7 @@ package struct IndexDefinition: Hashable, Sendable {
         case cell = 4
     }
 
-    /// As the schema names it.
+    /// Name of the field in the schema.
     package var field: String
     package var form: Form
     /// Values of other types are not indexed.
@@ -40,17 +39,17 @@ package struct IndexDefinition: Hashable, Sendable {
         SystemField(rawValue: field).map(BoundQuery.Column.system) ?? .field(field, type)
     }
 
-    /// Whether records without a value have a row too: where they have a place in an order.
+    /// Whether records without a value have a row too, because they have a place in the order.
     package var holdsAbsence: Bool {
         guard form == .value, case .one(let kind) = type else { return false }
         return kind.isSortable
     }
 }
 
-/// An index of a record type, as it stands in its row.
+/// The state of an index of a record type.
 package struct IndexRow: RowValue, Equatable {
     package enum State: Hashable, Sendable {
-        /// Records behind this place may lack their rows; so many were looked at.
+        /// Records after this place may lack their rows; `looked` records were visited.
         case building(IndexPlace, looked: UInt64)
         case ready
         /// Its rows are to be deleted.
@@ -101,7 +100,7 @@ package struct IndexRow: RowValue, Equatable {
 /// A place in the walk through all records of a scope: zones by their numbers, records by name.
 package struct IndexPlace: Hashable, Sendable {
     package var zone: ZoneNumber
-    /// All up to this one were looked at.
+    /// Every record up to this name was visited.
     package var name: String
 
     package init(zone: ZoneNumber, name: String) {
@@ -116,7 +115,7 @@ package struct IndexPlace: Hashable, Sendable {
 package struct NumberedIndex: Hashable, Sendable {
     package var number: IndexNumber
     package var definition: IndexDefinition
-    /// Every record has its rows.
+    /// True if every record has its rows.
     package var isReady: Bool
 
     package init(number: IndexNumber, definition: IndexDefinition, isReady: Bool) {
@@ -127,7 +126,7 @@ package struct NumberedIndex: Hashable, Sendable {
 }
 
 extension TypeSchema {
-    /// The indexes that serve what the schema lets queries ask.
+    /// The indexes that the schema requires.
     package func indexDefinitions(in environment: Environment) -> Set<IndexDefinition> {
         guard exists else { return [] }
         var found: Set<IndexDefinition> = []
@@ -163,7 +162,7 @@ extension TypeSchema {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The indexes of a record type, those that are dropped too.
+    /// The indexes of a record type, including dropped ones.
     package borrowing func indexRows(
         of type: String,
         _ scope: ScopeNumber
@@ -171,7 +170,7 @@ extension RowReader where Self: ~Copyable {
         try indexRows(in: .indexes(of: scope, type)).map { ($0.number, $0.row) }
     }
 
-    /// The indexes of all record types of a scope, those that are dropped too.
+    /// The indexes of all record types of a scope, including dropped ones.
     package borrowing func indexRows(
         of scope: ScopeNumber
     ) throws(EngineError) -> [(type: String, number: IndexNumber, row: IndexRow)] {
@@ -191,7 +190,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// The indexes that are kept, by their numbers.
+    /// The indexes that are in use, by number.
     package borrowing func indexes(
         of type: String,
         _ scope: ScopeNumber

@@ -1,9 +1,9 @@
-// Reads rows of an index one by one, some at a time: the ranges of an access merged by name or one
-// after the other, forwards or backwards.
+// Reads rows of an index one by one. The ranges of an access are merged by name or read one after
+// the other, forwards or backwards.
 //
-// Used by queries, which stop where they have enough and count how long a way is before they take
-// it. What is in memory is bounded by the ranges of a plan, 1,000 of a few rows each. hot: once per
-// index row that a query reads.
+// Queries use it; they stop when they have enough, and count how long a way is before they take it.
+// Memory is bounded by the ranges of a plan, 1,000 with a few rows each. hot: once per index row
+// that a query reads.
 
 import CumulusModel
 
@@ -11,16 +11,15 @@ import CumulusModel
 package struct IndexRows: Sendable {
     private var ranges: [RangeRows]
     private let merges: Bool
-    /// Of ranges that are merged: whether only those with a next row are left, the lowest name
-    /// last.
+    /// For merged ranges: true if only ranges with a next row are left, the lowest name last.
     private var isArranged = false
     private var last: ArraySlice<UInt8>?
 
-    /// - Parameter start: Nothing before it is wanted: a place in the order of the access.
+    /// - Parameter start: Rows before it are skipped: a place in the order of the access.
     package init(_ access: IndexAccess, in zone: ZoneNumber, from start: Start? = nil) {
         let backwards = access.order == .valueDescending
         merges = access.order == .name && access.ranges.count > 1
-        // Of ranges that are merged each gives a few of the first rows.
+        // Each merged range is read a few rows at a time.
         let chunk = merges ? max(4, RangeRows.firstChunk / access.ranges.count) : nil
         ranges = access.ranges.map { range in
             var keys = range.keys(in: zone)
@@ -33,7 +32,7 @@ package struct IndexRows: Sendable {
 
     /// The next row; where ranges are merged, each record comes once.
     ///
-    /// Throws `EngineError`, or what `effort` stops with.
+    /// Throws `EngineError`, or the error that `effort` stops with.
     package mutating func next(
         _ reader: ReadTransaction,
         _ effort: inout QueryEffort
@@ -52,7 +51,7 @@ package struct IndexRows: Sendable {
         return nil
     }
 
-    /// The lowest name; records that stand in several ranges come one behind the other.
+    /// Returns the row with the lowest name; records in several ranges come one after the other.
     private mutating func nextMerged(
         _ reader: ReadTransaction,
         _ effort: inout QueryEffort
@@ -74,7 +73,7 @@ package struct IndexRows: Sendable {
         return nil
     }
 
-    /// Puts a range where its next name belongs; leaves it out if it has no next row.
+    /// Inserts a range by its next name; drops a range without a next row.
     private mutating func arrange(
         _ range: RangeRows,
         _ reader: ReadTransaction,
@@ -94,10 +93,10 @@ package struct IndexRows: Sendable {
 extension IndexRows {
     /// Where a later page begins.
     package struct Start: Hashable, Sendable {
-        /// Of the first sort key; nil where the last result had no value.
+        /// Value of the first sort key; nil if the last result had none.
         package var value: ComparableValue?
         package var name: String
-        /// Whether names decide among equal values.
+        /// Whether names decide between equal values.
         package var isExact: Bool
 
         package init(value: ComparableValue?, name: String, isExact: Bool) {
@@ -106,7 +105,7 @@ extension IndexRows {
             self.isExact = isExact
         }
 
-        /// Leaves out of a range what comes before.
+        /// Cuts off the part of a range before the start.
         fileprivate func cut(
             _ keys: inout KeyRange,
             _ range: IndexRange,
@@ -153,7 +152,7 @@ private struct RangeRows: Sendable {
     private let backwards: Bool
     private var entries: ArraySlice<IndexEntry> = []
     private var isAtEnd = false
-    /// Rows that are read at once: few at first, since most pages need few.
+    /// Rows that are read at once; it begins small, since most pages need few.
     private var chunk: Int
     static let firstChunk = 64
     private static let longestChunk = 512
@@ -165,7 +164,7 @@ private struct RangeRows: Sendable {
         self.chunk = chunk ?? RangeRows.firstChunk
     }
 
-    /// Whether the next row, which was read, has a later name.
+    /// Whether the next row, already read, has a later name.
     func comesBehind(_ name: ArraySlice<UInt8>) -> Bool {
         entries.first.map { precedes(name, $0.nameBytes) } ?? false
     }
@@ -217,25 +216,25 @@ private struct RangeRows: Sendable {
 }
 
 extension IndexRows {
-    /// What it costs to go to a range, in steps of a comparison.
+    /// Cost of seeking to a range, in steps of a comparison.
     fileprivate static let rangeSteps = 20
 }
 
-/// Counts the rows of an access, as far as somebody wants to know.
+/// Counts the rows of an access up to a bound.
 package struct IndexCount: Sendable {
     private var ranges: ArraySlice<KeyRange>
     /// Rows so far.
     package private(set) var count = 0
-    /// Rows between two looks at whether somebody still waits.
+    /// Rows between two checks whether the client still waits.
     private static let chunk = 1_000
 
     package init(_ access: IndexAccess, in zone: ZoneNumber) {
         ranges = access.ranges.map { $0.keys(in: zone) }[...]
     }
 
-    /// Whether there are at most so many rows; false also if the turn ended before that is known.
+    /// Whether there are at most this many rows; false also if the turn ended before that is known.
     ///
-    /// Throws `EngineError`, or what `effort` stops with.
+    /// Throws `EngineError`, or the error that `effort` stops with.
     package mutating func isWithin(
         _ limit: Int,
         _ reader: ReadTransaction,

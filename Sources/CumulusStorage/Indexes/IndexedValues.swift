@@ -1,21 +1,22 @@
-// The rows that a record has in an index, and what can be told from such a row.
+// The rows that a record has in an index, and how to read such a row.
 //
 //   key   = zone · index no. · 0, or 1 and a value, or 2 · record name
 //   value = empty; of cells: latitude and longitude
 //
-// Written by the writer for each record, read by queries. 0 stands for no value. 2 stands for
-// more elements or words than have rows: a search reads those records too. Texts are
-// kept by their first bytes, as results are sorted. hot: once per index of each saved record.
+// The writer writes them for each record; queries read them. Mark 0 stands for no value. Mark 2
+// stands for more elements or words than have rows: a search reads those records too. Texts are
+// kept by their first bytes, which is how results are sorted. hot: once per index of each saved
+// record.
 
 package import CumulusModel
 
 package enum IndexedValues {
-    /// How many elements or words of a record have rows in one index.
+    /// The most elements or words of a record that have rows in one index.
     package static let most = 250
-    /// Bytes of a text whose words have rows.
+    /// Only words within this many bytes of a text have rows.
     static let textBytes = 4_096
 
-    /// What stands in front of a value.
+    /// The byte in front of a value.
     package enum Mark: UInt8, Sendable {
         case absent = 0
         case value = 1
@@ -68,17 +69,17 @@ extension Candidate {
         }
     }
 
-    /// About how many rows it has in an index, told without looking at its value.
+    /// Approximate number of rows in an index, without reading the value.
     func estimatedRows(in index: NumberedIndex) -> Int {
         switch index.definition.form {
         case .value, .cell: 1
-        // A word, or an element of a list, takes at least two bytes, with few exceptions.
+        // A word or a list's element takes at least two bytes, with few exceptions.
         case .element, .word:
             min(IndexedValues.most, byteCount(of: index.definition.column) / 2) + 1
         }
     }
 
-    /// The different elements of a list, or the different words; whether that is all of them.
+    /// The different elements of a list, or the different words, and whether these are all.
     private func indexedElements(
         of definition: IndexDefinition
     ) throws -> (values: Set<ComparableValue>, isWhole: Bool) {
@@ -111,7 +112,7 @@ extension Candidate {
 }
 
 extension ComparableValue {
-    /// As indexes keep it.
+    /// The value as indexes keep it.
     fileprivate var indexed: ComparableValue {
         guard case .bytes(let bytes) = self else { return self }
         return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
@@ -128,23 +129,23 @@ package struct IndexEntry: Hashable, Sendable {
     package var mark: IndexedValues.Mark
     /// nil if the row has no value, and in cells.
     package var value: ComparableValue?
-    /// Only in cells.
+    /// Latitude and longitude, in rows of cells only.
     fileprivate var place: Place?
 
-    /// Of a location only what is asked about: there are many rows.
+    /// Only the coordinates of a location: there are many rows.
     fileprivate struct Place: Hashable, Sendable {
         var latitude: Double
         var longitude: Double
     }
 
-    /// Reads a row of an index of that definition.
+    /// Reads a row of an index with that definition.
     package init(
         _ definition: IndexDefinition,
         key: Bytes,
         value row: Bytes
     ) throws(EngineError) {
         var parts = KeyReader(key)
-        // Zone and index: the reader knows them.
+        // The reader knows the zone and the index.
         try parts.skip(8)
         guard let mark = IndexedValues.Mark(rawValue: try parts.number()) else {
             throw .corrupt("the row \(key.hex) of an index is damaged")
@@ -165,7 +166,7 @@ package struct IndexEntry: Hashable, Sendable {
 
     package var name: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    /// Whether all of the record's value stands here, or that it has none.
+    /// Whether the row holds the record's whole value, or says that it has none.
     package var isWhole: Bool {
         switch mark {
         case .absent: true

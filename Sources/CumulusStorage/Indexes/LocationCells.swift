@@ -1,9 +1,9 @@
 // Places on Earth along a space-filling curve: near places often have near numbers.
 //
-// Called for each stored place, whose cell becomes part of a key, and by queries that ask what is
-// near, for the ranges of cells to read. The numbers of cells are on disks and must not change; the
-// choice of ranges may. Promises that the ranges miss no place that `GreatCircle` finds near
-// enough; what else lies in them is for the caller to leave out.
+// Each stored place becomes a cell, which is part of a key. Queries for near places ask for the
+// ranges of cells to read. The numbers of cells are on disks and must not change; the choice of
+// ranges may. The ranges miss no place that `GreatCircle` finds near enough; the caller leaves out
+// the other places in them.
 
 package import CumulusModel
 import CumulusSystem
@@ -11,15 +11,15 @@ import CumulusSystem
 package enum LocationCells {
     /// The number of the cell in which a place lies.
     ///
-    /// 32 bits of longitude and of latitude by turns, the western and southern half first. What
-    /// lies beyond Earth's degrees goes to the nearest cell, NaN to the first.
+    /// The number interleaves 32 bits of longitude and latitude, the western and southern half
+    /// first. Degrees beyond the valid range go to the nearest cell, NaN to the first.
     package static func cell(of place: Location) -> UInt64 {
         number(column: column(place.longitude), row: row(place.latitude))
     }
 
     /// Cells that hold every place on Earth within `metres` of `center`.
     ///
-    /// The ranges ascend, with a gap between each and the next, and are `maxRanges` at most.
+    /// The ranges ascend with gaps between them; there are at most `maxRanges`.
     package static func cover(
         _ center: Location,
         metres: Double,
@@ -35,13 +35,13 @@ package enum LocationCells {
 
     // MARK: Degrees
 
-    /// More than `GreatCircle` and the boxes lose by rounding, in radians: 6 cm.
+    /// An upper bound for the rounding errors of `GreatCircle` and the boxes, in radians: 6 cm.
     private static let margin = 1e-8
 
-    /// So near to the other side of Earth rounding may cost more, in radians: 64 m.
+    /// Rounding may cost more this close to the antipode, in radians: 64 m.
     private static let antipode = 1e-5
 
-    /// Never falls as the degrees rise, however they round: a box holds the cells of its places.
+    /// Monotonic in the degrees, whatever the rounding: a box holds the cells of its places.
     private static func column(_ longitude: Double) -> UInt32 {
         step(longitude / 360 + 0.5)
     }
@@ -50,7 +50,7 @@ package enum LocationCells {
         step(latitude / 180 + 0.5)
     }
 
-    /// Which of 2^32 steps from 0 to 1.
+    /// Maps a part from 0 to 1 to one of 2^32 steps.
     private static func step(_ part: Double) -> UInt32 {
         let step = part * 0x1p32
         guard step < 0x1p32 else { return step.isNaN ? 0 : .max }
@@ -66,11 +66,11 @@ package enum LocationCells {
         let height = degrees(angle)
         let (south, north) = (center.latitude - height, center.latitude + height)
         let rows = row(south)...row(north)
-        // Around a pole lie all meridians.
+        // A circle around a pole touches all meridians.
         guard south > -90, north < 90 else { return [Box(columns: 0...UInt32.max, rows: rows)] }
         // The circle is widest where a meridian touches it, which is nearer to the pole.
         let widest = sin(angle) / cos(center.latitude * .pi / 180)
-        // Rounding counts most where the sine is near 1.
+        // Rounding errors grow where the sine is near 1.
         let width = degrees(asin(min(1, widest)) + 10 * margin)
         return columns(west: center.longitude - width, east: center.longitude + width).map {
             Box(columns: $0, rows: rows)
@@ -89,13 +89,13 @@ package enum LocationCells {
 
     // MARK: Squares
 
-    /// Squares parted less often than this many at a time: bounds the cost.
+    /// A bound for the cost: at most this many squares are split at a time.
     private static let mostParted = 64
 
-    /// Smaller squares are not worth a range of their own: 256 cells wide, some 2 m.
+    /// Smaller squares do not get a range of their own: 256 cells wide, about 2 m.
     private static let smallestBits = 8
 
-    /// Squares that together hold the boxes: the big ones inside, smaller ones along the borders.
+    /// Squares that cover the boxes: big ones inside, smaller ones along the borders.
     private static func squares(covering boxes: [Box]) -> [Square] {
         var inside: [Square] = []
         var border = [Square.whole]
@@ -111,7 +111,7 @@ package enum LocationCells {
 
     // MARK: Ranges
 
-    /// Few ranges that hold many: only the widest gaps stay.
+    /// Merges ranges until few are left; only the widest gaps stay.
     private static func joined(
         _ ranges: [ClosedRange<UInt64>],
         to most: Int
@@ -127,7 +127,7 @@ package enum LocationCells {
         return zip(starts, ends).map { $0...$1 }
     }
 
-    /// What lies between the last cell of a range and the first of the next.
+    /// The gap between the last cell of a range and the first of the next.
     private struct Gap {
         let from: UInt64
         let to: UInt64
@@ -141,7 +141,7 @@ package enum LocationCells {
         spread(column) << 1 | spread(row)
     }
 
-    /// Puts a 0 in front of each bit.
+    /// Inserts a 0 before each bit.
     private static func spread(_ bits: UInt32) -> UInt64 {
         var spread = UInt64(bits)
         spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
@@ -156,7 +156,7 @@ package enum LocationCells {
         let rows: ClosedRange<UInt32>
     }
 
-    /// 2^bits columns and as many rows, which follow each other along the curve.
+    /// 2^bits columns and as many rows, which are contiguous along the curve.
     private struct Square {
         let column: UInt32
         let row: UInt32
@@ -174,7 +174,7 @@ package enum LocationCells {
             return first...(first | ((1 << (2 * bits)) &- 1))
         }
 
-        /// Must not be asked of a single cell.
+        /// Must not be called for a single cell.
         var quarters: [Square] {
             let half = UInt32(1) << (bits - 1)
             return [(0, 0), (0, half), (half, 0), (half, half)].map {

@@ -1,28 +1,28 @@
-// Records whose rows in indexes are still to be written: a row of this node alone for each, written
-// in the batch that changed the record, and gone when its rows are right.
+// Records whose index rows are still to be written. Each has a local row, written in the batch that
+// changed the record and deleted once its index rows are right.
 //
-// Written and paid by `WriteTransaction+IndexRows`. Queries look up such records by name, and skip
-// their rows in indexes (`QuerySearch`). The rows outlive the process.
+// `WriteTransaction+IndexRows` writes and settles them. Queries look up such records by name and
+// skip their rows in indexes (`QuerySearch`). The rows survive the process.
 
 package import CumulusModel
 
-/// What stands in indexes of a record that has changed since.
+/// The index rows of a record as they stand, though the record has changed since.
 package struct OwedIndexRows: RowValue, Equatable {
-    /// Where a turn of the writer ended within a record.
+    /// Where a turn of the writer stopped within a record.
     struct Part: Hashable {
         /// The record whose rows are being written; nil if it was gone.
         var goal: RecordView?
-        /// Indexes with lower numbers hold the rows of `goal`.
+        /// All indexes with lower numbers hold the rows of `goal`.
         var next: IndexNumber
     }
 
-    /// The record as its rows stand, with what indexes look at; nil if it has no rows.
+    /// The record that the standing rows describe, as indexes see it; nil if it has no rows.
     var base: RecordView?
-    /// Only of indexes with lower numbers is it sure that all rows of `base` stand.
+    /// All rows of `base` are known to stand only in indexes with lower numbers.
     ///
-    /// Others were not ready when the record was owed, or were made later.
+    /// Later indexes were not ready when the record became owed, or were made afterwards.
     var firstUnsure: IndexNumber
-    /// nil if no row was written since the record was owed.
+    /// nil if no row was written since the record became owed.
     var part: Part?
 
     init(base: RecordView?, firstUnsure: IndexNumber, part: Part? = nil) {
@@ -53,7 +53,7 @@ package struct OwedIndexRows: RowValue, Equatable {
 }
 
 extension CanonicalWriter {
-    /// A record, without what no index looks at.
+    /// A record reduced to what indexes look at.
     fileprivate mutating func indexed(_ record: RecordView?) {
         varint(record == nil ? 0 : 1)
         guard let record else { return }
@@ -166,7 +166,7 @@ extension ReadTransaction {
         return counts
     }
 
-    /// Visits keys; the rows may be large.
+    /// Visits the keys only, because the rows may be large.
     private func visitOwed(
         _ range: KeyRange,
         _ visit: ((scope: ScopeNumber, zone: ZoneNumber, name: String)) -> Void

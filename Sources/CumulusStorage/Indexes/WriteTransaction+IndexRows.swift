@@ -1,9 +1,9 @@
-// Writes the rows of records in indexes: with the record, or in later turns of the writer.
+// Writes the index rows of records: with the record, or in later turns of the writer.
 //
-// `storeIndexRows` is called with each change of a record. A request writes a bounded number of
-// rows in its turn, so that a save or a deletion with very many doesn't hold up the saves of
-// others. A record beyond them is owed: `payIndexRows` writes its rows in later turns. Until then
-// the record stays owed, however often it changes. hot: once per saved record.
+// Every change of a record calls `storeIndexRows`. A request writes a bounded number of rows in its
+// turn, so that a large save or deletion doesn't delay others. A record beyond the bound is owed:
+// `payIndexRows` writes its rows in later turns. The record stays owed until then, however often it
+// changes. hot: once per saved record.
 
 import CumulusModel
 
@@ -15,8 +15,8 @@ extension WriteTransaction {
 
     // MARK: At once
 
-    /// Writes what became of a record into the indexes of its type, or leaves that to a later turn;
-    /// nil means the record is not there.
+    /// Writes the index rows of a changed record, or leaves them to a later turn; nil means the
+    /// record does not exist.
     mutating func storeIndexRows(
         of name: String,
         _ old: RecordRow?,
@@ -37,9 +37,9 @@ extension WriteTransaction {
         state.indexRowsWritten += count
     }
 
-    /// A commit of another node's is about to be applied.
+    /// Gives a commit of another node its budget of index rows.
     ///
-    /// Very many come in one turn: an ordinary record of each is not owed.
+    /// Many such commits run in one turn; an ordinary record of each is never owed.
     mutating func allowIndexRows() {
         state.indexRowsLeft += state.indexRowsPerTurn / 100
     }
@@ -74,7 +74,7 @@ extension WriteTransaction {
         return count + gone.count
     }
 
-    /// A record that has rows in indexes; nil if it has none.
+    /// The record if it has rows in indexes; else nil.
     private mutating func indexed(
         _ row: RecordRow?,
         _ name: String,
@@ -98,9 +98,9 @@ extension WriteTransaction {
         return try get(.owedIndexRows(owed.scope, zone, name)) != nil
     }
 
-    /// Leaves the rows of a record to later turns.
+    /// Marks the rows of a record as owed.
     ///
-    /// - Parameter old: The record as its rows stand; nil if it has none.
+    /// - Parameter old: The record that the standing rows describe; nil if there are none.
     private mutating func owe(
         _ name: String,
         _ old: RecordRow?,
@@ -116,7 +116,7 @@ extension WriteTransaction {
         state.owedIndexVersion += 1
     }
 
-    /// - Parameter base: The record whose rows stand.
+    /// - Parameter base: The record that the standing rows describe.
     private mutating func owed(
         _ base: RecordView?,
         _ scope: ScopeNumber
@@ -128,7 +128,7 @@ extension WriteTransaction {
         return OwedIndexRows(base: base, firstUnsure: unready ?? state.node.nextIndex)
     }
 
-    /// A record with the fields that have indexes; nil if it has no rows in indexes.
+    /// The record with only its indexed fields; nil if it has no rows in indexes.
     private mutating func view(
         of row: RecordRow?,
         named name: String,
@@ -153,8 +153,8 @@ extension WriteTransaction {
 
     // MARK: Paying
 
-    /// Writes rows of indexes that are owed in a scope, in the order of zones and names, until they
-    /// are as many as the limit, or somewhat more.
+    /// Writes owed index rows of a scope, in the order of zones and names, until the limit is
+    /// reached or slightly exceeded.
     package mutating func payIndexRows(
         of scope: ScopeNumber,
         limit: Int
@@ -171,7 +171,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Writes rows of a record that is owed; a record with more rows than the limit stays owed.
+    /// Writes rows of an owed record; a record with more rows than the limit stays owed.
     ///
     /// Returns how many rows it wrote and deleted.
     private mutating func pay(
@@ -200,7 +200,7 @@ extension WriteTransaction {
         return count
     }
 
-    /// Writes rows of the record that is the goal, an index after the other.
+    /// Writes rows of the goal record, one index after the other.
     ///
     /// Returns how many rows it wrote and deleted, and the index to go on with; nil if there is
     /// none.
@@ -238,7 +238,7 @@ extension WriteTransaction {
         return IndexedRecord(type: view.type, candidate: candidate, indexes: indexes)
     }
 
-    /// The rows in indexes that stand of a zone's records that are owed.
+    /// The standing index rows of a zone's owed records.
     mutating func standingIndexRows(
         of zone: ZoneNumber,
         in scope: ScopeNumber
@@ -271,16 +271,16 @@ extension WriteTransaction {
 private struct IndexedRecord {
     let type: String
     let candidate: Candidate
-    /// By their numbers.
+    /// Indexes in the order of their numbers.
     let indexes: [NumberedIndex]
 }
 
 /// Which rows change in one index.
 private struct IndexMove {
     let index: NumberedIndex
-    /// Whether the index is one of the old record's type.
+    /// Whether the index belongs to the old record's type.
     let leaves: Bool
-    /// Whether it is one of the new record's type.
+    /// Whether the index belongs to the new record's type.
     let enters: Bool
 }
 
@@ -292,7 +292,7 @@ private struct IndexChange {
     /// The type is the same before and after.
     private var staysInType: Bool { old?.type == new?.type }
 
-    /// By the numbers of indexes.
+    /// Ordered by the numbers of indexes.
     var moves: [IndexMove] {
         if staysInType {
             return (new?.indexes ?? []).map { IndexMove(index: $0, leaves: true, enters: true) }
@@ -307,7 +307,7 @@ private struct IndexChange {
         return (leaving + entering).sorted { $0.index.number < $1.index.number }
     }
 
-    /// Whether an index needs no change: to cut texts into words again is dear.
+    /// Whether an index needs no change; splitting texts into words again is expensive.
     func keeps(_ index: NumberedIndex) -> Bool {
         guard staysInType, let old, let new else { return false }
         return old.candidate.agrees(with: new.candidate, in: index.definition.column)

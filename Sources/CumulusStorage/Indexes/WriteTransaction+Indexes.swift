@@ -1,16 +1,14 @@
-// How the writer keeps indexes: which ones follow from the schema, and the building of those that
-// came late.
+// Maintains the set of indexes: which ones follow from the schema, and how late ones are built.
 //
-// `WriteTransaction+IndexRows` writes the rows of each record that changes, in indexes that are
-// building too. A walk through the records that were there before makes such an index ready, a
-// bounded step at a time.
+// `WriteTransaction+IndexRows` writes the rows of each changed record, also into indexes that are
+// being built. A walk through the older records completes such an index, a bounded step at a time.
 
 package import CumulusModel
 
 // MARK: - Which indexes there are
 
 extension WriteTransaction {
-    /// The indexes of a type as the schema wants them by now.
+    /// The indexes of a type as the schema wants them now.
     mutating func settledIndexes(
         of type: String,
         _ scope: ScopeNumber
@@ -23,9 +21,10 @@ extension WriteTransaction {
         return found
     }
 
-    /// Makes and drops indexes, so that they are what the changed schema asks for.
+    /// Makes and drops indexes to match the changed schema.
     ///
-    /// Called with whatever changes a schema, so that a register which can't be read fails that.
+    /// Every schema change calls it in its own batch, so a register that can't be read fails the
+    /// change.
     package mutating func settleIndexes() throws(EngineError) {
         for key in state.unsettled.keys.sorted(by: { ($0.scope, $0.type) < ($1.scope, $1.type) }) {
             try settleIndexes(of: key)
@@ -37,7 +36,7 @@ extension WriteTransaction {
         state.indexes[key] = nil
         let schema = try schema(key.scope, StoredName.shown(key.type))
         var missing: Set<IndexDefinition> = []
-        // Nobody asks about a type that was dropped.
+        // A dropped type gets no indexes.
         if schema.name == key.type {
             missing = schema.indexDefinitions(in: try environment(of: key.scope))
         }
@@ -81,7 +80,7 @@ extension WriteTransaction {
 }
 
 extension IndexDefinition {
-    /// An order in which every node hands out numbers.
+    /// The order in which every node hands out numbers.
     fileprivate func precedes(_ other: IndexDefinition) -> Bool {
         (field, form.rawValue) < (other.field, other.form.rawValue)
     }
@@ -105,17 +104,17 @@ extension Candidate {
 
 // MARK: - Building and dropping
 
-/// Which indexes of a scope wait for work.
+/// The indexes of a scope that wait for work.
 package struct IndexWork: Sendable {
     /// An index that is being built, with its type.
     package struct Build: Hashable, Sendable {
         package var type: String
         package var index: NumberedIndex
-        /// How many records were looked at for it.
+        /// How many records were visited for it.
         package var looked: UInt64
     }
 
-    /// Those that are at the same place, which is the one furthest behind.
+    /// Indexes at the same place, which is the one furthest behind.
     package var building: [Build] = []
     package var place = IndexPlace.start
     package var dropped: [(type: String, number: IndexNumber)] = []
@@ -124,7 +123,7 @@ package struct IndexWork: Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What is to be built or dropped: of those that are being built, the ones that are behind.
+    /// The indexes to drop, and the indexes to build that are furthest behind.
     package borrowing func indexWork(of scope: ScopeNumber) throws(EngineError) -> IndexWork {
         var work = IndexWork()
         for (type, number, row) in try indexRows(of: scope) {
@@ -144,7 +143,7 @@ extension RowReader where Self: ~Copyable {
         return work
     }
 
-    /// The numbers of all zones of a scope, of those that are being filled too; ascending.
+    /// The numbers of all zones of a scope, including staged ones, ascending.
     package borrowing func zoneNumbers(
         of scope: ScopeNumber
     ) throws(EngineError) -> [ZoneNumber] {
@@ -163,20 +162,21 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
-/// The next records for indexes that are being built: those of their types.
+/// The next records for indexes that are being built, restricted to the indexes' types.
 package struct IndexPage: Sendable {
     package fileprivate(set) var records: [(place: IndexPlace, looked: UInt64)] = []
-    /// How far was looked, and at how many records.
+    /// How far the walk came, and how many records it visited.
     fileprivate var end: IndexPlace
     fileprivate var looked: UInt64 = 0
-    /// There is nothing behind it.
+    /// True if nothing follows.
     fileprivate var isLast = false
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Looks for the records that indexes which are being built have to have rows of.
+    /// Finds the next records that need rows in the indexes being built.
     ///
-    /// What is written after such an index was made has its rows: any later state will do.
+    /// Records that were written after the index was made have their rows, so any later state will
+    /// do.
     ///
     /// - Parameters:
     ///   - zones: All zones that were there when the indexes were made, ascending.
@@ -206,7 +206,7 @@ extension RowReader where Self: ~Copyable {
         return page
     }
 
-    /// Looks at records of a zone, from the end of the page on; false if there may be more.
+    /// Visits records of a zone after the end of the page; returns false if there may be more.
     private borrowing func look(
         for types: Set<String>,
         in zone: ZoneNumber,
@@ -248,11 +248,12 @@ extension IndexPlace {
 }
 
 extension WriteTransaction {
-    /// Gives records their rows in indexes that are being built, and notes how far those are;
-    /// behind the last record they are ready.
+    /// Writes rows into indexes that are being built and notes the progress; behind the last record
+    /// they become ready.
     ///
     /// - Parameters:
-    ///   - page: What was found for that work, in this state of the store or an earlier one.
+    ///   - page: The page that was found for the work, in this state of the store or an earlier
+    ///     one.
     ///   - rowLimit: No further record is looked at behind so many rows.
     /// Returns what is left of the work.
     package mutating func buildIndexes(
@@ -276,14 +277,14 @@ extension WriteTransaction {
         return advance(next, isDone: isWhole && page.isLast, scope)
     }
 
-    /// Returns how many rows those are.
+    /// Returns the number of rows.
     private mutating func buildRows(
         of name: String,
         in zone: ZoneNumber,
         _ builds: [IndexWork.Build]
     ) throws(EngineError) -> Int {
         guard let row = try record(zone, name), !row.isDead else { return 0 }
-        // What is owed is written whole into indexes that are not ready.
+        // Indexes that are not ready get all rows of owed records later.
         if try owesIndexRows(of: name, in: zone) { return 0 }
         let candidate = Candidate(row, named: name)
         var count = 0
@@ -311,7 +312,7 @@ extension WriteTransaction {
         return next
     }
 
-    /// Those that nobody dropped, moved on or began anew meanwhile.
+    /// The indexes that were not dropped, advanced or restarted meanwhile.
     private borrowing func stillBuilding(
         _ work: IndexWork,
         _ scope: ScopeNumber
@@ -344,7 +345,7 @@ extension WriteTransaction {
         put(.index(scope, type, index), nil)
     }
 
-    /// Begins an index anew, under another number.
+    /// Restarts an index under another number.
     package mutating func rebuildIndex(
         _ index: NumberedIndex,
         of type: String,

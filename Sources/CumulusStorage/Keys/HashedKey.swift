@@ -1,8 +1,8 @@
-// A key as the key of a dictionary.
+// A key for dictionaries, with a fast hash.
 //
-// Used by what the writer keeps by key: `Overlay`, `MetaCache`, `WriteTransaction`. An array is
-// hashed byte by byte, which took a fifth of the processor where saves replaced indexed records;
-// this hashes the whole at once. hot: several times per save.
+// `Overlay`, `MetaCache` and `WriteTransaction` use it. An array is hashed byte by byte, which took
+// a fifth of the processor when saves replaced indexed records. This type hashes the bytes at once.
+// hot: several times per save.
 
 import CumulusModel
 

@@ -1,14 +1,14 @@
 // Order-preserving encoding: the bytes of a key compare as the tuple compares.
 //
-// Numbers stand big-endian, text is escaped and terminated, so that no name reaches across the
-// range of another. Used by `Keyspace`; pinned by golden vectors, because keys are on disks.
+// Numbers are big-endian; text is escaped and terminated, so that no name reaches into the range of
+// another. `Keyspace` uses it. Golden vectors pin it, because keys are on disks.
 
 package import CumulusModel
 
 /// Builds a key, element by element.
 package struct KeyWriter: Sendable {
     package private(set) var bytes: Bytes
-    /// Most keys fit: they are built without growing.
+    /// Most keys fit and are built without reallocation.
     private static let usualLength = 64
 
     package init(_ subspace: Subspace) {
@@ -32,7 +32,7 @@ package struct KeyWriter: Sendable {
 
     /// A double: -0.0 counts as 0.0, negative numbers are inverted.
     ///
-    /// NaN has no place in an order and isn't stored.
+    /// NaN has no order and isn't stored.
     package mutating func add(_ value: Double) {
         let bits = (value == 0 ? 0 : value).bitPattern
         add(bits >> 63 == 1 ? ~bits : bits ^ 1 << 63)
@@ -61,7 +61,7 @@ package struct KeyWriter: Sendable {
         }
     }
 
-    /// Bytes of a length that is the same in all keys of the subspace.
+    /// Bytes whose length is the same in all keys of the subspace.
     package mutating func add(fixed content: Bytes) {
         bytes.append(contentsOf: content)
     }
@@ -72,7 +72,7 @@ package struct KeyWriter: Sendable {
     }
 }
 
-/// Takes a key apart again, in the order in which it was built.
+/// Reads a key's elements in the order in which they were written.
 package struct KeyReader: Sendable {
     private let bytes: Bytes
     private var position: Int
@@ -96,7 +96,7 @@ package struct KeyReader: Sendable {
         return number
     }
 
-    /// Leaves out so many bytes.
+    /// Skips a number of bytes.
     package mutating func skip(_ count: Int) throws(EngineError) {
         guard bytes.count - position >= count else { throw damaged }
         position += count
@@ -131,7 +131,7 @@ package struct KeyReader: Sendable {
         throw damaged
     }
 
-    /// The same without a copy, where nothing is escaped; so is hardly anything.
+    /// Text or bytes without a copy if nothing is escaped, which is nearly always.
     package mutating func contentSlice() throws(EngineError) -> ArraySlice<UInt8> {
         guard let zero = bytes[position...].firstIndex(of: 0), zero + 1 < bytes.count,
             bytes[zero + 1] == 1

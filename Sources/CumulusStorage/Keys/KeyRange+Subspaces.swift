@@ -9,7 +9,9 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.record) { $0.add(zone) }.bytes)
     }
 
-    /// Of a zone, behind one name and up to another one with it; nil: from the first, to the last.
+    /// The records of a zone after one name, up to and including another.
+    ///
+    /// nil means from the first, or to the last.
     package static func records(
         of zone: ZoneNumber,
         after name: String?,
@@ -48,7 +50,7 @@ extension KeyRange {
         return KeyRange(start: start, end: start + milliseconds.dropFirst(2))
     }
 
-    /// Conflicts that commits met which were made before a time, in milliseconds since 1970 UTC.
+    /// Conflicts of commits that were made before a time, in milliseconds since 1970 UTC.
     package static func conflicts(of scope: ScopeNumber, before time: Int64) -> KeyRange {
         let end = RowKey(.conflict) {
             $0.add(scope)
@@ -61,7 +63,7 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.change) { $0.add(zone) }.bytes)
     }
 
-    /// What an incarnation changed last of records, behind one of its commits.
+    /// The records whose last change is by an incarnation, after one of its commits.
     package static func changes(
         of zone: ZoneNumber,
         _ incarnation: Incarnation,
@@ -167,12 +169,12 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.order) { $0.add(scope) }.bytes)
     }
 
-    /// What the cascades of a scope still owe.
+    /// The unfinished deletions of a scope's cascades.
     package static func cascadeDebts(of scope: ScopeNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.cascadeDebt) { $0.add(scope) }.bytes)
     }
 
-    /// What one cascade still owes.
+    /// The unfinished deletions of one cascade.
     package static func cascadeDebts(of scope: ScopeNumber, _ cascade: Dot) -> KeyRange {
         let prefix = RowKey(.cascadeDebt) {
             $0.add(scope)

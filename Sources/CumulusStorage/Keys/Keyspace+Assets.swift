@@ -58,7 +58,7 @@ extension RowKey {
         }
     }
 
-    /// The name of the record that an `assetUse` is about.
+    /// The name of the record in an `assetUse` key.
     package static func assetUser(_ key: Bytes) throws(EngineError) -> String {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
@@ -82,7 +82,7 @@ extension RowKey {
         }
     }
 
-    /// What a user brought to a database: an asset, or a chunk.
+    /// The lease of a user for an asset or a chunk.
     package static func lease(
         _ database: DatabaseNumber,
         _ user: String,
@@ -113,12 +113,12 @@ extension KeyRange {
         return KeyRange(prefix: prefix.bytes)
     }
 
-    /// What lies in a pack.
+    /// The chunks of a pack.
     package static func packed(_ pack: PackNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.packed) { $0.add(pack) }.bytes)
     }
 
-    /// Uses of assets by records of a zone; of one asset, or of all.
+    /// Uses of assets by records of a zone: of one asset, or of all.
     package static func assetUses(of zone: ZoneNumber, _ asset: Bytes = []) -> KeyRange {
         let prefix = RowKey(.assetUse) {
             $0.add(zone)
@@ -131,21 +131,21 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.assetLoss) { $0.add(fixed: asset) }.bytes)
     }
 
-    /// The assets of a database, from behind one of them.
+    /// The assets of a database, after a given one.
     package static func assets(of database: DatabaseNumber, after asset: Bytes = []) -> KeyRange {
         var range = KeyRange(prefix: RowKey(.asset) { $0.add(database) }.bytes)
         if !asset.isEmpty { range.start = RowKey.asset(database, asset).bytes + [0] }
         return range
     }
 
-    /// The leases of a database, from behind the one with that key.
+    /// The leases of a database, after the lease with that key.
     package static func leases(of database: DatabaseNumber, after key: Bytes = []) -> KeyRange {
         var range = KeyRange(prefix: RowKey(.lease) { $0.add(database) }.bytes)
         if !key.isEmpty { range.start = key + [0] }
         return range
     }
 
-    /// The assets of a database that are wanted, from behind one of them.
+    /// The wanted assets of a database, after a given one.
     package static func wantedAssets(
         of database: DatabaseNumber,
         after asset: Bytes = []

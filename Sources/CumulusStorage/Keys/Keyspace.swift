@@ -1,7 +1,7 @@
-// Everything durable, listed once: each subspace with its key, what its value says, and its family.
+// Lists everything durable: each subspace with its key, its value and its family.
 //
-// Numbers (scope, database, zone, index) are handed out by this node and occur in keys only;
-// nothing that travels between nodes or is digested holds one. Rows marked "derived" can be rebuilt
+// This node hands out the numbers (scope, database, zone, index). They occur in keys only, and
+// never in anything that is replicated or part of a digest. Rows marked "derived" can be rebuilt
 // from the others, and a test does so.
 //
 // | family  | row            | key                                | value                   |
@@ -66,10 +66,10 @@
 // | log     | owed index     | scope, zone, name                  | `OwedIndexRows`, local  |
 // |         | rows           |                                    |                         |
 //
-// All of it is written by the release that introduced the format.
+// The release that introduced the format writes all of them.
 //
-// Folder: the layout of the store: which keys there are, and what their values say. Read
-// `Keyspace`, then `KeyEncoding` and `Rows`; `Runs` holds version vectors short.
+// Folder: the layout of the store: its keys and values. Read `Keyspace`, then `KeyEncoding` and
+// `Rows`; `Runs` shortens version vectors.
 
 package import CumulusModel
 
@@ -151,7 +151,7 @@ package typealias DatabaseNumber = UInt32
 package typealias ZoneNumber = UInt32
 package typealias IndexNumber = UInt32
 
-/// A key and the family in which it stands.
+/// A key and its family.
 package struct RowKey: Hashable, Sendable {
     package let family: Family
     package let bytes: Bytes
@@ -170,9 +170,9 @@ package struct RowKey: Hashable, Sendable {
 
     package static let format = RowKey(.format)
     package static let node = RowKey(.node)
-    /// There until a node that was begun to join a cluster has taken a state.
+    /// Present until a node that joins a cluster has taken a state.
     package static let joining = RowKey(.joining)
-    /// There until a node that began with a backup has caught up with another node.
+    /// Present until a node that began with a backup has caught up with another node.
     package static let restored = RowKey(.restored)
 
     package static func scope(_ scope: ScopeID) -> RowKey {
@@ -239,7 +239,7 @@ package struct RowKey: Hashable, Sendable {
         RowKey(.stagedZone) { $0.add(zone) }
     }
 
-    /// A record of a state sync that waits for the end of the sync.
+    /// A record of a state sync, kept until the end of the sync.
     package static func stage(_ scope: ScopeNumber, _ zone: UInt32, _ name: String) -> RowKey {
         RowKey(.stage) {
             $0.add(scope)
@@ -288,7 +288,7 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
-    /// What a commit cost others, or was cost by them.
+    /// An entry of the conflict log.
     package static func conflict(_ scope: ScopeNumber, _ stamp: Stamp, _ number: UInt16) -> RowKey {
         RowKey(.conflict) {
             $0.add(scope)
@@ -313,7 +313,7 @@ package struct RowKey: Hashable, Sendable {
         try change(key).name
     }
 
-    /// What a change row says.
+    /// The dot and the name in a change row's key.
     package static func change(_ key: Bytes) throws(EngineError) -> (dot: Dot, name: String) {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
@@ -344,9 +344,9 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
-    /// A record around which a cascade still has something to delete.
+    /// A record around which a cascade still has to delete something.
     ///
-    /// A cascade is named by the commit that began it.
+    /// The commit that began a cascade names it.
     package static func cascadeDebt(
         _ scope: ScopeNumber,
         _ cascade: Dot,
@@ -368,8 +368,8 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
-    /// - Parameter identity: Of the life, see `RecordRow.identity`. Records that one commit created
-    ///   share it, so the name is part of the key.
+    /// - Parameter identity: The life's identity, see `RecordRow.identity`. Records that one commit
+    ///   created share it, so the name is part of the key.
     package static func increment(
         _ scope: ScopeNumber,
         _ request: RequestID,
@@ -401,13 +401,13 @@ package struct RowKey: Hashable, Sendable {
 
 /// Why a record stands in the back-reference index of its target.
 package enum BackReferenceKind: UInt8, CaseIterable, Sendable {
-    /// It goes when the target goes.
+    /// The record is deleted with its target.
     case deleteSelf = 1
-    /// The target is its parent and can't go before it.
+    /// The target is the parent, which can't be deleted before the record.
     case parent = 2
 }
 
-/// 16 bytes that name a request: 6 of milliseconds by the server's clock, 10 random.
+/// 16 bytes that name a request: 6 bytes of milliseconds by the server's clock, 10 random bytes.
 package struct RequestID: Hashable, Sendable {
     package let bytes: Bytes
 

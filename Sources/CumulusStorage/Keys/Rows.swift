@@ -1,6 +1,6 @@
-// The small rows: what their values hold, and how. The keys are listed in `Keyspace`.
+// The small rows: the content of their values, and its encoding. `Keyspace` lists the keys.
 //
-// Each is written whole and read whole; a row that can't be read is reported as damage, never
+// Each row is written and read as a whole. A row that can't be read is reported as damage, never
 // guessed at.
 
 package import CumulusModel
@@ -25,12 +25,12 @@ extension RowValue {
     }
 }
 
-/// Who this node is, and what it hands out next.
+/// The identity of this node, and the numbers that it hands out next.
 package struct NodeRow: RowValue, Equatable {
     /// 16 bytes each.
     package var nodeID: Bytes
     package var clusterID: Bytes
-    /// The incarnation that committed last.
+    /// The incarnation of the last commit.
     package var lastIncarnation = Incarnation(0)
     package var latestTime = HybridTime(0)
     package var nextScope: ScopeNumber = 0
@@ -67,19 +67,19 @@ package struct NodeRow: RowValue, Equatable {
 }
 
 extension NodeRow {
-    /// The name of a run of this node: two bytes of its id, then 48 random bits.
+    /// Makes a name for a run of this node: two bytes of its id, then 48 random bits.
     ///
-    /// So a node knows its own runs again, also those that a backup knows nothing of.
+    /// The prefix lets the node recognise its own runs, even those that a backup does not know.
     func newIncarnation(using dice: inout some RandomNumberGenerator) -> Incarnation {
         Incarnation(runPrefix << 48 | (dice.next() >> 16 | 1))
     }
 
-    /// Whether a run was one of this node's; of some other node's too, once in 65,536.
+    /// Whether a run is this node's; wrong for another node's run once in 65,536.
     package func isOurs(_ incarnation: Incarnation) -> Bool {
         incarnation.nodePrefix == runPrefix
     }
 
-    /// How the names of its runs begin.
+    /// The common prefix of the names of its runs.
     package var runPrefix: UInt64 {
         Incarnation.prefix(of: nodeID)
     }
@@ -112,7 +112,7 @@ package struct ZoneRow: RowValue, Equatable {
     package var deleted: Stamp?
     /// 0 deleted, 1 purged, 2 encrypted data reset.
     package var reason: UInt8 = 0
-    /// Nobody may sync incrementally from below it.
+    /// A client can't sync incrementally from a token below it.
     package var horizon = VersionVector()
 
     package init(number: ZoneNumber, generation: UInt64, capabilities: UInt32, created: Stamp) {
@@ -148,20 +148,20 @@ package struct ZoneRow: RowValue, Equatable {
     }
 }
 
-/// What a zone holds: living records, the bytes of their fields and of the assets that they name,
-/// and the sum of their digests modulo 2^128.
+/// What a zone holds: living records, the bytes of their fields and assets, and the sum of their
+/// digests modulo 2^128.
 package struct ZoneState: RowValue, Equatable {
     package var records: Int64 = 0
     package var bytes: Int64 = 0
-    /// Plain bytes; an asset counts once for each place that names it, modulo 2^64.
+    /// Plain bytes, modulo 2^64; an asset counts once for each place that names it.
     package var assetBytes: Int64 = 0
     package var digest: UInt128 = 0
 
     package init() {}
 
-    /// Accounts for a row that comes or, with a negative sign, goes.
+    /// Counts a row that is added or, with a negative sign, removed.
     ///
-    /// Tombstones count for nothing.
+    /// Tombstones do not count.
     package mutating func count(
         _ row: RecordRow,
         sign: Int64,
@@ -180,7 +180,7 @@ package struct ZoneState: RowValue, Equatable {
         writer.varint(zigzag(bytes))
         writer.bigEndian(UInt64(digest >> 64))
         writer.bigEndian(UInt64(truncatingIfNeeded: digest))
-        // As before format 9 where there are no assets.
+        // Without assets the bytes are the same as before format 9.
         if assetBytes != 0 { writer.varint(zigzag(assetBytes)) }
     }
 
@@ -199,9 +199,9 @@ package struct VectorRow: RowValue, Equatable {
     package var seq: UInt64
     package var time: HybridTime
     package var hash: Bytes
-    /// What the first of them depends on, without the runs that were retired by then.
+    /// The dependencies of the run's first commit, without the runs that were retired by then.
     package var first: VersionVector
-    /// `first`, with what later ones said that they depend on.
+    /// `first` together with the dependencies of later commits.
     package var dep: VersionVector
 
     package init(
@@ -218,7 +218,7 @@ package struct VectorRow: RowValue, Equatable {
         self.dep = dep
     }
 
-    /// Where the run ends behind its next commit.
+    /// The end of the run after its next commit.
     package func next(_ commit: Commit, _ bytes: Bytes) -> VectorRow {
         var dep = dep
         for entry in commit.dep { dep[entry.incarnation] = entry.seq }
@@ -231,7 +231,7 @@ package struct VectorRow: RowValue, Equatable {
         )
     }
 
-    /// Before a run's first commit.
+    /// The end of a run before its first commit.
     package static let none = VectorRow(seq: 0, time: HybridTime(0), hash: Commit.noHash)
 
     package func write(to writer: inout CanonicalWriter) {
@@ -268,7 +268,7 @@ package struct SeqRow: RowValue, Equatable {
     }
 }
 
-/// A small replicated value; `RegisterRule` says which of two stands.
+/// A small replicated value; `RegisterRule` decides which of two values wins.
 package struct RegisterRow: RowValue, Equatable {
     package var stamp: Stamp
     /// nil means removed.
@@ -294,7 +294,7 @@ package struct RegisterRow: RowValue, Equatable {
 /// A commit's place in this node's order of application.
 package struct OrderRow: RowValue, Equatable {
     package var dot: Dot
-    /// Somebody who reads the zone sees a difference.
+    /// True if readers of the zone see a difference.
     package var isVisible: Bool
 
     package init(dot: Dot, isVisible: Bool) {
@@ -313,11 +313,11 @@ package struct OrderRow: RowValue, Equatable {
     }
 }
 
-/// An increment, so that the same request applied elsewhere is recognised.
+/// An increment, kept to recognise the same request when it is applied elsewhere.
 package struct IncrementRow: RowValue, Equatable {
     package var stamp: Stamp
     package var delta: Int64
-    /// A birth of the life, if that has a key; nil: the row's key names the birth.
+    /// A birth of a life with a key; nil if the row's key names the birth.
     package var birth: Dot?
 
     package init(stamp: Stamp, delta: Int64, birth: Dot? = nil) {
@@ -340,18 +340,18 @@ package struct IncrementRow: RowValue, Equatable {
 }
 
 extension IncrementRow {
-    /// Whether the increment was of this life, whose identity the row's key names.
+    /// Whether the increment belongs to this life, whose identity the row's key names.
     package func isOf(_ life: RecordRow) -> Bool { birth.map(life.isBorn) ?? true }
 
-    /// Of two increments for one request, the later one; nil if both are the same.
+    /// The later of two increments for one request; nil if both are the same.
     package func second(beside other: IncrementRow) -> IncrementRow? {
         stamp == other.stamp ? nil : stamp < other.stamp ? other : self
     }
 }
 
-/// What a request did, for its retries.
+/// The outcome of a request, for its retries.
 package struct RequestRow: RowValue, Equatable {
-    /// 16 bytes: tells the same id with another content.
+    /// 16 bytes that distinguish the same id with another content.
     package var digest: Bytes
     package var dots: [Dot]
     /// Outcomes per item, as `ModifyOutcome` writes them.
@@ -379,10 +379,10 @@ package struct RequestRow: RowValue, Equatable {
     }
 }
 
-/// How far a member of the cluster has read, durably, when it last said so.
+/// The vector that a member of the cluster had applied durably when it last reported.
 package struct ReportRow: RowValue, Equatable {
     package var vector: VersionVector
-    /// When it came, in milliseconds since 1970 UTC.
+    /// When the report arrived, in milliseconds since 1970 UTC.
     package var time: Int64
 
     package init(vector: VersionVector, time: Int64) {
@@ -424,7 +424,7 @@ package struct StagedRecord: RowValue, Equatable {
 }
 
 extension ZoneRow {
-    /// Takes in what another node knows of the zone of this name.
+    /// Joins another node's row of the zone with this name.
     ///
     /// `number` stays: it is this node's own.
     package mutating func join(_ other: ZoneRow) {

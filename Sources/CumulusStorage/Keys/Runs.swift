@@ -1,21 +1,21 @@
-// How far a store has applied the commits of each run of each node, and which runs are retired:
-// those whose last commit follows from the first commit of a later run.
+// How far a store has applied the commits of each run of each node, and which runs are retired. A
+// run is retired if its last commit follows from the first commit of a later run.
 //
 //   run i made 7 commits; the first commit of run j depends on i's 7th: {j: 1} says {i: 7, j: 1}
 //
-// A node starts a new run with every restart, so whole vectors grow for ever. Short ones, without
-// the retired runs, hold about one entry per node: tokens carry them, and commits depend on them.
-// Nobody has to agree on a retirement, since it is a fact about commits: a vector covers what its
-// commits depend on. A retired run that is heard of again, after the restore of a backup, is live
-// again.
+// A node starts a new run with every restart, so whole vectors grow for ever. Short vectors,
+// without the retired runs, hold about one entry per node; tokens carry them, and commits depend on
+// them. Nobody has to agree on a retirement, since it is a fact about commits: a vector covers what
+// its commits depend on. A retired run that is heard of again, after the restore of a backup, is
+// live again.
 //
-// Kept by the writer (`ScopeState`), and made from rows by readers. hot: once per commit.
+// The writer keeps them (`ScopeState`), and readers make them from rows. hot: once per commit.
 
 package import CumulusModel
 
 package struct Runs: Sendable {
     package private(set) var live: [Incarnation: VectorRow] = [:]
-    /// Changes with the first commit of a run only.
+    /// Only the first commit of a run changes it.
     package private(set) var retired: [Incarnation: VectorRow] = [:]
 
     package init(_ rows: [Incarnation: VectorRow] = [:]) {
@@ -31,13 +31,13 @@ package struct Runs: Sendable {
         live.merging(retired) { live, _ in live }
     }
 
-    /// All that is applied, run by run.
+    /// The whole vector of applied commits.
     package var vector: VersionVector { VersionVector(rows.mapValues(\.seq)) }
 
     /// `vector` without the retired runs.
     package var shortVector: VersionVector { VersionVector(live.mapValues(\.seq)) }
 
-    /// What the next commit of a run depends on and earlier ones did not; ascending.
+    /// The new dependencies of a run's next commit, compared with its earlier ones; ascending.
     package func dep(of run: Incarnation, since earlier: VersionVector) -> [Dot] {
         var dep: [Dot] = []
         for (other, row) in live where other != run && earlier[other] != row.seq {
@@ -46,12 +46,12 @@ package struct Runs: Sendable {
         return dep.sorted()
     }
 
-    /// Whether all of it is applied; it may be a short one.
+    /// Whether everything in a vector, whole or short, is applied.
     package func covers(_ vector: VersionVector) -> Bool {
         vector.allSatisfy { $0.seq <= self[$0.incarnation]?.seq ?? 0 }
     }
 
-    /// A commit was applied: where its run ends now.
+    /// Notes that a commit was applied: `row` is the new end of its run.
     package mutating func enter(_ row: VectorRow, of run: Incarnation, _ broken: BrokenRules = []) {
         if live.updateValue(row, forKey: run) == nil, !retired.isEmpty { retired[run] = nil }
         if row.seq == 1 { retire(row.first, broken) }
@@ -69,9 +69,9 @@ package struct Runs: Sendable {
 
     // MARK: Other vectors
 
-    /// A vector without what follows from the rest of it.
+    /// Removes from a vector the runs that follow from the rest of it.
     ///
-    /// - Parameter cut: With each commit, it covers all that the commit depends on.
+    /// - Parameter cut: It covers the dependencies of all its commits.
     package func short(_ cut: VersionVector) -> VersionVector {
         var short = cut
         for dot in cut.dots {
@@ -83,14 +83,14 @@ package struct Runs: Sendable {
         return short
     }
 
-    /// The vector that a short one stands for, as far as its runs are known here.
+    /// The whole vector that a short one stands for, as far as its runs are known here.
     package func whole(_ short: VersionVector) -> VersionVector {
         var whole = VersionVector()
         widen(&whole, by: short.dots)
         return whole
     }
 
-    /// Adds commits to a whole vector, with all that they depend on.
+    /// Adds commits to a whole vector, with all their dependencies.
     func widen(_ vector: inout VersionVector, by dots: [Dot]) {
         var open = dots
         while let dot = open.popLast() {

@@ -1,23 +1,24 @@
-// What makes several creations of a record one life: the request that they carry out, or that
-// increments began it.
+// The key that makes several creations of a record one life: they carry out one request, or
+// increments began them.
 //
 // A request that is repeated at another node creates its records a second time, and two nodes may
-// begin one counter. Such creations have one key. `ApplyCommit` asks for it, so every node gives a
-// creation the same key; `SavePlanner` says in the commit which creations have one.
+// begin the same counter. Such creations share a key. `ApplyCommit` computes it, so every node
+// gives a creation the same key; `SavePlanner` says in the commit which creations have one.
 
 import Crypto
 package import CumulusModel
 
 package struct LifeKey: Hashable, Comparable, Sendable {
-    /// The lowest bit says whether increments began the life.
+    /// The lowest bit is set if increments began the life.
     package let value: UInt64
 
     package init(_ value: UInt64) { self.value = value }
 
-    /// Increments began the life: their callers saw no record, and asked for none to be created.
+    /// Whether increments began the life: their callers saw no record and did not ask to create
+    /// one.
     package var isBlind: Bool { value & 1 == 1 }
 
-    /// Stands for the life where a birth does, and is the same whichever birth came first.
+    /// A dot that names the life instead of a birth; it is the same whichever birth came first.
     package var dot: Dot { Dot(Incarnation(value), 0) }
 
     package static func < (left: LifeKey, right: LifeKey) -> Bool { left.value < right.value }
@@ -38,7 +39,7 @@ extension LifeKey {
         self.init(LifeKey.hash(.increments, zone) { $0.delimited(type.utf8) } | 1)
     }
 
-    /// The first 8 bytes of SHA-256.
+    /// The first 8 bytes of SHA-256 over the parts.
     private static func hash(
         _ origin: Commit.Origin,
         _ zone: Commit.Zone,
@@ -56,7 +57,7 @@ extension LifeKey {
 }
 
 extension Commit {
-    /// The key of the life that a put creates; nil if it creates none, or a life of its own.
+    /// The key of the life that a put creates; nil if it creates none, or a life without a key.
     package func key(of put: Put) -> LifeKey? {
         guard put.birth == nil, let zone else { return nil }
         return switch put.origin {
@@ -68,7 +69,7 @@ extension Commit {
 }
 
 extension WriterState {
-    /// The key of the life that a put creates, by the rules that are kept.
+    /// The key of the life that a put creates, by the rules that a simulation has left on.
     func key(of put: Commit.Put, in commit: Commit) -> LifeKey? {
         switch put.origin {
         case .request where broken.contains(.keys): nil
@@ -78,7 +79,9 @@ extension WriterState {
     }
 }
 
-/// The end of a life that has a key, for as long as a creation that did not know it may arrive.
+/// The end of a life with a key.
+///
+/// It is kept for as long as a creation that did not know it may arrive.
 package struct EndedLife: Hashable, Comparable, Sendable {
     package var key: LifeKey
     /// The commit that ended it.

@@ -1,11 +1,10 @@
-// All lives of one record together: the one that is shown, those that wait behind it, or the
-// tombstone that is left.
+// All lives of one record: the shown one, the hidden ones behind it, or the tombstone that is left.
 //
-// A name can have several lives when nodes that didn't know of each other created it. One is shown,
-// see `isShown`; the next save that saw them ends the others. Creations with one key are one life.
+// A name can have several lives if nodes that didn't know of each other created it. One is shown,
+// see `isShown`; the next save that saw the others ends them. Creations with one key are one life.
 // Once a life with a key has ended, a creation with that key that did not know the end creates
-// nothing. Made by `ApplyCommit` from a record's rows, changed by the operations of a commit, and
-// written back as rows. hot: once per saved record.
+// nothing. `ApplyCommit` makes it from a record's rows, the operations of a commit change it, and
+// it is written back as rows. hot: once per saved record.
 //
 // Folder: which creations of a name are one life, and which life is shown. Read `RecordLives`, then
 // `LifeKey` and `RecordRow+Births`.
@@ -16,12 +15,12 @@ package struct RecordLives {
     package let name: String
     /// The rows as they were read, the shown one first.
     let stored: [RecordRow]
-    /// In no order; only the one that was shown has a frontier, which is the stored one.
+    /// Unordered; only the life that was shown has a frontier, which is the stored one.
     private var lives: [RecordRow]
     private var tombstone: RecordRow?
-    /// The causally latest commits that name this record, in whichever life.
+    /// The causally latest commits that name this record, in any of its lives.
     private(set) var frontier: [Stamp]
-    /// Lives with keys that ended, ascending.
+    /// Ended lives with keys, ascending.
     private(set) var ended: [EndedLife]
     private let broken: BrokenRules
 
@@ -29,7 +28,7 @@ package struct RecordLives {
         self.name = name
         self.stored = stored
         self.broken = broken
-        // Only a tombstone stands alone and is dead.
+        // A tombstone stands alone and is the only dead row.
         let isDead = stored.first?.isDead == true
         lives = isDead ? [] : stored
         tombstone = isDead ? stored.first : nil
@@ -37,19 +36,19 @@ package struct RecordLives {
         ended = stored.first?.ended ?? []
     }
 
-    /// The life that is shown; nil means nothing lives.
+    /// The shown life; nil if none is alive.
     var shown: RecordRow? { lives.max { $1.isShown(before: $0, broken) } }
 
-    /// The type of a life, or of what a tombstone is left of.
+    /// The type of a life, or of the life that a tombstone stands for.
     func type(of birth: Dot) -> String? {
         if let life = life(birth) { return life.type }
         return tombstone?.birth.dot == birth ? tombstone?.type : nil
     }
 
-    /// A life that is there.
+    /// The living life with that birth.
     func life(_ birth: Dot) -> RecordRow? { lives.first { $0.isBorn(at: birth) } }
 
-    /// A life that is there; nil if the key is nil.
+    /// The living life with that key; nil if the key is nil.
     func life(_ key: LifeKey?) -> RecordRow? {
         key.flatMap { key in lives.first { $0.key == key } }
     }
@@ -64,12 +63,12 @@ package struct RecordLives {
         lives[index].take(births: [stamp], creation)
     }
 
-    /// A life begins.
+    /// Adds a new life.
     mutating func add(_ life: RecordRow) {
         lives.append(life)
     }
 
-    /// Changes the life with that birth; false if it is not there any more.
+    /// Changes the life with that birth; returns false if it has ended.
     mutating func change(
         _ birth: Dot,
         _ body: (inout RecordRow) throws(MalformedBytes) -> Void
@@ -79,7 +78,7 @@ package struct RecordLives {
         return true
     }
 
-    /// Ends the lives with these births or keys, and returns what they were.
+    /// Ends the lives with these births or keys, and returns them.
     mutating func end(_ births: [Dot], _ keys: [LifeKey], by commit: Commit) -> [RecordRow] {
         if births.isEmpty && keys.isEmpty { return [] }
         let over = lives.filter { $0.isNamed(by: births, keys) }
@@ -95,14 +94,14 @@ package struct RecordLives {
         return over
     }
 
-    /// A commit names this record: what it has seen is no longer in the frontier.
+    /// Notes that a commit names this record: the frontier loses the commits that it has seen.
     mutating func enter(_ commit: Commit, _ cut: CausalCut) {
         frontier.removeAll { cut.covers($0.dot) }
         frontier.append(commit.stamp)
         frontier.sort()
     }
 
-    /// The record as rows, the shown one first; a tombstone if nothing lives.
+    /// The record as rows, the shown one first; a tombstone if no life is left.
     consuming func rows(_ commit: Commit) -> [RecordRow] {
         let (tombstone, frontier, ended, broken) = (tombstone, frontier, ended, broken)
         var rows = lives
@@ -128,7 +127,7 @@ extension RecordRow {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The lives that wait behind a record's shown one, in the order of their births' dots.
+    /// The hidden lives of a record, in the order of their births' dots.
     package borrowing func siblings(
         of row: RecordRow?,
         named name: String,
@@ -144,9 +143,9 @@ extension RowReader where Self: ~Copyable {
 
 /// How a commit names lives that it ends.
 package struct NamedLives: Hashable, Sendable {
-    /// All births of each, in the order of the lives.
+    /// All births of each life, in the order of the lives.
     package var births: [Dot]
-    /// Of those that increments began, ascending.
+    /// Keys of the lives that increments began, ascending.
     package var keys: [LifeKey]
 
     package init(_ lives: [RecordRow]) {

@@ -1,10 +1,10 @@
-// A life that several commits created: one request that was carried out at several nodes, or
-// increments that began one counter.
+// A life that several commits created: several nodes carried out one request, or increments began
+// one counter.
 //
-// The life keeps the births of all of them, and is named by any. Of the creations by one request
-// the earliest counts: what a later one set is taken back. So a save that knew one copy never loses
-// to another copy. Called by `ApplyCommit` and `RecordRow.join`; the outcome does not depend on the
-// order of the creations.
+// The life keeps the births of all its creations, and any of them names it. Among creations by one
+// request the earliest counts, and values of the later ones are taken back. So a save that knew one
+// copy never loses to another copy. `ApplyCommit` and `RecordRow.join` call it; the outcome does
+// not depend on the order of the creations.
 
 package import CumulusModel
 
@@ -17,7 +17,7 @@ extension RecordRow {
         birth.dot == dot || twins.contains { $0.dot == dot } || key?.dot == dot
     }
 
-    /// Whether the other row is of the same life.
+    /// Whether the other row belongs to the same life.
     package func isSameLife(as other: RecordRow) -> Bool {
         if birth == other.birth { return true }
         if let key, key == other.key { return true }
@@ -27,40 +27,41 @@ extension RecordRow {
     /// The key if a request created the life.
     package var requestKey: LifeKey? { key.flatMap { $0.isBlind ? nil : $0 } }
 
-    /// Stands for the life where increments are remembered.
+    /// Names the life in the rows that remember increments.
     package var identity: Dot { key?.dot ?? birth.dot }
 
-    /// Stands for this life alone: a counter that begins anew has the key of the one before.
+    /// Names this life alone; a counter that begins anew has the key of the previous one.
     package var ownDot: Dot { requestKey?.dot ?? birth.dot }
 
     /// The commits that created the life, the earliest first.
     package var creations: [Stamp] { [birth] + twins }
 
-    /// Whether this life is shown, and not the other one: created records hide those that
-    /// increments began, and later births hide earlier ones.
+    /// Whether this life is shown instead of the other one.
+    ///
+    /// Created records hide records that increments began, and later births hide earlier ones.
     package func isShown(before other: RecordRow, _ broken: BrokenRules = []) -> Bool {
         let (isBlind, isOtherBlind) = (key?.isBlind == true, other.key?.isBlind == true)
         if isBlind == isOtherBlind || broken.contains(.shownCreated) { return birth > other.birth }
         return isOtherBlind
     }
 
-    /// Takes in further creations of the life.
+    /// Adds further creations of the life.
     ///
-    /// - Parameter creation: Who made the earliest of all, and of which type.
+    /// - Parameter creation: The user and the type of the earliest creation.
     mutating func take(births stamps: [Stamp], _ creation: (by: String, type: String)) {
         let all = Set(creations + stamps).sorted()
         guard let first = all.first else { return }
-        // A floor that no put of the whole record raised is the birth.
+        // The floor is the birth unless a put of the whole record raised it.
         if all.contains(floor) { floor = first }
         if first != birth { (createdBy, type) = creation }
         birth = first
         twins = Array(all.dropFirst())
     }
 
-    /// Removes what the later creations of the life set.
+    /// Takes back what the later creations of the life set.
     ///
-    /// What they say of the access to a share stays: it can't be told from what the earliest says,
-    /// and one request says one thing.
+    /// Their changes of a share's access stay: they can't be told from the earliest one's, and one
+    /// request says the same each time.
     mutating func voidTwins() {
         guard requestKey != nil, !twins.isEmpty else { return }
         let twins = Set(twins)
@@ -86,15 +87,15 @@ extension RecordRow {
 }
 
 extension [EndedLife] {
-    /// Whether one of them ended a life by a commit that a creation did not know: what is put into
-    /// it is lost.
+    /// Whether a life was ended by a commit that a creation did not know: values put into it are
+    /// lost.
     func holdsEnd(of key: LifeKey, unknownTo cut: CausalCut) -> Bool {
         contains { $0.key == key && !cut.covers($0.end.dot) }
     }
 
     package mutating func join(_ other: [EndedLife]) {
         if other.isEmpty { return }
-        // Two lists in order are merged in linear time.
+        // Merges two sorted lists in linear time.
         var joined: [EndedLife] = []
         joined.reserveCapacity(count + other.count)
         for end in (self + other.sorted()).sorted() where joined.last != end { joined.append(end) }

@@ -1,22 +1,22 @@
-// What a concurrent change cost somebody: two writers who didn't know of each other, and the value
-// that does not stand.
+// An entry of the conflict log: two writers did not know of each other, and one value lost.
 //
-// Met while a commit is applied and kept in the conflict log, a family of local rows that no node
-// sends or digests. Operators read it; records never do.
+// Applying a commit finds conflicts. The log is a family of local rows, neither replicated nor part
+// of a digest. Operators read it; it never affects records.
 
 package import CumulusModel
 
 package struct Conflict: RowValue, Equatable {
     package var zone: Commit.Zone
     package var recordName: String
-    /// The record's stored type; empty where nothing is left of it.
+    /// The record's stored type; empty if nothing is left of it.
     package var recordType: String
-    /// Empty: the record as a whole.
+    /// Empty means the record as a whole.
     package var field: String
     package var winner: Stamp
     package var loser: Stamp
-    /// The losing fields, as `Field` messages of a record, with what a lost increment adds as a
-    /// field's value; empty where nothing was lost but a removal.
+    /// The lost fields as `Field` messages; a lost increment is a field whose value is the amount.
+    ///
+    /// Empty if only a removal was lost.
     package var lost: Bytes
 
     package init(

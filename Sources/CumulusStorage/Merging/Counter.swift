@@ -1,11 +1,10 @@
-// A field that `increment` wrote: a base that sets it, and sums that add up, whichever node they
-// came from.
+// A field that `increment` wrote: a base that a save set, and running sums of all nodes.
 //
 //   value = base + total,   total = Σ sums + retired − Σ voids
 //
-// All of it modulo 2^64: what was set is shown, however far the sums have come. Part of a record
-// row. Each incarnation's running sum since the life's birth joins by its larger seq, so that
-// increments of several nodes never overwrite each other.
+// All arithmetic is modulo 2^64, so a set value is shown exactly, however large the sums are. The
+// counter is part of a record row. Each incarnation's running sum since the life's birth joins by
+// its larger seq, so increments of several nodes never overwrite each other.
 
 package import CumulusModel
 
@@ -16,7 +15,7 @@ package struct Counter: Hashable, Sendable {
         package var sum: Int64
     }
 
-    /// An increment that was counted twice and counts no more.
+    /// An increment that was applied twice and no longer counts.
     package struct Void: Hashable, Sendable {
         package var dot: Dot
         package var delta: Int64
@@ -24,13 +23,13 @@ package struct Counter: Hashable, Sendable {
 
     package var field: String
     package var base: Int64
-    /// Ascending by incarnation.
+    /// Ordered by incarnation.
     package var sums: [Sum] = []
-    /// Sums that were put together into one; nothing does so yet, so it is 0.
+    /// Sums that were merged into one; nothing merges sums yet, so it is 0.
     package var retired: Int64 = 0
-    /// Ascending.
+    /// The voids ascend.
     package var voids: [Void] = []
-    /// The newest increment, counted or not: a removal before it doesn't hide the field.
+    /// The newest increment, even if it does not count: an older removal doesn't hide the field.
     package var latest = Stamp.zero
 
     package init(field: String, base: Int64) {
@@ -43,11 +42,11 @@ package struct Counter: Hashable, Sendable {
         voids.reduce(sums.reduce(retired) { $0 &+ $1.sum }) { $0 &- $1.delta }
     }
 
-    /// What the field shows.
+    /// The value that the field shows.
     ///
-    /// Each increment was within bounds where it was made, if its caller may read the record. Where
-    /// several nodes together left them, or a caller who may not read, the value comes in again at
-    /// the other bound.
+    /// Each increment was checked against the bounds where it was made, if its caller may read the
+    /// record. The value wraps around if several nodes together, or a caller who may not read,
+    /// exceeded them.
     package var value: Int64 { base &+ total }
 
     /// Adds to the running sum of the incarnation that made the increment.
@@ -62,7 +61,7 @@ package struct Counter: Hashable, Sendable {
         latest = max(latest, stamp)
     }
 
-    /// An increment counts no more: it was made twice.
+    /// Voids an increment that was applied twice.
     package mutating func void(_ delta: Int64, at dot: Dot) {
         guard !voids.contains(where: { $0.dot == dot }) else { return }
         voids.append(Void(dot: dot, delta: delta))

@@ -1,7 +1,7 @@
 // A record type's merge policy as a register of the schema.
 //
-// Written by `MergePolicies`, read with the rest of a type's schema by the writer. No register: the
-// default.
+// `MergePolicies` writes it; the writer reads it with the rest of a type's schema. A missing
+// register means the default.
 
 package import CumulusModel
 

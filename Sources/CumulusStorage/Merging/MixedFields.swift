@@ -1,18 +1,18 @@
-// Fields that two nodes gave two types before they knew of each other.
+// Fields that got two types because two nodes used them concurrently.
 //
-// The type that came first is the field's from then on; a value of another one is stored as it was
-// and shown under the field's name, two underscores and its own type, so that a caller who reads
-// the field finds what the schema says. The next save of the field replaces it. (An empty list
-// gives a field no type, and is shown as it is unless other types clash; what a client sealed is
-// always shown as it is.)
+// The type that came first becomes the field's type. A value of another type is stored unchanged
+// and shown under the field's name, two underscores and its own type, so that readers of the field
+// always find the schema's type. The next save of the field replaces it. An empty list gives a
+// field no type, and is shown unchanged unless other types clash. Values that a client encrypted
+// are always shown unchanged.
 //
-// A clash changes how records look without a save, so a client that read before has to read anew:
-// the types' first commits tell. Part of a `RecordLens`; there are hardly ever any.
+// A clash changes how records look without a save, so clients have to read them again: the types'
+// first commits say which clients. The value is part of a `RecordLens`; it is nearly always empty.
 
 package import CumulusModel
 
 package struct MixedFields: Hashable, Sendable {
-    /// By record type and name: what the schema says.
+    /// The schema's types, by record type and field name.
     private var columns: [String: [String: FieldType]] = [:]
     /// The commits that gave the fields their types.
     private var dots: [Dot] = []
@@ -21,24 +21,26 @@ package struct MixedFields: Hashable, Sendable {
 
     package var isEmpty: Bool { columns.isEmpty }
 
-    /// Whether a record type has any.
+    /// Whether a record type has mixed fields.
     package func concern(_ type: String) -> Bool { columns[type] != nil }
 
-    /// Whether a reader of that vector has seen all of them as they are.
+    /// Whether a reader with that vector knows all mixed fields as they are.
     package func areKnown(to vector: VersionVector) -> Bool {
         dots.allSatisfy { vector.covers($0) }
     }
 
-    /// What follows a field's name where it holds a value of that type; nil means nothing.
+    /// The suffix of a field's name if it holds a value of that type; nil if it is shown under its
+    /// name.
     func suffix(of field: String, holding value: FieldType, in type: String) -> String? {
         columns[type]?[field].flatMap { value.suffix(beside: $0) }
     }
 }
 
 extension FieldType {
-    /// What a value's name ends in where its field has another type: `int64`, `string_list`.
+    /// The suffix for a value whose field has another type: `int64`, `string_list`.
     ///
-    /// nil: the value is shown under the field's name. So are sealed ones: it is part of the seal.
+    /// nil if the value is shown under the field's name. Encrypted values are, because the name is
+    /// part of the seal.
     fileprivate func suffix(beside column: FieldType) -> String? {
         if fits(column) { return nil }
         return switch self {
@@ -51,7 +53,7 @@ extension FieldType {
 }
 
 extension MixedFields {
-    /// Those of a scope.
+    /// Reads the mixed fields of a scope.
     package init<Reader: RowReader & ~Copyable>(
         of scope: ScopeNumber,
         in reader: borrowing Reader

@@ -1,11 +1,11 @@
-// One life of a record meets a commit: fields, references, parent and counters merge, each on its
-// own, by stamp.
+// Merges a commit's put into one life of a record: fields, references, parent and counters, each on
+// its own, by stamp.
 //
-// Called by `ApplyCommit`. The outcome is a function of the commits that were applied, not of their
-// order: every part is a register that keeps its highest stamp, or a sum. A put of a whole record
-// raises the life's floor: registers with older stamps are gone, whenever they arrive. Where a
-// value falls that its origin and the winner's did not know of each other, a `Clash` says so. hot:
-// once per saved record, by the short way that needs no comparing.
+// `ApplyCommit` calls it. The outcome depends on which commits were applied, not on their order:
+// every part is a register that keeps its highest stamp, or a sum. A put of a whole record raises
+// the life's floor: registers with older stamps are dropped, whenever they arrive. If a value loses
+// and neither writer knew of the other, a `Clash` reports it. hot: once per saved record, by a
+// short path without comparisons.
 //
 // Folder: how concurrent changes of one record become one row. Read `PutMerge`, then
 // `Counter`, `MixedFields` and `Conflict`; `RecordRow+Join` merges whole rows.
@@ -14,7 +14,7 @@ package import CumulusModel
 
 /// A value that lost against one that its writer didn't know.
 package struct Clash: Hashable, Sendable {
-    /// Empty: the record as a whole.
+    /// Empty means the record as a whole.
     package var field: String
     package var winner: Stamp
     package var loser: Stamp
@@ -23,7 +23,7 @@ package struct Clash: Hashable, Sendable {
 }
 
 extension Clash {
-    /// Where whole records met, what one commit loses to another is told at once.
+    /// Where whole records met, the losses of a commit to another are reported as one.
     fileprivate static func ofWholes(_ clashes: [Clash]) -> [Clash] {
         let sorted = clashes.sorted { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
         var wholes: [Clash] = []
@@ -43,9 +43,9 @@ extension Clash {
     }
 }
 
-/// An increment that a retry at another node made a second time: it counts no more.
+/// An increment that a retry at another node repeated, and that no longer counts.
 package struct DoubledIncrement: Hashable, Sendable {
-    /// Of the life that holds the counter.
+    /// Birth of the life that holds the counter.
     package var birth: Dot
     package var field: String
     package var dot: Dot
@@ -59,14 +59,14 @@ package struct DoubledIncrement: Hashable, Sendable {
     }
 }
 
-/// What a put does to the life that it names.
+/// The effect of a put on the life that it names.
 package struct PutMerge {
     let put: Commit.Put
     let commit: Commit
     let cut: CausalCut
-    /// Other births of the life that the put creates too.
+    /// Other births of the life that the put also creates.
     var twins: [Stamp] = []
-    /// Increments that turned out to be made twice, here or in an earlier commit.
+    /// Increments that turned out to be repeated, here or in an earlier commit.
     var doubled: [DoubledIncrement] = []
     private(set) var clashes: [Clash] = []
     private let broken: BrokenRules
@@ -82,7 +82,7 @@ package struct PutMerge {
 
     /// Changes the row.
     ///
-    /// `isLatest`: its origin knew every commit that the record names, so that all it says stands.
+    /// `isLatest`: the put's origin knew every commit that the record names, so all its values win.
     mutating func run(on row: inout RecordRow, isLatest: Bool) throws(MalformedBytes) {
         if try counts(in: &row) { try set(in: &row, isLatest: isLatest) }
         for increment in put.increments { try row.add(increment, stamp) }
@@ -105,9 +105,9 @@ package struct PutMerge {
         if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
     }
 
-    /// Whether what the put sets counts: of several creations by one request the earliest does.
+    /// Whether the put's values count: among creations by one request only the earliest one's do.
     ///
-    /// What the others set is taken back, and told as lost if it differs.
+    /// The values of the others are taken back, and reported as lost if they differ.
     private mutating func counts(in row: inout RecordRow) throws(MalformedBytes) -> Bool {
         guard !twins.isEmpty, row.requestKey != nil, !broken.contains(.earliest) else {
             return true
@@ -132,7 +132,7 @@ package struct PutMerge {
         clashes.append(Clash(field: field, winner: winner, loser: loser, lost: lost))
     }
 
-    /// The fields that stand against what the row holds.
+    /// The put's fields that win against the row.
     private mutating func winners(in row: RecordRow) throws(MalformedBytes) -> RecordBody {
         var winners = RecordBody()
         for entry in put.fields.entries {
@@ -152,7 +152,7 @@ package struct PutMerge {
         return winners
     }
 
-    /// A value that is written twice is not lost; of a counter that is shown the base counts.
+    /// A value that is written twice is not lost; counters are compared by their base.
     private func says(
         _ entry: RecordBody.Entry,
         theSameAs known: Bytes,
@@ -167,7 +167,7 @@ package struct PutMerge {
         return known == (entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole]))
     }
 
-    /// What the put doesn't name vanishes if it is older.
+    /// Drops older parts that the put doesn't name.
     private mutating func raiseFloor(of row: inout RecordRow, isLatest: Bool) {
         guard stamp > row.floor, !broken.contains(.floors) else { return }
         if !isLatest {
@@ -180,7 +180,7 @@ package struct PutMerge {
         row.raiseFloor(to: stamp)
     }
 
-    /// The put and what another commit wrote don't know of each other: one of them is lost.
+    /// Notes a clash if neither the put nor the other commit knew of the other.
     private mutating func note(_ field: String, _ other: Stamp, lost: Bytes) {
         clash(field, winner: max(stamp, other), loser: min(stamp, other), lost: lost)
     }
@@ -195,13 +195,13 @@ package struct PutMerge {
             birth: change.birth,
             stamp: stamp
         )
-        // What a floor took is as good as a parent that was removed then.
+        // A floor that dropped the parent counts as a removal.
         let known = row.parent ?? RecordRow.NamedTarget(name: nil, birth: nil, stamp: row.floor)
         if !isLatest { noteParent(known, against: parent) }
         if stamp > row.parent?.stamp ?? .zero, stamp >= row.floor { row.parent = parent }
     }
 
-    /// - Parameter own: The put's; nil if the put removes it.
+    /// - Parameter own: The put's parent; nil if the put removes it.
     private mutating func noteParent(
         _ known: RecordRow.NamedTarget,
         against own: RecordRow.NamedTarget?
@@ -216,7 +216,7 @@ package struct PutMerge {
 }
 
 extension Commit.Put {
-    /// Its fields as its caller said them, with what each increment adds as a field's value.
+    /// The put's fields as its caller gave them; an increment is a field whose value is the amount.
     var saidFields: RecordBody {
         get throws(MalformedBytes) {
             var said = fields
@@ -230,7 +230,7 @@ extension Commit.Put {
         }
     }
 
-    /// A field as its caller said it: of a counter the value, and not the base that gives it.
+    /// A field as its caller gave it: for a counter the value, not the base.
     fileprivate func said(_ entry: RecordBody.Entry) throws(MalformedBytes) -> Bytes {
         guard entry.type != nil else { return [] }
         let name = fields.name(of: entry)
@@ -244,15 +244,15 @@ extension Commit.Put {
 }
 
 extension RecordRow {
-    /// The newest commit in it that the origin of its end didn't know; nil means it knew them all.
+    /// The newest commit in it that the origin of its end didn't know; nil if it knew them all.
     func newest(unknownTo cut: CausalCut) -> Stamp? {
         let sums = counters.flatMap { counter in
             counter.sums.map { sum in
-                // An increment's time stands in the frontier, unless a later one took its place.
+                // The time of an increment is in the frontier, unless a later commit replaced it.
                 frontier.first { $0.dot == sum.dot } ?? Stamp(modified.time, sum.dot)
             }
         }
-        // One who knows one creation by a request knows what the others say.
+        // A commit that knows one creation by a request knows the values of all of them.
         let births = twins.isEmpty || requestKey == nil ? [] : births
         return (stamps + sums).filter { !cut.covers($0.dot) && !births.contains($0.dot) }.max()
     }
@@ -265,9 +265,9 @@ extension RecordRow {
         return absent.first { $0.name == name }.map { ($0.stamp, []) }
     }
 
-    /// Sets and removes fields; all of them stand.
+    /// Sets and removes fields, without comparing stamps.
     ///
-    /// What sets a counter is its base, and so is what a removal leaves.
+    /// For a counter, the entry holds the base, also after a removal.
     fileprivate mutating func set(
         _ fields: RecordBody,
         targets newTargets: [ReferenceTarget],
@@ -277,7 +277,7 @@ extension RecordRow {
         for entry in fields.entries where !counters.isEmpty {
             let name = fields.name(of: entry)
             guard let index = counters.firstIndex(where: { $0.field == name }) else { continue }
-            // A remover that knew no increment leaves nothing to go on from, nor does another type.
+            // A removal that knew no increment resets the counter, and so does another type.
             let reset = resets.first { $0.field == name }?.delta
             counters[index].base = try fields.int64(entry) ?? reset ?? 0
         }
@@ -298,7 +298,7 @@ extension RecordRow {
         counters[index].add(increment.delta, at: stamp)
     }
 
-    /// Takes back what was counted twice, and lets each counter show its value.
+    /// Takes back increments that were counted twice, and updates the shown values.
     package mutating func void(_ doubled: [DoubledIncrement]) throws(MalformedBytes) {
         for increment in doubled where isBorn(at: increment.birth) {
             guard let index = counters.firstIndex(where: { $0.field == increment.field }) else {
@@ -309,13 +309,13 @@ extension RecordRow {
         if !counters.isEmpty { try settleCounters() }
     }
 
-    /// What an INT64 field shows; nil means nothing, or something else.
+    /// The value of an INT64 field; nil if there is none, or of another type.
     func int64(_ field: String) throws(MalformedBytes) -> Int64? {
         guard let entry = body.entry(named: field) else { return nil }
         return try body.int64(entry)
     }
 
-    /// A field that is incremented for the first time goes on from what it shows.
+    /// The counter of a field; the first increment starts from the value that the field shows.
     private mutating func counter(_ field: String) throws(MalformedBytes) -> Int {
         if let known = counters.firstIndex(where: { $0.field == field }) { return known }
         counters.append(Counter(field: field, base: try int64(field) ?? 0))
@@ -323,16 +323,16 @@ extension RecordRow {
         return counters.firstIndex { $0.field == field } ?? 0
     }
 
-    /// Lets each counter show what its base and its sums say.
+    /// Makes each counter show its base and sums.
     ///
-    /// One that was removed shows again when it was incremented later. A put of a whole record that
-    /// knew of no counter hides none.
+    /// A removed counter shows again if it was incremented later. A put of a whole record hides no
+    /// counter that it did not know.
     mutating func settleCounters() throws(MalformedBytes) {
         for counter in counters {
             let entry = body.entry(named: counter.field)
             let removal = absent.first { $0.name == counter.field }?.stamp
             if let entry {
-                // Another type can stand here where two nodes disagreed on the field's.
+                // The value has another type if two nodes disagreed on the field's type.
                 guard let shown = try body.int64(entry), shown != counter.value,
                     let index = body.entries.firstIndex(of: entry)
                 else { continue }
@@ -352,12 +352,12 @@ extension RecordRow {
 
     // MARK: Floor
 
-    /// The floor, where a put of the whole record raised it.
+    /// The floor, if a put of the whole record raised it.
     ///
-    /// Which birth of a life is the earliest can change: nothing may hang on it.
+    /// The earliest birth of a life can change, so nothing may depend on it.
     private var raisedFloor: Stamp { key != nil && isBorn(at: floor.dot) ? .zero : floor }
 
-    /// Drops what was set before the floor; a counter that was set before it keeps its sums only.
+    /// Drops parts that were set before the floor; an older counter keeps only its sums.
     mutating func raiseFloor(to floor: Stamp) {
         self.floor = floor
         if let parent, parent.stamp < floor { self.parent = nil }
@@ -381,7 +381,7 @@ extension RecordRow {
 
     // MARK: Merging bodies
 
-    /// Merges two sorted bodies; the new fields stand, those without a value leave an absence.
+    /// Merges two sorted bodies; new fields win, and fields without a value leave an absence.
     private mutating func merge(_ fields: RecordBody, absent kept: [Absence], _ stamp: Stamp) {
         let (body, fieldStamps) = (body, fieldStamps)
         var merged = RecordBody()

@@ -1,15 +1,14 @@
-// Two nodes' states of one life of a record become one: the state of a node that applied the
-// commits of both.
+// Joins two nodes' states of one life of a record into the state of a node that applied the commits
+// of both.
 //
-// Called by `RecordJoin` while a node takes over state instead of commits. Every part is a register
-// that keeps its highest stamp, a set, or a sum per incarnation, so that order and repetition make
-// no difference.
+// `RecordJoin` calls it while a node takes over state instead of commits. Every part is a register
+// that keeps its highest stamp, a set, or a sum per incarnation, so order and repetition make no
+// difference.
 
 package import CumulusModel
 
 extension RecordRow {
-    /// Takes in what another node knows of this life; `frontier`, tag and digest are left to the
-    /// caller.
+    /// Joins another node's state of this life; the caller updates `frontier`, tag and digest.
     package mutating func join(_ other: RecordRow) throws(MalformedBytes) {
         guard isSameLife(as: other), key == other.key, !isDead, !other.isDead else {
             throw MalformedBytes("two lives have one birth: a log was forked")
@@ -31,7 +30,7 @@ extension RecordRow {
         }
     }
 
-    /// Gives both rows the births of both, and takes back what does not count then.
+    /// Gives both rows the births of both, and takes back values that no longer count.
     private mutating func joinBirths(with other: inout RecordRow) {
         if birth == other.birth, twins == other.twins { return }
         let (mine, theirs) = (creations, other.creations)
@@ -99,7 +98,7 @@ extension RecordRow {
         return joined
     }
 
-    /// A field as a counter, also if nobody incremented it here.
+    /// A field as a counter, even if it was never incremented here.
     private func counter(_ field: String) throws(MalformedBytes) -> Counter {
         if let known = counters.first(where: { $0.field == field }) { return known }
         return Counter(field: field, base: try int64(field) ?? 0)
@@ -107,7 +106,7 @@ extension RecordRow {
 }
 
 extension Counter {
-    /// Takes in the sums of another node; each incarnation's later one stands.
+    /// Joins another node's sums; the later one of each incarnation stays.
     fileprivate mutating func join(_ other: Counter) {
         for theirs in other.sums {
             if let index = sums.firstIndex(where: { $0.dot.incarnation == theirs.dot.incarnation })

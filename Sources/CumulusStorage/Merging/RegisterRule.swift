@@ -1,18 +1,18 @@
-// Which of two values of a register stands: one rule for each namespace, and nowhere else.
+// Decides which of two values of a register wins, by one rule for each namespace.
 //
-// Asked where a commit is applied and where a state is joined, so that the order in which nodes
-// hear of changes makes no difference. What users have read is joined instead, see `ReadMarks`.
+// It is asked where a commit is applied and where a state is joined, so the order in which nodes
+// hear of changes makes no difference. Read marks of users are joined instead, see `ReadMarks`.
 
 import CumulusModel
 
 enum RegisterRule: Hashable {
-    /// The highest stamp stands.
+    /// The highest stamp wins.
     case newest
-    /// The lowest stamp stands; a removal and what it removes go by the highest.
+    /// The lowest stamp wins; between a removal and a value the highest does.
     case first
-    /// The greatest of the first so many bytes stands, then the highest stamp; it can't be removed.
+    /// The greatest prefix of that many bytes wins, then the highest stamp; it can't be removed.
     case greatest(of: Int)
-    /// A removal stands, then the highest stamp.
+    /// A removal wins, then the highest stamp.
     case removed
 
     /// The rule of a namespace, unless a simulation broke it.
@@ -20,12 +20,12 @@ enum RegisterRule: Hashable {
         if broken.contains(namespace) {
             self = .newest
         } else if namespace == MemberRegister.namespace {
-            // A removed member stays removed, also if another node enters it meanwhile.
+            // A removed member stays removed, even if another node enters it concurrently.
             self = .removed
         } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user
             || namespace == AccountRegister.subject
         {
-            // So that stored values fit, and a name keeps leading to one account.
+            // Stored values keep fitting, and a name keeps leading to one account.
             self = .first
         } else if namespace == AccountRegister.password {
             self = .greatest(of: AccountRegister.passwordOrderBytes)

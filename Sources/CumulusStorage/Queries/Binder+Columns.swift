@@ -1,6 +1,6 @@
-// The columns of a query: which one a key names, which values and indexes it has.
+// The columns of a query: which column a key names, and its values and indexes.
 //
-// Part of `Binder`, which refuses what no index answers.
+// It is part of `Binder`, which refuses comparisons without an index.
 
 import CumulusModel
 
@@ -8,7 +8,7 @@ extension Binder {
     // MARK: Columns and indexes
 
     func column(_ key: String) throws(ServiceError) -> BoundQuery.Column {
-        // Names are ASCII; Swift would take other spellings for some of them.
+        // Names are ASCII; Swift would accept other spellings of some.
         guard key.utf8.allSatisfy({ $0 < 0x80 }), StoredName.isShown(key) else {
             throw unknown(key)
         }
@@ -72,7 +72,7 @@ extension Binder {
         }
     }
 
-    /// What can be asked of a column's type.
+    /// Says what can be asked of a column's type instead.
     private func instead(of relation: Query.Relation, _ type: FieldType) -> String {
         switch type {
         case .one(.location): "ask for a distance"
@@ -82,7 +82,7 @@ extension Binder {
         }
     }
 
-    /// Fails for what no index can hold.
+    /// Fails for values that no index can hold.
     func checkReadable(
         _ key: String,
         _ column: BoundQuery.Column

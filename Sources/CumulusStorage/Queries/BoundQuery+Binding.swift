@@ -1,16 +1,16 @@
-// Holds the parts of a query against the schema, and refuses what can't be asked.
+// Checks the parts of a query against the schema, and refuses invalid ones.
 //
-// Called by `BoundQuery`, which is what comes out.
+// `BoundQuery` calls it and is its result.
 
 package import CumulusModel
 
 extension BoundQuery {
-    /// What a query's keys and values are held against.
+    /// The context in which a query's keys and values are read.
     package struct Context: Sendable {
         package var environment: Environment
-        /// Whom `__defaultOwner__` stands for.
+        /// The user that `__defaultOwner__` stands for.
         package var user: String
-        /// What `NOW()` is, in milliseconds since 1970 UTC.
+        /// The value of `NOW()`, in milliseconds since 1970 UTC.
         package var now: Int64
         package var limits: Limits
 
@@ -22,7 +22,7 @@ extension BoundQuery {
         }
     }
 
-    /// Fails with what the caller is to be told.
+    /// Fails with the error for the caller.
     package init(
         _ query: Query,
         _ schema: TypeSchema,
@@ -37,7 +37,7 @@ extension BoundQuery {
     }
 }
 
-/// Judges the parts of one query.
+/// Binds the parts of one query.
 struct Binder {
     let query: Query
     let schema: TypeSchema
@@ -95,9 +95,9 @@ struct Binder {
 
     // MARK: The postfix list
 
-    /// What stands on the stack where the evaluator has an outcome.
+    /// A node of the postfix list during checking, where the evaluator has an outcome.
     private enum Part {
-        /// May be negated.
+        /// A comparison, which may be negated.
         case simple
         case other
     }
@@ -237,8 +237,9 @@ struct Binder {
         )
     }
 
-    /// Names come last in any case, and in the direction of the key before them: a key that says
-    /// the same is left out, and all behind one that doesn't.
+    /// Names always come last, in the direction of the key before them.
+    ///
+    /// A name key with that direction is left out, and so are all keys after one with another.
     func sortKeys() throws(ServiceError) -> [BoundQuery.SortKey] {
         var keys: [BoundQuery.SortKey] = []
         var isDecided = false
@@ -257,7 +258,7 @@ struct Binder {
     ) throws(ServiceError) -> BoundQuery.SortKey {
         let column = try column(descriptor.key)
         if column == .system(.recordID), descriptor.relativeLocation == nil {
-            // Each name stands once; an index that finds them all is enough.
+            // Each name occurs once, so an index that finds all names is enough.
             if !isIndexed(column, as: .queryable) { try need(.sortable, of: column) }
             return BoundQuery.SortKey(column: column, ascending: descriptor.ascending)
         }
@@ -369,7 +370,7 @@ extension TypeSchema {
 }
 
 extension BoundQuery.Column {
-    /// The name in the schema, and the one that callers know.
+    /// The name in the schema, and the name that callers know.
     var names: (schema: String, shown: String) {
         switch self {
         case .field(let name, _): (name, StoredName.shown(name))

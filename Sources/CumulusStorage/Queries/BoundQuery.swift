@@ -1,11 +1,11 @@
-// A query held against the schema: every key is a column, every value has its column's type, and
-// every comparison has the index that CloudKit asks for.
+// A query that was checked against the schema: every key is a column, every value has its column's
+// type, and every comparison has the index that CloudKit requires.
 //
-// Made once per page from what came over the wire; what can't be asked is refused here, with
-// CloudKit's words where it has some. Evaluated by `Candidate`.
+// It is made once per page from the request. Invalid queries are refused here, in CloudKit's words
+// where it has some. `Candidate` evaluates it.
 //
-// Folder: how a query is held against the schema and answered. Read `BoundQuery`, then `QueryPlan`,
-// which chooses the way, and `Candidate`, which judges one record.
+// Folder: how a query is checked against the schema and answered. Read `BoundQuery`, then
+// `QueryPlan`, which chooses the way, and `Candidate`, which judges one record.
 
 package import CumulusModel
 
@@ -37,24 +37,24 @@ package struct BoundQuery: Sendable {
         package var subject: Subject
     }
 
-    /// What a comparison looks at, and what it is held against.
+    /// What a comparison looks at, and its operands.
     package enum Subject: Hashable, Sendable {
         /// Values of the column's type; only equality asks whether one is in the set.
         case values(Column, Set<ComparableValue>)
-        /// One value, by order or as a prefix.
+        /// One value, compared by order or as a prefix.
         case value(Column, ComparableValue)
         /// A place, and a distance in metres.
         case place(Column, Location, metres: Double)
-        /// Folded words, of all searchable fields.
+        /// Folded words that any searchable field may hold.
         case words(Set<String>)
-        /// Nothing: whether there is a value is asked.
+        /// No operand: asks whether there is a value.
         case presence(Column)
     }
 
     package struct SortKey: Hashable, Sendable {
         package var column: Column
         package var ascending: Bool
-        /// Where distances begin.
+        /// The point from which distances are measured.
         package var origin: Location?
     }
 
@@ -67,16 +67,16 @@ package struct BoundQuery: Sendable {
 }
 
 extension BoundQuery {
-    /// Finds every record of a type, whatever its indexes are.
+    /// A query for every record of a type, whatever its indexes.
     init(everyRecordOf schema: TypeSchema) {
         recordType = schema.name
         searchable = []
         nodes = [.constant(true)]
     }
 
-    /// Finds only records that a user created, whatever else is asked.
+    /// Restricts the query to records that a user created.
     ///
-    /// An index on `___createdBy` is used, but none is asked for.
+    /// It uses an index on `___createdBy` but does not require one.
     ///
     /// - Parameter user: User record name.
     package mutating func restrict(toRecordsOf user: String) {
@@ -85,19 +85,19 @@ extension BoundQuery {
         nodes += [.comparison(Comparison(relation: .equals, subject: subject)), .and]
     }
 
-    /// What is near a place, the nearest first, and nothing else is asked.
+    /// A query for places near a point, the nearest first, with no other condition.
     package struct Nearest: Hashable, Sendable {
         package let place: Location
         fileprivate let relation: Query.Relation
         fileprivate let metres: Double
 
-        /// Whether something that far is near.
+        /// Whether that distance is near enough.
         package func reaches(_ distance: Double) -> Bool {
             relation.reaches(distance, metres)
         }
     }
 
-    /// nil means it asks something else.
+    /// nil if the query has other conditions.
     package var nearest: Nearest? {
         guard nodes.count == 1, case .comparison(let comparison) = nodes[0],
             case .place(let column, let place, let metres) = comparison.subject,
@@ -108,7 +108,7 @@ extension BoundQuery {
 }
 
 extension Query.Relation {
-    /// Whether something that far is near.
+    /// Whether that distance is near enough.
     func reaches(_ distance: Double, _ metres: Double) -> Bool {
         self == .isNearerThan ? distance < metres : distance <= metres
     }

@@ -1,14 +1,14 @@
-// A record that a query looks at: whether it satisfies the predicate, and where it stands in the
-// order. Also what a record is indexed by, so that both read the same values.
+// A record that a query looks at: whether it satisfies the predicate, and its place in the order.
+// Indexes read values through it too, so both read the same values.
 //
-// The meaning of every predicate is here, once: an index only spares records that would fail here.
-// Truth has three values, as in SQL: a comparison with a field that the record doesn't have is
-// unknown, and so is its negation. hot: once per record that a query reads.
+// Every predicate is evaluated here alone: an index only skips records that would fail here. Truth
+// has three values, as in SQL: a comparison with a missing field is unknown, and so is its
+// negation. hot: once per record that a query reads.
 
 package import CumulusModel
 
 package struct Candidate {
-    /// A record of which a field is looked at without a copy of the rest.
+    /// A record whose fields are read without copying the rest.
     private final class Stored: Sendable {
         let view: RecordView
         let body: RecordBody
@@ -19,25 +19,25 @@ package struct Candidate {
         }
     }
 
-    /// What very many queries ask for again: each field is decoded once.
+    /// Decoded values for many queries: each field is decoded once.
     private struct Kept {
         var values: [BoundQuery.Column: ComparableValue?] = [:]
-        /// The elements of lists; nil where the record has no list.
+        /// The elements of lists; nil if the record has no list.
         var lists: [BoundQuery.Column: Set<ComparableValue>?] = [:]
         var words: [BoundQuery.Column: Set<String>] = [:]
     }
 
     private enum Content {
-        /// Apart, so that rows, which are many, are small.
+        /// It is a class so that rows, which are many, stay small.
         case record(Stored)
-        /// Of an index that says all that is asked: about its column, and records' names.
+        /// A row of an index that covers the query: one column's value and the record's name.
         case row(IndexEntry)
     }
 
     private let content: Content
-    /// What was asked for so far; nil means that nothing is kept.
+    /// Decoded values so far; nil if none are kept.
     private var kept: Kept?
-    /// How far it is from a place, once that was asked.
+    /// The last distance that was measured, and its origin.
     private var measured: (from: Location, metres: Double)?
 
     /// A record as it is stored, whole.
@@ -47,13 +47,13 @@ package struct Candidate {
 
     /// A record that is about to be stored.
     ///
-    /// - Parameter keepsValues: Very many queries look at it: each field is decoded once.
+    /// - Parameter keepsValues: Many queries look at the record: each field is decoded once.
     package init(_ row: RecordRow, named name: String, keepsValues: Bool = false) {
         content = .record(Stored(RecordView(row, name: name), row.body))
         if keepsValues { kept = Kept() }
     }
 
-    /// The record of an index row that says all that is asked.
+    /// A record from an index row that covers the query.
     package init(_ entry: IndexEntry) {
         content = .row(entry)
     }
@@ -65,20 +65,20 @@ package struct Candidate {
         }
     }
 
-    /// nil means that of the index.
+    /// nil means the type of the index.
     var type: String? {
         if case .record(let record) = content { record.view.type } else { nil }
     }
 
-    /// What stands in a column that is no list; nil where the record has nothing, or a value of
-    /// another type.
+    /// The value of a column that is no list; nil if the record has none, or a value of another
+    /// type.
     package func value(of column: BoundQuery.Column) throws(MalformedBytes) -> FieldValue? {
         guard case .record(let record) = content else { return nil }
         if case .system(let field) = column { return record.view.value(of: field) }
         return try entry(of: column).flatMap(record.body.value)
     }
 
-    /// Whether a column of both holds the same, as bytes.
+    /// Whether both hold the same bytes in a column.
     func agrees(with other: Candidate, in column: BoundQuery.Column) -> Bool {
         guard case .field = column else {
             return (try? value(of: column)) == (try? other.value(of: column))
@@ -89,7 +89,7 @@ package struct Candidate {
         return record.body.bytes[one.whole] == otherRecord.body.bytes[two.whole]
     }
 
-    /// Where a field stands that has a value of its column's type.
+    /// The entry of a field that has a value of its column's type.
     private func entry(of column: BoundQuery.Column) -> RecordBody.Entry? {
         guard case .record(let record) = content, case .field(let name, let type) = column,
             let entry = record.body.entry(named: name), let found = entry.type, found.fits(type),
@@ -98,10 +98,10 @@ package struct Candidate {
         return entry
     }
 
-    /// Bytes of the value in a column of a record; 0 if it is empty.
+    /// Number of bytes of a column's value; 0 if it is empty.
     func byteCount(of column: BoundQuery.Column) -> Int { entry(of: column)?.value.count ?? 0 }
 
-    /// How far the place in a column is from another one; nil if the column is empty.
+    /// The distance of a column's place from another place; nil if the column is empty.
     mutating func distance(
         from origin: Location,
         in column: BoundQuery.Column
@@ -109,14 +109,14 @@ package struct Candidate {
         guard case .row(let entry) = content else {
             return try value(of: column)?.location.map { GreatCircle.distance($0, origin) }
         }
-        // What is near is nearly always sorted by the same distance.
+        // Results are nearly always sorted by the distance that was just compared.
         if let measured, measured.from == origin { return measured.metres }
         guard let metres = entry.distance(from: origin) else { return nil }
         measured = (origin, metres)
         return metres
     }
 
-    /// What is compared in a column that is no list and holds no places.
+    /// The comparable value of a column that holds no list and no place.
     func comparable(
         _ column: BoundQuery.Column
     ) throws(MalformedBytes) -> ComparableValue? {
@@ -124,7 +124,7 @@ package struct Candidate {
         case .row(let entry):
             return column == .system(.recordID) ? .bytes(Bytes(entry.nameBytes)) : entry.value
         case .record(let record):
-            // The bytes of a text are what is compared: no text is made of them.
+            // Texts are compared as bytes, so no String is made.
             if case .field(_, .one(.string)) = column {
                 return entry(of: column).map { .bytes(Bytes(record.body.bytes[$0.value])) }
             }
@@ -159,7 +159,7 @@ extension RecordView {
 extension Candidate {
     /// Whether a query finds the record.
     ///
-    /// Throws `MalformedBytes`, or what `effort` stops with.
+    /// Throws `MalformedBytes`, or the error that `effort` stops with.
     package mutating func satisfies(
         _ query: BoundQuery,
         _ effort: inout QueryEffort
@@ -186,7 +186,7 @@ extension Candidate {
         return stack.last == true
     }
 
-    /// Evaluates terms that are joined by AND, until one of them is not true.
+    /// Evaluates terms joined by AND until one of them is not true.
     private mutating func satisfiesAll(
         _ query: BoundQuery,
         _ effort: inout QueryEffort
@@ -200,14 +200,14 @@ extension Candidate {
                 outcome = try self.outcome(comparison, query, &effort)
             case .not, .and, .or: continue
             }
-            // Only comparisons are negated, and NOT follows them at once.
+            // Only comparisons are negated, and NOT follows them directly.
             let wanted = index + 1 == nodes.count || nodes[index + 1] != .not
             if outcome != wanted { return false }
         }
         return true
     }
 
-    /// One value decides, whatever the other is; without it the unknown stays unknown.
+    /// The absorbing value decides whatever the other one is; otherwise an unknown stays unknown.
     private static func join(_ left: Bool?, _ right: Bool?, absorbing value: Bool) -> Bool? {
         if left == value || right == value { return value }
         return left == nil || right == nil ? nil : !value
@@ -258,7 +258,7 @@ extension Candidate {
         return value
     }
 
-    /// The elements of a list; nil means that nothing is kept, `.some(nil)` that there is no list.
+    /// The kept elements of a list; nil if none are kept, `.some(nil)` if there is no list.
     private mutating func keptList(
         of column: BoundQuery.Column
     ) throws -> Set<ComparableValue>?? {
@@ -288,7 +288,7 @@ extension Candidate {
         }
     }
 
-    /// Whether an element of a list is meant; nil without a list.
+    /// Whether the comparison is about an element of the list; nil without a list.
     private func holds(
         _ column: BoundQuery.Column,
         _ effort: inout QueryEffort,
@@ -313,7 +313,7 @@ extension Candidate {
         try record.body.visitElements(entry, visit)
     }
 
-    /// A search for nothing but words that say nothing finds nothing.
+    /// A search whose words are all insignificant finds nothing.
     private mutating func finds(
         _ wanted: Set<String>,
         _ relation: Query.Relation,
@@ -367,9 +367,9 @@ extension Candidate {
 }
 
 extension Set<ComparableValue> {
-    /// Whether it contains a value; a long one is hashed only if an element is as long.
+    /// Whether the set contains a value; a long value is hashed only if an element is as long.
     ///
-    /// Very many comparisons may look at one long text.
+    /// Many comparisons may look at one long text.
     fileprivate func has(_ value: ComparableValue) -> Bool {
         if let count = value.byteCount, count > 64,
             !contains(where: { $0.byteCount == count })
@@ -388,7 +388,7 @@ extension ComparableValue {
 }
 
 extension BoundQuery.Column {
-    /// Whether the record of an index row has no value here; each has a name.
+    /// Whether an index row says that the record has no value; every record has a name.
     fileprivate func isMissing(in entry: IndexEntry) -> Bool {
         entry.mark == .absent && self != .system(.recordID)
     }

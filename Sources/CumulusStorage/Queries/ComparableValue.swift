@@ -1,16 +1,16 @@
-// A value as queries compare it: what is equal is equal here, and its order is that of results.
+// A value as queries compare it: its equality and its order are the ones that results have.
 //
-// Made of field values by `Candidate` and of operands by `BoundQuery`; cursors carry them. Texts
-// are bytes here: their order, and whether they are equal, is decided byte by byte.
+// `Candidate` makes it from field values, `BoundQuery` from operands, and cursors carry it. Texts
+// are bytes here: they are compared and ordered byte by byte.
 
 package import CumulusModel
 
 package enum ComparableValue: Hashable, Sendable {
-    /// Of a STRING, BYTES or REFERENCE (its target's name).
+    /// A STRING, BYTES, or REFERENCE (the target's name).
     case bytes(Bytes)
-    /// Of an INT64, or of a TIMESTAMP: its milliseconds.
+    /// An INT64, or a TIMESTAMP in milliseconds.
     case int64(Int64)
-    /// Of a DOUBLE, or a distance in metres; never NaN.
+    /// A DOUBLE, or a distance in metres; never NaN.
     case double(Double)
 
     /// nil for kinds that have no order: places, assets, lists.
@@ -26,9 +26,9 @@ package enum ComparableValue: Hashable, Sendable {
         }
     }
 
-    /// Negative, zero or positive; kinds have an order too.
+    /// Negative, zero or positive; different kinds are ordered too.
     ///
-    /// A cursor may hold a value of the type that its column had before.
+    /// A cursor may hold a value of the type that its column had earlier.
     package func order(_ other: ComparableValue) -> Int {
         switch (self, other) {
         case (.bytes(let left), .bytes(let right)):

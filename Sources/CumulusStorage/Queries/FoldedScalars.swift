@@ -1,9 +1,8 @@
-// What is left of each Unicode scalar when case and diacritics don't count, and whether it is a
-// letter, a digit or neither.
+// Folds Unicode scalars: removes case and diacritics, and classifies letters and digits.
 //
-// Looked up by `SearchWords` for texts that are not ASCII. To ask the library about a scalar takes
-// longer than to cut a whole word, so answers are kept, 256 scalars at a time, as they come up;
-// shared by all threads. hot: twice per scalar of a saved text.
+// `SearchWords` uses it for texts that are not ASCII. Asking the library about a scalar takes
+// longer than splitting a whole word, so answers are cached, 256 scalars at a time, as they are
+// needed. All threads share the cache. hot: twice per scalar of a saved text.
 
 @_spi(_Unicode) import Swift
 import Synchronization
@@ -14,11 +13,12 @@ struct FoldedScalars {
         case other
         case letter
         case digit
-        /// A word of its own: an ideograph, or a hiragana.
+        /// A word of its own: an ideograph or a hiragana.
         case alone
     }
 
-    /// Each at the end of its number: texts mix few pages, such as Latin and Cyrillic.
+    /// Cached pages, each in the slot of its last bits: texts mix few pages, such as Latin and
+    /// Cyrillic.
     private var near: [Page]
     private static let nearCount: UInt32 = 8
 
@@ -33,7 +33,7 @@ struct FoldedScalars {
         page(of: scalar).kinds[Int(scalar.value & 0xFF)]
     }
 
-    /// Appends what is left of a scalar: nothing of an accent, two letters of a ligature.
+    /// Appends the folded form of a scalar: none for an accent, two letters for a ligature.
     mutating func fold(_ scalar: Unicode.Scalar, into folded: inout [Unicode.Scalar]) {
         let page = page(of: scalar)
         let index = Int(scalar.value & 0xFF)
@@ -60,19 +60,19 @@ struct FoldedScalars {
         }
     }
 
-    /// 256 scalars.
+    /// The folded forms of 256 scalars.
     private final class Page: Sendable {
         let number: UInt32
         let kinds: [Kind]
-        /// What is left of most.
+        /// The folded form of scalars that have exactly one.
         let singles: [Unicode.Scalar]
-        /// Of which ones none is left, or several are.
+        /// Whether the folded form of a scalar is empty or has several scalars.
         let isOther: [Bool]
         let others: [UInt8: [Unicode.Scalar]]
 
         init(_ number: UInt32) {
             let scalars = (UInt32(0)..<256).map { low in
-                // Surrogates stand in no text.
+                // Surrogates occur in no text.
                 Unicode.Scalar(number << 8 | low) ?? "\u{FFFD}"
             }
             let folded = scalars.map(Page.fold)
@@ -93,8 +93,8 @@ struct FoldedScalars {
             return properties.isAlphabetic ? .letter : .other
         }
 
-        /// Letters of recent scripts that are not decomposed, as in Foundation's tables: indexes on
-        /// disks hold them like this.
+        /// Letters of recent scripts that are not decomposed, as in Foundation's tables; indexes on
+        /// disks hold this form.
         private static let whole: Set<UInt32> = [
             0x105C9, 0x105E4, 0x11383, 0x11385, 0x1138E, 0x11391, 0x113C5, 0x113C7, 0x113C8,
             0x16D68, 0x16D69, 0x16D6A,
@@ -107,7 +107,8 @@ struct FoldedScalars {
             for part in parts where part.properties.generalCategory != .nonspacingMark {
                 bare.append(part)
             }
-            // Both ways: some letters have several small forms of one large one.
+            // Case is mapped up and down, since some letters have several small forms of one
+            // capital.
             return Array(String(bare).uppercased().lowercased().unicodeScalars)
         }
     }

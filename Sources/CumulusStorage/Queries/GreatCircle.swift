@@ -1,6 +1,6 @@
-// The distance of two places on Earth, taken for a sphere; altitude doesn't count.
+// The distance between two places on Earth, taken as a sphere; altitude is ignored.
 //
-// Called by queries that ask what is near.
+// Queries for near places call it.
 
 package import CumulusModel
 import CumulusSystem
@@ -11,7 +11,7 @@ package enum GreatCircle {
 
     /// Metres from one place to another.
     ///
-    /// By the haversine formula, which is exact for near places too.
+    /// It uses the haversine formula, which is exact for near places too.
     package static func distance(_ one: Location, _ other: Location) -> Double {
         let latitudes = (radians(one.latitude), radians(other.latitude))
         let halfHeight = sin((latitudes.1 - latitudes.0) / 2)

@@ -1,6 +1,6 @@
-// What each relation of a query asks of its column: the index, as in CloudKit, and the kind.
+// What each relation of a query requires of its column: the index, as in CloudKit, and the kind.
 //
-// Called while a query is held against the schema.
+// It is called while a query is checked against the schema.
 
 import CumulusModel
 
@@ -11,7 +11,7 @@ extension Query.Relation {
 
     var isDistance: Bool { self == .isNearerThan || self == .isAtMostAsFarAs }
 
-    /// Asks whether a value, or an element, is one of some.
+    /// Whether the relation asks if a value, or an element, is one of several.
     var isEquality: Bool {
         switch self {
         case .equals, .notEquals, .isIn, .listContains, .listContainsAny: true
@@ -19,12 +19,12 @@ extension Query.Relation {
         }
     }
 
-    /// Asks about the elements of a list.
+    /// Whether the relation asks about the elements of a list.
     var wantsList: Bool {
         self == .listContains || self == .listContainsAny || self == .listMemberBeginsWith
     }
 
-    /// The index that CloudKit asks for.
+    /// The index that CloudKit requires.
     var index: Schema.Indexes {
         switch self {
         case .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals, .beginsWith:

@@ -1,29 +1,31 @@
-// How much a query has done, whether anybody still waits for it, and whether others' turn has come.
+// Counts the work of a query, and says when to stop: the caller is gone, or other queries' turn has
+// come.
 //
-// Counted by all that evaluates a query: records, comparisons, elements of lists, bytes of texts.
-// One record can hold a list of a million elements, so it is not enough to ask between records.
+// Everything that evaluates a query counts: records, comparisons, elements of lists, bytes of
+// texts. One record can hold a list of a million elements, so a check between records is not
+// enough.
 
 package import CumulusModel
 
 package struct QueryEffort: Sendable {
-    /// Since the caller was asked about last.
+    /// Steps since the last check whether the caller still waits.
     private var steps = 0
     private var total = 0
     private var turn = 0
     private let limit: Int
     private let turnSteps: Int
-    /// Steps between two looks at all that may end a turn.
+    /// Steps between two checks.
     private let stride: Int
     private let refusal: @Sendable () -> ServiceError?
-    /// A few milliseconds of steps.
+    /// Steps of a few milliseconds.
     private static let longestStride = 20_000
-    /// Some ten milliseconds of steps.
+    /// Steps of some ten milliseconds.
     package static let turnSteps = 60_000
 
     /// - Parameters:
     ///   - limit: Steps that the query may take.
     ///   - turnSteps: Steps of a turn on a reader thread.
-    ///   - refusal: Why to stop; nil means go on.
+    ///   - refusal: Returns the reason to stop; nil to continue.
     package init(
         limit: Int = .max,
         turnSteps: Int = QueryEffort.turnSteps,
@@ -35,7 +37,7 @@ package struct QueryEffort: Sendable {
         self.refusal = refusal
     }
 
-    /// Throws if nobody waits any more, or the query takes too many steps.
+    /// Throws if the caller is gone, or if the query takes too many steps.
     package mutating func spend(_ count: Int) throws(ServiceError) {
         steps += count
         guard steps >= stride else { return }
@@ -57,7 +59,7 @@ package struct QueryEffort: Sendable {
 
     package mutating func beginTurn() { turn = 0 }
 
-    /// Others that wait for the thread come first.
+    /// Whether the turn is over, so that others waiting for the thread come first.
     package var isTurnOver: Bool { turn >= turnSteps }
 
     private static let tooMuch = ServiceError(

@@ -1,14 +1,13 @@
-// Which records a query has to look at, and in which order it meets them.
+// Decides which records a query looks at, and in which order.
 //
-// Made by `QueryRecords` of a bound query and the indexes that are ready. A plan only spares
-// records that would not satisfy the predicate, or would come behind the page: `Candidate` judges
-// each that is left. `QuerySearch`, which runs the plan, finds out which of several ways is the
-// shortest.
+// `QueryRecords` makes it from a bound query and the indexes that are ready. A plan only skips
+// records that would fail the predicate or come behind the page: `Candidate` judges the others.
+// `QuerySearch` runs the plan and finds out which way is the shortest.
 
 package import CumulusModel
 
 package struct QueryPlan: Hashable, Sendable {
-    /// A way on which records come in the order of the results, so that a full page ends it.
+    /// A way on which records come in the order of the results, so a full page ends it.
     package enum Walk: Hashable, Sendable {
         /// All records of a zone, by name.
         case records
@@ -16,10 +15,10 @@ package struct QueryPlan: Hashable, Sendable {
         case index(IndexAccess)
     }
 
-    /// The only names that results can have, ascending; nil means any.
+    /// All names that results can have, ascending; nil means any.
     package private(set) var names: [String]?
     package private(set) var walk: Walk?
-    /// Ways to parts of the records: each part holds all results.
+    /// Ways to parts of the records; each part contains all results.
     package private(set) var accesses: [IndexAccess] = []
     /// Whether only rows of the query's record type are looked at.
     package var staysInType: Bool {
@@ -30,7 +29,7 @@ package struct QueryPlan: Hashable, Sendable {
         }
     }
 
-    /// - Parameter counts: All results are wanted, in no order.
+    /// - Parameter counts: Only the number of results is wanted, so order does not matter.
     package init(_ query: BoundQuery, _ indexes: [NumberedIndex], counts: Bool) {
         names = query.names?.sorted(by: precedes).map { String(decoding: $0, as: UTF8.self) }
         if names != nil { return }
@@ -44,7 +43,7 @@ package struct QueryPlan: Hashable, Sendable {
         if let key = query.sortKeys.first {
             guard let ordered = ways.inOrder(of: key) else { return }
             walk = .index(ordered)
-            // The same rows in any order are no shorter way.
+            // The same rows in another order are no shorter way.
             let same = Set(ordered.ranges)
             accesses.removeAll { $0.ranges.count == same.count && Set($0.ranges) == same }
         } else if let index = accesses.firstIndex(where: { $0.order == .name }) {
@@ -56,7 +55,7 @@ package struct QueryPlan: Hashable, Sendable {
 }
 
 extension QueryPlan {
-    /// As many as are worth counting: a predicate can have hundreds of parts.
+    /// As many ways as are worth counting: a predicate can have hundreds of parts.
     private static func few(of accesses: [IndexAccess]) -> [IndexAccess] {
         var kept: [IndexAccess] = []
         var rangeCount = 0
@@ -69,14 +68,14 @@ extension QueryPlan {
     }
 
     fileprivate static let mostAccesses = 8
-    /// Of all accesses together.
+    /// A bound for the ranges of all accesses together.
     fileprivate static let mostRanges = 1_000
 }
 
 /// A way to the records that satisfy a part of a predicate: some ranges of index rows.
 package struct IndexAccess: Hashable, Sendable {
     package enum Order: Hashable, Sendable {
-        /// Within each range by name, since a range holds one value.
+        /// By name within each range; a range holds one value.
         case name
         /// By value, and by name within a value; ranges follow each other.
         case value
@@ -86,12 +85,12 @@ package struct IndexAccess: Hashable, Sendable {
 
     package var ranges: [IndexRange]
     package var order: Order
-    /// A record can have several rows in one range: it comes several times.
+    /// True if a record can occur several times, because it has several rows in one range.
     package var repeats = false
-    /// A row says all about its record that the query asks.
+    /// True if a row holds everything that the query asks about its record.
     package var isCovering = false
 
-    /// For people: the fields whose indexes are read.
+    /// The fields whose indexes are read, for log messages.
     package var fields: String {
         var seen: Set<String> = []
         let names = ranges.map { "'\($0.index.definition.field)'" }
@@ -102,7 +101,7 @@ package struct IndexAccess: Hashable, Sendable {
 /// Rows of one index.
 package struct IndexRange: Hashable, Sendable {
     package var index: NumberedIndex
-    /// From the mark on, see `IndexedValues`; the end is not in it.
+    /// The first bytes after the index number, see `IndexedValues`; the end is exclusive.
     package var start: Bytes
     package var end: Bytes
 
@@ -112,7 +111,7 @@ package struct IndexRange: Hashable, Sendable {
         self.end = end
     }
 
-    /// All rows that begin like that.
+    /// All rows with that prefix.
     init(_ index: NumberedIndex, prefix: Bytes) {
         let range = KeyRange(prefix: prefix)
         self.init(index, start: range.start, end: range.end)
@@ -125,7 +124,7 @@ package struct IndexRange: Hashable, Sendable {
 }
 
 extension IndexRange {
-    /// A mark and what follows it, as keys have it.
+    /// A mark and the bytes after it, as keys have them.
     static func bytes(
         _ mark: IndexedValues.Mark,
         _ add: (inout KeyWriter) -> Void = { _ in }
@@ -136,12 +135,12 @@ extension IndexRange {
         return Bytes(writer.bytes.dropFirst())
     }
 
-    /// Behind all values.
+    /// Greater than all values.
     static let end = bytes(.more)
-    /// Before all values, and behind the rows of records without one.
+    /// Before all values, after the rows of records without a value.
     static let firstValue = bytes(.value)
 
-    /// A value, and those that can't be told from it.
+    /// The range of a value and of all values that share its indexed bytes.
     static func value(_ value: ComparableValue) -> Bytes {
         bytes(.value) { $0.add(indexed: value) }
     }
@@ -149,7 +148,7 @@ extension IndexRange {
 
 // MARK: - Ways
 
-/// Finds the ways that a query's comparisons and sort keys open.
+/// Finds the ways that a query's comparisons and sort keys allow.
 private struct QueryWays {
     private let query: BoundQuery
     private var indexes: [Slot: NumberedIndex] = [:]
@@ -176,7 +175,7 @@ private struct QueryWays {
 
     var accesses: [IndexAccess] {
         let conjuncts = query.conjuncts
-        // The number of operands bounds all ways but those of words, which stand in every field.
+        // The number of operands bounds all ways except word searches, which cover every field.
         var found = conjuncts.filter { !$0.searchesWords }.flatMap(accesses)
         for search in conjuncts where search.searchesWords {
             if found.count >= QueryPlan.mostAccesses { break }
@@ -190,7 +189,7 @@ private struct QueryWays {
             }
             found.append(access([bounds].compactMap(\.self), .none))
         }
-        // A query for all records of the type needn't read those of others.
+        // A query for all records of the type needn't read records of other types.
         if let all = index(.system(.recordID), .value) {
             let range = IndexRange(all, start: IndexRange.firstValue, end: IndexRange.end)
             found.append(access([range], .none))
@@ -198,7 +197,7 @@ private struct QueryWays {
         return found
     }
 
-    /// What a comparison alone opens.
+    /// The ways that a single comparison allows.
     private func accesses(_ comparison: BoundQuery.Comparison) -> [IndexAccess] {
         switch comparison.subject {
         case .values(let column, let values) where comparison.relation != .notEquals:
@@ -227,7 +226,7 @@ private struct QueryWays {
         }
     }
 
-    /// Of all words that are wanted, each alone is a way.
+    /// If all words are wanted, each word alone is a way.
     private func accesses(_ words: Set<String>, isAny: Bool) -> [IndexAccess] {
         let indexes = query.searchable.compactMap { index($0, .word) }
         guard indexes.count == query.searchable.count else { return [] }
@@ -240,12 +239,12 @@ private struct QueryWays {
             guard (words.count + 1) * indexes.count <= QueryPlan.mostRanges else { return [] }
             return [access(ranges(words), .name)]
         }
-        // Long words are rare ones.
+        // Long words are likely to be rare.
         let longest = words.sorted { ($0.utf8.count, $1) > ($1.utf8.count, $0) }
         return longest.prefix(QueryWays.countedWords).map { access(ranges([$0]), .name) }
     }
 
-    /// Of a search for all of some words, so many are looked up.
+    /// How many words of a search for all of them are looked up.
     private static let countedWords = 3
 
     private func access(_ ranges: [IndexRange], _ order: IndexAccess.Order) -> IndexAccess {
@@ -255,9 +254,9 @@ private struct QueryWays {
 
     // MARK: Ranges of values
 
-    /// The values between all bounds that the predicate sets; an empty range where there are none.
+    /// The range between all bounds that the predicate sets; empty if they exclude each other.
     ///
-    /// nil means it sets no bounds.
+    /// nil if it sets no bounds.
     private func bounds(on index: NumberedIndex) -> IndexRange?? {
         var (start, end) = (IndexRange.firstValue, IndexRange.end)
         var isBounded = false
@@ -294,12 +293,12 @@ private struct QueryWays {
 extension NumberedIndex {
     /// One range per value, ascending.
     fileprivate func ranges(of values: Set<ComparableValue>) -> [IndexRange] {
-        // Long texts can't be told apart.
+        // Long texts with equal prefixes share one range.
         let prefixes = Set(values.map(IndexRange.value))
         return prefixes.sorted(by: precedes).map { IndexRange(self, prefix: $0) }
     }
 
-    /// Records that hold more than have rows.
+    /// The records with more elements or words than rows.
     fileprivate var more: IndexRange { IndexRange(self, prefix: IndexRange.bytes(.more)) }
 }
 
@@ -310,19 +309,20 @@ extension IndexRange {
         self.init(index, start: start, end: last.end)
     }
 
-    /// How texts begin that begin so.
+    /// The prefix of all texts that begin with this one.
     fileprivate static func beginning(_ prefix: ComparableValue) -> Bytes {
-        // Without the end of the text.
+        // The terminator of the text is left out.
         Bytes(value(prefix).dropLast(2))
     }
 
-    /// Where values begin and end that compare so with another one; nil means with the others.
+    /// Start and end of the values that compare in this way with a value; nil if the relation has
+    /// no order.
     fileprivate static func bounds(
         _ relation: Query.Relation,
         _ operand: ComparableValue
     ) -> (lower: Bytes?, upper: Bytes?) {
         let alike = KeyRange(prefix: value(operand))
-        // Long texts that can't be told from it may lie on either side.
+        // Long texts with the same prefix may lie on either side.
         var isExact = true
         if case .bytes(let bytes) = operand { isExact = bytes.count < ResultPlace.sortedBytes }
         switch relation {
@@ -346,7 +346,7 @@ extension Query.Relation {
 extension BoundQuery.Comparison {
     fileprivate var searchesWords: Bool { if case .words = subject { true } else { false } }
 
-    /// The column of a value by whose order this compares.
+    /// The column that is compared by order.
     fileprivate var boundedColumn: BoundQuery.Column? {
         guard case .value(let column, _) = subject, case .one = column.type else { return nil }
         return column
@@ -354,8 +354,8 @@ extension BoundQuery.Comparison {
 }
 
 extension BoundQuery {
-    /// The only names that results can have, as bytes: of texts, Swift takes some for equal that
-    /// are spelt differently.
+    /// All names that results can have, as bytes: Swift treats some differently encoded texts as
+    /// equal.
     ///
     /// nil means any.
     fileprivate var names: Set<Bytes>? {
@@ -384,12 +384,12 @@ extension BoundQuery {
         return stack == [false]
     }
 
-    /// What every result is equal to, or one of.
+    /// Comparisons that every result satisfies by being equal to a value, or to one of several.
     fileprivate var equalities: [Comparison] {
         conjuncts.filter { $0.relation == .equals || $0.relation == .isIn }
     }
 
-    /// Whether nothing is asked about a record but its name and what one row of an index says.
+    /// Whether the query asks only about a record's name and the values in one row of an index.
     fileprivate func isCovered(by definition: IndexDefinition) -> Bool {
         guard definition.form == .value || definition.form == .cell else { return false }
         func isKnown(_ column: Column) -> Bool {
@@ -407,7 +407,7 @@ extension BoundQuery {
         return areKnown && sortKeys.allSatisfy { isKnown($0.column) }
     }
 
-    /// Comparisons that every result satisfies: those that only AND joins.
+    /// Comparisons that every result satisfies, because only AND joins them.
     package var conjuncts: [Comparison] {
         var stack: [[Comparison]] = []
         for node in nodes {

@@ -1,8 +1,8 @@
-// Where a record stands in the order of a query's results: the values of the sort keys, then the
-// record's name, then its zone's.
+// The place of a record among a query's results: the values of the sort keys, then the record's
+// name, then its zone's.
 //
-// The last place of a page is what the next one continues behind, so a place is small: texts and
-// bytes are sorted by their first bytes only, and the name decides beyond.
+// The next page continues after the last place of a page. A place is small: texts and bytes are
+// sorted by their first bytes only, and then by name.
 
 package import CumulusModel
 
@@ -18,12 +18,12 @@ package struct ResultPlace: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Bytes of a text by which it is sorted.
+    /// Number of bytes by which a text is sorted.
     package static let sortedBytes = 512
 }
 
 extension Candidate {
-    /// Where the record stands among the results.
+    /// The place of the record among the results.
     package mutating func place(
         in zone: String,
         by sortKeys: [BoundQuery.SortKey]
@@ -34,7 +34,7 @@ extension Candidate {
         return ResultPlace(keys: keys, name: name, zone: zone)
     }
 
-    /// What decides by a sort key: the distance of a place, the first bytes of a text.
+    /// The value of a sort key: the distance of a place, the first bytes of a text.
     package mutating func sorted(
         by key: BoundQuery.SortKey
     ) throws(MalformedBytes) -> ComparableValue? {
@@ -50,19 +50,19 @@ extension Candidate {
 }
 
 extension ResultPlace {
-    /// Whether a record here comes before one there.
+    /// Whether a record at this place comes before one at the other.
     package func precedes(_ other: ResultPlace, by sortKeys: [BoundQuery.SortKey]) -> Bool {
         for (index, key) in sortKeys.enumerated() {
             let order = ResultPlace.order(keys[index], other.keys[index])
             if order != 0 { return key.ascending ? order < 0 : order > 0 }
         }
-        // Names go the way of the last key, as they do in its index.
+        // Names follow the direction of the last key, as they do in its index.
         let isFalling = sortKeys.last?.ascending == false
         let order = ResultPlace.order((name, zone), (other.name, other.zone))
         return isFalling ? order > 0 : order < 0
     }
 
-    /// By their bytes: of texts, Swift takes some for equal that are spelt differently.
+    /// Compared as bytes: Swift treats some differently encoded texts as equal.
     private static func order(
         _ left: (name: String, zone: String),
         _ right: (name: String, zone: String)
@@ -80,12 +80,12 @@ extension ResultPlace {
         }
     }
 
-    /// Whether its record's name comes before another one.
+    /// Whether the record's name comes before another one.
     package func isBefore(_ other: ArraySlice<UInt8>) -> Bool {
         CumulusModel.precedes(ArraySlice(name.utf8), other)
     }
 
-    /// Whether its record's name comes behind another one.
+    /// Whether the record's name comes after another one.
     package func isBehind(_ other: ArraySlice<UInt8>) -> Bool {
         CumulusModel.precedes(other, ArraySlice(name.utf8))
     }

@@ -1,9 +1,9 @@
-// The words of a text, as full-text search compares them: without case and diacritics.
+// The words of a text for full-text search, without case and diacritics.
 //
-// Called for every searchable field and for what callers search for, so that both are cut alike.
-// Follows the word boundaries of Unicode (UAX #29) as far as they need no dictionary: letters and
-// digits belong together, an apostrophe or a point between two letters and a point or a comma
-// between two digits part nothing, and every ideograph and hiragana stands for itself.
+// It splits every searchable field and every search text, so both are split alike. It follows the
+// word boundaries of Unicode (UAX #29) as far as they need no dictionary. Letters and digits belong
+// together. An apostrophe or a point between two letters does not split a word, nor does a point or
+// a comma between two digits. Every ideograph and hiragana is a word.
 
 import CumulusModel
 
@@ -44,7 +44,7 @@ package enum SearchWords {
         return words
     }
 
-    /// The same of a text in ASCII, much faster; nil if it isn't.
+    /// The words of a text in ASCII, found much faster; nil if the text isn't ASCII.
     static func asciiWords(_ text: UnsafeBufferPointer<UInt8>) -> [String]? {
         var words: [String] = []
         var word: [UInt8] = []
@@ -80,12 +80,12 @@ package enum SearchWords {
         }
     }
 
-    /// The words that somebody searches for: those that say nothing are left out.
+    /// The words of a search text, without insignificant ones.
     package static func wanted(in text: String) -> [String] {
         words(of: text).filter { !stopWords.contains($0) }
     }
 
-    /// A sign between two letters or between two digits that doesn't part them.
+    /// Whether a sign between two letters or two digits does not split them.
     private static func joins(
         _ scalar: Unicode.Scalar,
         _ kinds: [FoldedScalars.Kind],
@@ -103,7 +103,7 @@ package enum SearchWords {
         }
     }
 
-    /// Scalars of a word that count.
+    /// How many scalars of a word count.
     private static let longest = 100
 
     private static let stopWords: Set<String> = [

@@ -1,7 +1,7 @@
-// References between records of a zone, and the index that finds them from their targets' side.
+// References between records of a zone, and the index that finds the referring records of a target.
 //
-// Derived from record rows: `ApplyCommit` keeps the index, deletions read it. Only references that
-// matter when their target goes are in it: deleteSelf and parent.
+// `ApplyCommit` derives the index from record rows; deletions read it. It holds only references
+// that matter when their target is deleted: deleteSelf and parent.
 
 package import CumulusModel
 
@@ -11,7 +11,7 @@ package struct BackReference: Hashable, Sendable {
     package var kind: BackReferenceKind
     /// Empty for a parent.
     package var field: String
-    /// The life that was referred to; nil if the target did not exist then: any life matches.
+    /// The life that was referred to; nil if the target did not exist then, and any life matches.
     package var birth: Dot?
 
     package func key(in zone: ZoneNumber, child: String) -> RowKey {
@@ -26,7 +26,7 @@ package struct BackReference: Hashable, Sendable {
     }
 }
 
-/// A record that refers to another, and the field in which it does.
+/// A record that refers to another, and the field that does.
 package struct Referrer: Hashable, Sendable {
     package var name: String
     /// Empty for a parent.
@@ -34,9 +34,9 @@ package struct Referrer: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What refers to a life of `target`, in the order of the names.
+    /// The records that refer to a life of `target`, ordered by name.
     ///
-    /// - Parameter births: Of the life; nil means any life.
+    /// - Parameter births: Births of the life; nil means any life.
     package borrowing func referrers(
         to target: String,
         born births: [Dot]?,
@@ -48,15 +48,15 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
-/// What refers to a record, in the order of the names, some at a time: the writer's turn may have
-/// no room for all.
+/// The records that refer to a record, ordered by name, in pages: the writer's turn may not have
+/// room for all.
 package struct ReferrerPages {
     private var range: KeyRange
     private let births: [Dot]?
     private let size: Int
     private var isAtEnd = false
 
-    /// - Parameter births: Only what refers to the life with these; nil: to any.
+    /// - Parameter births: Births of the life that is referred to; nil means any life.
     package init(
         to target: String,
         born births: [Dot]?,
@@ -97,7 +97,7 @@ package struct ReferrerPages {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Whether something may go with a record.
+    /// Whether a record owns others, which are deleted with it.
     package borrowing func owns(
         _ name: String,
         in zone: ZoneNumber
@@ -105,7 +105,7 @@ extension RowReader where Self: ~Copyable {
         try countOwned(by: name, in: zone, limit: 1) > 0
     }
 
-    /// The deleteSelf references to a record: at most `limit` are counted.
+    /// Counts the deleteSelf references to a record, up to `limit`.
     package borrowing func countOwned(
         by name: String,
         in zone: ZoneNumber,
@@ -123,8 +123,9 @@ extension RecordRow {
         return body.referenceFields == other.body.referenceFields
     }
 
-    /// This row's entries in the index: of several references from one field to one record, the
-    /// first one's.
+    /// This row's entries in the index.
+    ///
+    /// If one field has several references to one record, only the first is entered.
     package func backReferences() throws(MalformedBytes) -> Set<BackReference> {
         var found: Set<BackReference> = []
         var births = targets[...]
@@ -132,7 +133,7 @@ extension RecordRow {
             let field = body.name(of: entry)
             var seen: Set<String> = []
             for reference in try body.owningReferences(entry) {
-                // Both ascend by field and element.
+                // Both lists ascend by field and element.
                 births = births.drop {
                     ($0.field, $0.element) < (field, reference.element)
                 }
@@ -193,7 +194,7 @@ extension RecordBody {
 
     /// The deleteSelf references of a REFERENCE or LIST<REFERENCE> field.
     ///
-    /// Names of others, of which a request may have hundreds of thousands, are not decoded.
+    /// Other references, which a request may have by the hundred thousand, are not decoded.
     package func owningReferences(
         _ entry: Entry
     ) throws(MalformedBytes) -> [OwningReference] {
@@ -216,7 +217,7 @@ extension RecordBody {
         return count
     }
 
-    /// Visits where the names stand to which a field refers with deleteSelf.
+    /// Visits the ranges of the names to which a field refers with deleteSelf.
     private func visitOwners(
         _ entry: Entry,
         _ visit: (_ element: Int, _ name: Range<Int>) throws(MalformedBytes) -> Void
@@ -234,7 +235,7 @@ extension RecordBody {
         }
     }
 
-    /// Where the name of a deleteSelf reference stands; nil for a reference without an action.
+    /// The range of the name in a deleteSelf reference; nil for a reference without an action.
     private static func owner(
         of reference: inout CanonicalReader
     ) throws(MalformedBytes) -> Range<Int>? {

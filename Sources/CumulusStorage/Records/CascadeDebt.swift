@@ -1,24 +1,24 @@
-// What a long cascade still has to delete: rows of this node alone, written in the transaction that
-// leaves something undone, and gone in the one that does it.
+// The deletions that a long cascade still has to make. They are local rows, written in the
+// transaction that leaves deletions for later, and removed in the one that makes them.
 //
-// Written by the operation that deletes a record and by `CascadeCompensation`, which also pays.
-// They outlive the process: whatever a kill interrupts goes on after the next start.
+// The operation that deletes a record writes them; `CascadeCompensation` writes and pays them. They
+// survive the process, so an interrupted cascade goes on after the next start.
 
 package import CumulusModel
 
-/// A record around which there is something left to delete.
+/// A record around which something is left to delete.
 package struct CascadeDebt: RowValue, Equatable {
     package var zone: Commit.Zone
-    /// The lives that ended, the shown one first: all that refers to them goes.
+    /// Births of the ended lives, the shown one first: everything that refers to them is deleted.
     ///
-    /// Empty: another node ended them, and only that goes which this node owes.
+    /// Empty if another node ended them: then only the deletions that this node owes are made.
     package var births: [Dot]
-    /// When they ended; a reference that names no life and is not older means another record.
+    /// When the lives ended; a reference without a life that is not older means another record.
     package var ended: Stamp
-    /// Whose deletion it was.
+    /// The user who made the deletion.
     package var user: String
     package var device: Bytes
-    /// Milliseconds since 1970 UTC before which another node may still do it.
+    /// Until this time another node may still make the deletion, in milliseconds since 1970 UTC.
     package var due: Int64
 
     package init(
@@ -68,7 +68,7 @@ package struct CascadeDebt: RowValue, Equatable {
 }
 
 extension CascadeDebt {
-    /// Owes what the other one owes, too.
+    /// Adds the debts of another one.
     mutating func join(_ other: CascadeDebt) {
         due = min(due, other.due)
         guard !other.births.isEmpty else { return }
@@ -79,8 +79,7 @@ extension CascadeDebt {
 }
 
 extension WriteTransaction {
-    /// Writes down that something is left to delete around a record, beside what is already owed
-    /// there.
+    /// Adds a debt around a record to the debts that already exist there.
     package mutating func owe(
         _ debt: CascadeDebt,
         around name: String,
@@ -98,8 +97,7 @@ extension WriteTransaction {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The next cascade of a scope that owes something that is due, in the order of their names;
-    /// nil if there is none behind `last`.
+    /// The next cascade of a scope with due debts, ordered by name; nil if none follows `last`.
     package borrowing func cascade(
         of scope: ScopeNumber,
         after last: Dot?,
@@ -120,7 +118,7 @@ extension RowReader where Self: ~Copyable {
         return nil
     }
 
-    /// Whether one of the cascades that these commits began is not at its end.
+    /// Whether a cascade that one of these commits began is unfinished.
     package borrowing func owes(
         _ cascades: [Dot],
         in scope: ScopeNumber

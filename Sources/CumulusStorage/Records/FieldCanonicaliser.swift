@@ -1,9 +1,9 @@
-// Takes the fields of a request, as they came over the wire, and makes a canonical `RecordBody` of
-// them, or says which field can't be stored and why.
+// Turns the fields of a request into a canonical `RecordBody`, or says which field can't be stored
+// and why.
 //
-// Called by the node before a save is queued: the writer never sees bytes that were not checked
-// here. What libprotobuf-c would accept is accepted (unpacked lists, long varints, any order);
-// unknown kinds, duplicates and values out of range are refused. hot: once per field of a save.
+// The node calls it before a save is queued: the writer never sees unchecked bytes. It accepts what
+// libprotobuf-c accepts (unpacked lists, long varints, any order) and refuses unknown kinds,
+// duplicates and values out of range. hot: once per field of a save.
 
 package import CumulusModel
 
@@ -15,15 +15,15 @@ package struct FieldCanonicaliser: Sendable {
 
     private let values: ValueCanonicaliser
     private let isShare: Bool
-    /// The fields as they came, one behind the other.
+    /// The fields as they came, one after the other.
     private var fields = CanonicalWriter(reserving: 512)
     private var names: [ArraySlice<UInt8>] = []
-    /// Where each of them ends.
+    /// The end of each field.
     private var ends: [Int] = []
 
     /// - Parameters:
     ///   - zoneName: Zone of the record that is saved.
-    ///   - zoneOwners: The names that the zone's owner may be called by; a reference may also leave
+    ///   - zoneOwners: The names of the zone's owner; a reference may also leave
     ///     the owner out.
     ///   - isShare: The record is a share's, some of whose fields begin with "cloudkit.".
     package init(zoneName: String, zoneOwners: [String], isShare: Bool = false) {
@@ -47,7 +47,7 @@ package struct FieldCanonicaliser: Sendable {
         ends.append(fields.bytes.count)
     }
 
-    /// The body, sorted; a field that was given twice is refused.
+    /// The sorted body; a duplicate field is refused.
     package consuming func finish() throws(ServiceError) -> RecordBody {
         let body = try sorted()
         do {
@@ -57,7 +57,7 @@ package struct FieldCanonicaliser: Sendable {
         }
     }
 
-    /// Most callers send them so.
+    /// Most callers send the fields sorted.
     private func sorted() throws(ServiceError) -> Bytes {
         let isSorted = zip(names, names.dropFirst()).allSatisfy(precedes)
         if isSorted { return fields.bytes }

@@ -1,34 +1,33 @@
-// Who takes over what a node owed that was taken off the cluster's list: the listed member with the
-// lowest id.
+// The heir of a node that was removed from the cluster: the listed member with the lowest id takes
+// over its debts.
 //
-// A node owes deletes around the references that it wrote (`CascadeCompensation`). Two members may
-// both take themselves for the heir while the list travels: what they owe is deleted twice, which
-// is once.
+// A node owes deletions around the references that it wrote (`CascadeCompensation`). Two members
+// may both act as the heir while the list travels; deleting twice has the same effect as once.
 
 package import CumulusModel
 
 /// The registers of the cluster's scope that list its members: node id → address, or nothing.
 package enum MemberRegister {
     package static let namespace = "member"
-    /// What a member knows of commits: (node id, feature).
+    /// The features of commits that a member knows, by (node id, feature).
     package static let features = "feature"
     package static let nodeIDBytes = 16
 }
 
 extension WriterState {
-    /// Whether a run's debts are this node's.
+    /// Whether this node has to pay a run's debts.
     package func owes(for run: Incarnation) -> Bool {
         node.isOurs(run) || (!inherited.isEmpty && inherited.contains(run.nodePrefix))
     }
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Whether nodes besides one are on the list of members.
+    /// Whether the list of members has nodes besides the given one.
     borrowing func hasMembers(besides nodeID: Bytes) throws(EngineError) -> Bool {
         try members().contains { $0.nodeID != nodeID && $0.row.value != nil }
     }
 
-    /// The registers of all members, and of those that were; in the order of their ids.
+    /// The registers of all present and former members, ordered by id.
     ///
     /// Keys that are not valid node ids are skipped.
     package borrowing func members() throws(EngineError) -> [(nodeID: Bytes, row: RegisterRow)] {
@@ -60,7 +59,7 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension Incarnation {
-    /// Two bytes of the id of the node whose run it is.
+    /// Two bytes of the id of the run's node.
     var nodePrefix: UInt64 { value >> 48 }
 
     static func prefix(of nodeID: Bytes) -> UInt64 {

@@ -1,12 +1,12 @@
-// The values in a body, taken apart: for queries, which look at a few fields of many records.
+// Decodes the values in a body, for queries, which look at a few fields of many records.
 //
-// Everything else copies fields as bytes. The bytes were canonicalised when they were saved, so
-// what can't be read is damage. hot: once per field that a query looks at.
+// All other code copies fields as bytes. The bytes were canonicalised when they were saved, so an
+// unreadable value is damage. hot: once per field that a query looks at.
 
 package import CumulusModel
 
 extension RecordBody {
-    /// The value of a field that is no list; nil where only clients can read it.
+    /// The value of a field that is no list; nil if only clients can decrypt it.
     package func value(_ entry: Entry) throws(MalformedBytes) -> FieldValue? {
         guard case .one(let kind) = entry.type else { return nil }
         var reader = CanonicalReader(bytes, entry.value)
@@ -14,7 +14,7 @@ extension RecordBody {
         return try RecordBody.element(kind, of: bytes[entry.value], &reader)
     }
 
-    /// Visits the elements of a list, until `visit` returns false; none is kept.
+    /// Visits the elements of a list until `visit` returns false, without collecting them.
     package func visitElements(
         _ entry: Entry,
         _ visit: (FieldValue) throws -> Bool
@@ -34,7 +34,7 @@ extension RecordBody {
         }
     }
 
-    /// A value of a kind that stands behind a length, which is read.
+    /// A value whose length prefix has been read.
     private static func element(
         _ kind: FieldKind,
         of content: ArraySlice<UInt8>,

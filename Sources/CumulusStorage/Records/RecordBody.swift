@@ -1,22 +1,22 @@
 // The fields of a record as bytes: the canonical wire form of `repeated Field fields = 10`, sorted
-// by name, with an index of where each field stands. Walked, found, merged and filtered without
-// decoding values.
+// by name, with an index of the fields. Fields are found, merged and filtered without decoding
+// values.
 //
-// Stored in record rows and in commits (there a field without a value stands for its removal).
-// Values are checked once, when a request comes in (`FieldCanonicaliser`). hot: once per saved or
+// Record rows and commits hold bodies; in a commit a field without a value means its removal.
+// Values are checked once, when a request arrives (`FieldCanonicaliser`). hot: once per saved or
 // fetched record.
 
 package import CumulusModel
 
 package struct RecordBody: Hashable, Sendable {
-    /// Where one field stands in `bytes`.
+    /// The position of one field in `bytes`.
     package struct Entry: Hashable, Sendable {
         /// The whole field with its tag and length.
         package var whole: Range<Int>
         package var name: Range<Int>
-        /// Behind the value's tag: of delimited values without their length.
+        /// The bytes after the value's tag; for delimited values without their length.
         package var value: Range<Int>
-        /// nil means no value, the field is to be removed.
+        /// nil means that there is no value: the field is to be removed.
         package var type: FieldType?
     }
 
@@ -39,7 +39,7 @@ package struct RecordBody: Hashable, Sendable {
     package init(stored source: Bytes, _ range: Range<Int>) throws(MalformedBytes) {
         self.init()
         bytes = range == 0..<source.count ? source : Bytes(source[range])
-        // Room for all at once: hardly a field takes less than 8 bytes, and most records have few.
+        // Most records have few fields, and a field takes at least 8 bytes.
         entries.reserveCapacity(min(16, bytes.count / 8))
         var reader = CanonicalReader(bytes)
         while !reader.isAtEnd {
@@ -64,20 +64,20 @@ package struct RecordBody: Hashable, Sendable {
         }
     }
 
-    /// The value of an INT64 field; nil means the field holds something else.
+    /// The value of an INT64 field; nil if the field holds something else.
     package func int64(_ entry: Entry) throws(MalformedBytes) -> Int64? {
         guard entry.type == .one(.int64) else { return nil }
         var reader = CanonicalReader(bytes, entry.value)
         return try reader.signed()
     }
 
-    /// Room for the fields of two bodies.
+    /// Reserves room for the fields of two bodies.
     package mutating func reserveCapacity(for one: RecordBody, _ other: RecordBody) {
         bytes.reserveCapacity(one.bytes.count + other.bytes.count)
         entries.reserveCapacity(one.entries.count + other.entries.count)
     }
 
-    /// Appends a field that stands in another body; fields must come in ascending order.
+    /// Appends a field of another body; fields must come in ascending order.
     package mutating func append(_ entry: Entry, of source: RecordBody) {
         let shift = bytes.count - entry.whole.lowerBound
         bytes.append(contentsOf: source.bytes[entry.whole])
@@ -91,12 +91,12 @@ package struct RecordBody: Hashable, Sendable {
         )
     }
 
-    /// The same under another name.
+    /// Appends a field of another body under another name.
     package mutating func append(_ entry: Entry, of source: RecordBody, named name: String) {
         if source.name(of: entry) == name { return append(entry, of: source) }
         var field = CanonicalWriter(reserving: entry.whole.count + name.utf8.count)
         field.field(1, text: name)
-        // What follows the name in the field's message.
+        // The rest of the field's message after the name.
         field.raw(source.bytes[entry.name.upperBound..<entry.whole.upperBound])
         append(field: field.bytes)
     }
@@ -137,7 +137,7 @@ package struct RecordBody: Hashable, Sendable {
         append(entry, of: body)
     }
 
-    /// The fields whose names are in `keys`, which are sorted by their bytes.
+    /// The fields whose names are in `keys`, which must be sorted by their bytes.
     package func selecting(_ keys: [String]) -> RecordBody {
         var selected = RecordBody()
         for key in keys {
@@ -146,7 +146,7 @@ package struct RecordBody: Hashable, Sendable {
         return selected
     }
 
-    /// This body with other names of its fields, which have the same order.
+    /// This body with renamed fields; the new names must have the same order.
     package func renaming(_ name: (String) -> String) -> RecordBody {
         var renamed = RecordBody()
         for entry in entries {
@@ -155,7 +155,7 @@ package struct RecordBody: Hashable, Sendable {
         return renamed
     }
 
-    /// This body with the fields of another over it; the other's removals take fields away.
+    /// This body with the fields of another merged in; a removal in the other removes the field.
     package func merging(_ changes: RecordBody) -> RecordBody {
         var merged = RecordBody()
         var index = 0
@@ -174,7 +174,7 @@ package struct RecordBody: Hashable, Sendable {
         return merged
     }
 
-    /// This body, removals included, with those fields of another that it doesn't name.
+    /// This body, removals included, with the fields of another that it doesn't name.
     package func completed(by others: RecordBody) -> RecordBody {
         var completed = RecordBody()
         completed.reserveCapacity(for: self, others)
@@ -202,7 +202,7 @@ package struct RecordBody: Hashable, Sendable {
 
     /// The `Field` message of an INT64 or LIST<INT64> field, made DOUBLE or LIST<DOUBLE>.
     ///
-    /// nil if the field is neither, or holds a number that no DOUBLE is.
+    /// nil if the field is neither, or holds a number that a DOUBLE can't represent.
     package func convertedToDouble(_ entry: Entry) -> Bytes? {
         var reader = CanonicalReader(bytes, entry.value)
         var field = CanonicalWriter()
@@ -237,7 +237,7 @@ package struct RecordBody: Hashable, Sendable {
         return numbers
     }
 
-    /// The order of two names of two bodies: negative, zero, positive.
+    /// Compares two names of two bodies: negative, zero, positive.
     package static func order(
         _ left: RecordBody,
         _ leftEntry: Entry,

@@ -1,23 +1,23 @@
-// Shows stored records as the schema has them by now, where that is not how they were saved: fields
-// that two nodes gave two types, and types and fields that were dropped.
+// Shows stored records as the present schema has them: fields with several types, and dropped types
+// and fields.
 //
-// Read once per zone by everything that shows records; nearly always it changes nothing. A client
-// that read records before their look changed has to read anew: the registers' commits tell.
+// All code that shows records reads it once per zone; it nearly always changes nothing. Clients
+// have to read records again after their look changed: the registers' commits say which clients.
 
 package import CumulusModel
 
 package struct RecordLens: Hashable, Sendable {
     private var mixed = MixedFields()
     private var types = DropCounts()
-    /// By the types' stored names.
+    /// Dropped fields by the types' stored names.
     private var fields: [String: DropCounts] = [:]
-    /// The commits that dropped something.
+    /// The commits that dropped types or fields.
     private var dots: [Dot] = []
 
     /// How often types were dropped.
     package var typeDrops: DropCounts { types }
 
-    /// Shows everything as it is.
+    /// Shows everything as it is stored.
     package init() {}
 
     private var isPlain: Bool { mixed.isEmpty && types.isEmpty && fields.isEmpty }
@@ -35,13 +35,13 @@ package struct RecordLens: Hashable, Sendable {
         fields[type].map { $0.shown(field) == nil } ?? false
     }
 
-    /// Whether records of a stored type may look otherwise than they are stored.
+    /// Whether records of a stored type may look different from how they are stored.
     package func changes(_ type: String) -> Bool {
         if isPlain { return false }
         return mixed.concern(type) || fields[type] != nil || types.shown(type) != type
     }
 
-    /// Whether a reader of that vector has seen all records as they look.
+    /// Whether a reader with that vector has seen all records as they look now.
     package func isKnown(to vector: VersionVector) -> Bool {
         mixed.areKnown(to: vector) && dots.allSatisfy { vector.covers($0) }
     }
@@ -72,7 +72,7 @@ package struct RecordLens: Hashable, Sendable {
                 columns.append((name, entry))
             }
         }
-        // A field that really has such a name hides it.
+        // A field that really has that name hides it.
         columns += others.filter { !names.contains($0.name) }
         columns.sort { precedes(Bytes($0.name.utf8), Bytes($1.name.utf8)) }
         var shown = RecordBody()
@@ -82,7 +82,7 @@ package struct RecordLens: Hashable, Sendable {
 }
 
 extension RecordLens {
-    /// That of a scope.
+    /// Reads the lens of a scope.
     package init<Reader: RowReader & ~Copyable>(
         of scope: ScopeNumber,
         in reader: borrowing Reader

@@ -1,4 +1,4 @@
-// The bytes of a record row: how its head is written and read, and its tag and digest.
+// Reads and writes the bytes of a record row, and computes its tag and digest.
 //
 // `RecordRow` says what the parts mean. hot: once per record that is saved.
 
@@ -8,7 +8,7 @@ package import CumulusModel
 // MARK: - Tag and digest
 
 extension RecordRow {
-    /// Where a record stands, in words that are the same on every node.
+    /// The place of a record in names that are the same on every node.
     package struct Place: Hashable, Sendable {
         package var database: DatabaseID
         package var zone: String
@@ -35,8 +35,9 @@ extension RecordRow {
         return bytes(&head)
     }
 
-    /// The row's bytes without its frontier and ended lives, with tag and digest as they are: the
-    /// same on all nodes that have read as much about the record.
+    /// The row's bytes without its frontier and ended lives, with the current tag and digest.
+    ///
+    /// They are the same on all nodes that have read as much about the record.
     package var content: Bytes {
         var head = headUpToCounters(stamps)
         writeCounters(to: &head)
@@ -54,8 +55,8 @@ extension RecordRow {
 
     /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp).
     ///
-    /// A counter that is shown counts with its value too. A creation by a request counts by the
-    /// life's key: every node that carried the request out gives the same tag.
+    /// A shown counter also counts with its value. A creation by a request counts by the life's
+    /// key, so every node that carried out the request computes the same tag.
     private func computeTag() throws(MalformedBytes) -> Bytes {
         let (body, counters) = (body, counters)
         let (key, births) = (requestKey, births)
@@ -114,7 +115,7 @@ extension RecordRow {
         static let twins: UInt64 = 32
     }
 
-    /// Every commit that the row still names, the frontier aside, ascending, each once.
+    /// Every commit that the row names outside the frontier, ascending, each once.
     var stamps: [Stamp] {
         var all = [birth, floor, modified] + twins + fieldStamps + absent.map(\.stamp)
         if let parent { all.append(parent.stamp) }
@@ -179,7 +180,7 @@ extension RecordRow {
         for counter in counters { counter.write(to: &head) }
     }
 
-    /// Each as 1 + its index, or as 0 and the stamp itself.
+    /// Writes each stamp as 1 + its index, or as 0 and the stamp itself.
     private func writeFrontier(to head: inout CanonicalWriter, _ stamps: [Stamp]) {
         head.varint(UInt64(frontier.count))
         for stamp in frontier {
@@ -203,7 +204,7 @@ extension RecordRow {
         }
     }
 
-    /// Bytes of tag and digest, which end a head.
+    /// Bytes of tag and digest at the end of a head.
     private static let sealBytes = 24
 }
 

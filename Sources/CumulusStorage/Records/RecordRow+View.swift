@@ -1,14 +1,14 @@
-// Reads of a record row that skip what a fetch doesn't need: system fields and the body, nothing
-// else is taken apart.
+// Reads from a record row only what a fetch needs: system fields and the body.
 //
-// Called by all that shows records: fetch, list, query, and changes. hot: once per fetched record.
+// All code that shows records calls it: fetch, list, query and changes. hot: once per fetched
+// record.
 
 package import CumulusModel
 
 extension RecordView {
     /// The record in a row; nil for a tombstone.
     ///
-    /// `keys`, sorted, select fields; nil takes all.
+    /// `keys` must be sorted and selects fields; nil takes all.
     package init?(
         row: Bytes,
         name: String,
@@ -50,7 +50,7 @@ extension RecordView {
         )
     }
 
-    /// The record in a row that is at hand.
+    /// The record in a decoded row.
     package init(_ row: RecordRow, name: String) {
         self.init(
             name: name,
@@ -77,7 +77,7 @@ extension RecordRow {
 }
 
 extension CanonicalReader {
-    /// The beginning of a head; nil where nothing lives.
+    /// The beginning of a head; nil if no life is visible.
     fileprivate mutating func livingType() throws(MalformedBytes) -> String? {
         guard try varint() == RecordRow.version else {
             throw MalformedBytes("a record row of an unknown version")

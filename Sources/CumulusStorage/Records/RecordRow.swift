@@ -1,26 +1,25 @@
-// What a record row holds: a head that says when, by whom and by which commits every part was
-// written, and the body.
+// A record row holds the body, and a head that says when, by whom and by which commits every part
+// was written.
 //
 //   row  = varint length of head · head · body
 //   head = version · flags · type · stamps · birth · floor · modified · createdBy · modifiedBy
 //          · device · fields · absent · references · parent · share · access · key · twins
 //          · counters · frontier · ended · tag (8 bytes) · digest (16 bytes)
 //
-// All stamps that the row names stand once, ascending, in `stamps`; the rest of the head holds
-// indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
-// same bytes, but for the frontier and the ended lives. Nodes forget a purged tombstone's commits
-// and a life's end at times of their own, so neither is part of the digest, and a stamp that only
-// they name stands in them. `ended` is absent if it is empty. Written by `ApplyCommit`, read by
-// everybody. hot: once per record that is saved; fetches use `RecordView`, which skips what they
-// don't need.
+// The row's stamps are listed once, ascending, in `stamps`; the rest of the head holds indexes into
+// the list. Nothing in a row is node-local: nodes that have seen the same commits hold the same
+// bytes, except for the frontier and the ended lives. Each node forgets a purged tombstone's
+// commits and a life's end in its own time, so neither is part of the digest, and a stamp that only
+// they name stands in them. `ended` is absent if it is empty. `ApplyCommit` writes rows. hot: once
+// per record that is saved; fetches use `RecordView`, which skips what they don't need.
 //
-// Folder: what is stored of a record. Read `RecordRow`, then `RecordBody`; `FieldCanonicaliser`
-// makes bodies of what came over the wire.
+// Folder: how a record is stored. Read `RecordRow`, then `RecordBody`; `FieldCanonicaliser` makes
+// bodies from requests.
 
 package import CumulusModel
 
 package struct RecordRow: Hashable, Sendable {
-    /// A name whose register was set: to a record name, or to nothing.
+    /// A register that holds a name or nothing.
     package struct NamedTarget: Hashable, Sendable {
         /// nil means removed.
         package var name: String?
@@ -49,7 +48,7 @@ package struct RecordRow: Hashable, Sendable {
         }
     }
 
-    /// A row has many parts: copies share them until one of them changes.
+    /// The parts are shared by copies of the row until one of them changes.
     private var parts: Parts {
         _read { yield storage.parts }
         _modify {
@@ -60,13 +59,13 @@ package struct RecordRow: Hashable, Sendable {
     private var storage: Storage
 
     fileprivate final class Storage: @unchecked Sendable {
-        // Changed by the only row that holds it.
+        // Only the row that holds the parts exclusively changes them.
         @exclusivity(unchecked) var parts: Parts
 
         init(_ parts: Parts) { self.parts = parts }
     }
 
-    /// What `RecordRow` shows, under the same names.
+    /// The stored properties behind `RecordRow`, under the same names.
     struct Parts: Hashable, Sendable {
         var isDead = false
         var hasSiblings = false
@@ -122,13 +121,13 @@ package struct RecordRow: Hashable, Sendable {
 // MARK: - Parts
 
 extension RecordRow {
-    /// No life is visible: the row is a tombstone with an empty body.
+    /// Whether no life is visible: the row is a tombstone with an empty body.
     package var isDead: Bool {
         _read { yield parts.isDead }
         _modify { yield &parts.isDead }
     }
 
-    /// Other lives of the record stand in rows of their own, unseen.
+    /// Whether the record has hidden lives, which have rows of their own.
     package var hasSiblings: Bool {
         _read { yield parts.hasSiblings }
         _modify { yield &parts.hasSiblings }
@@ -139,14 +138,13 @@ extension RecordRow {
         _modify { yield &parts.type }
     }
 
-    /// The creation of the life; the earliest one if there were several.
+    /// The creation of the life; the earliest if there are several.
     package var birth: Stamp {
         _read { yield parts.birth }
         _modify { yield &parts.birth }
     }
 
-    /// What further creations of the same life have in common with this one; nil if there can't be
-    /// any.
+    /// The key that further creations of the same life share; nil if there can't be any.
     package var key: LifeKey? {
         _read { yield parts.key }
         _modify { yield &parts.key }
@@ -158,13 +156,14 @@ extension RecordRow {
         _modify { yield &parts.twins }
     }
 
-    /// Lives of the record that had keys and ended; of the shown life or the tombstone, ascending.
+    /// Ended lives of the record that had keys, kept with the shown life or the tombstone,
+    /// ascending.
     package var ended: [EndedLife] {
         _read { yield parts.ended }
         _modify { yield &parts.ended }
     }
 
-    /// Fields with stamps below it have vanished.
+    /// Fields with stamps below it are gone.
     package var floor: Stamp {
         _read { yield parts.floor }
         _modify { yield &parts.floor }
@@ -196,19 +195,19 @@ extension RecordRow {
         _modify { yield &parts.frontier }
     }
 
-    /// One per entry of the body.
+    /// One stamp per entry of the body.
     package var fieldStamps: [Stamp] {
         _read { yield parts.fieldStamps }
         _modify { yield &parts.fieldStamps }
     }
 
-    /// Sorted by name.
+    /// Absences sorted by name.
     package var absent: [Absence] {
         _read { yield parts.absent }
         _modify { yield &parts.absent }
     }
 
-    /// Sorted by field and element.
+    /// Targets sorted by field and element.
     package var targets: [ReferenceTarget] {
         _read { yield parts.targets }
         _modify { yield &parts.targets }
@@ -224,13 +223,13 @@ extension RecordRow {
         _modify { yield &parts.share }
     }
 
-    /// Who may do what; empty unless the record is a share.
+    /// Who may do what in a share; empty unless the record is a share.
     package var access: AccessEntries {
         _read { yield parts.access }
         _modify { yield &parts.access }
     }
 
-    /// Sorted by name.
+    /// Counters sorted by name.
     package var counters: [Counter] {
         _read { yield parts.counters }
         _modify { yield &parts.counters }

@@ -1,14 +1,13 @@
-// One value of a request, as it came over the wire, in the form that is stored, or what is wrong
-// with it.
+// Turns one value of a request into its stored form, or says what is wrong with it.
 //
-// Called by `FieldCanonicaliser` for each field of a save. hot: once per field.
+// `FieldCanonicaliser` calls it for each field of a save. hot: once per field.
 
 import CumulusModel
 
 struct ValueCanonicaliser {
-    /// Zone of the record that is saved: references may name it, and no other.
+    /// The zone of the saved record, the only one that references may name.
     let zoneName: String
-    /// The names that the zone's owner may be called by.
+    /// The names of the zone's owner.
     let zoneOwners: [String]
 
     /// Writes the value of a `Field` message.
@@ -241,8 +240,8 @@ struct ValueCanonicaliser {
         return writer.bytes
     }
 
-    /// Adds one element, or the elements of one packed run: bare where the canonical form packs
-    /// them.
+    /// Adds one element, or the elements of one packed run, without tags if the canonical form
+    /// packs them.
     private func addElements(
         _ kind: FieldKind,
         _ type: WireType,

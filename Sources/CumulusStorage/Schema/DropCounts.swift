@@ -1,13 +1,13 @@
-// How often record types, or the fields of one type, were dropped: what tells the names under which
-// they are stored, see `StoredName`.
+// How often record types, or the fields of one type, were dropped. The counts give the names under
+// which they are stored, see `StoredName`.
 //
-// Registers of the schema whose greatest value stands, so that nodes which drop the same
-// thing drop it once, and one that knows less than others brings nothing back.
+// They are registers of the schema whose greatest value wins. Nodes that drop the same thing
+// concurrently drop it once, and a node that knows less brings nothing back.
 
 package import CumulusModel
 
 package struct DropCounts: Hashable, Sendable {
-    /// By shown name; what isn't listed was never dropped.
+    /// Counts by shown name; an unlisted name was never dropped.
     private var counts: [String: UInt32] = [:]
 
     package init() {}
@@ -16,39 +16,39 @@ package struct DropCounts: Hashable, Sendable {
 
     package subscript(_ shown: String) -> UInt32 { counts[shown] ?? 0 }
 
-    /// The count with another drop; the largest one stays; it is out of reach.
+    /// The count after another drop; it stops at the largest number, which is out of reach.
     package func next(_ shown: String) -> UInt32 { min(self[shown], .max - 1) + 1 }
 
-    /// The name under which something of that name is stored by now.
+    /// The name under which something with that shown name is stored now.
     package func stored(_ shown: String) -> String {
         isEmpty ? shown : StoredName(shown, drops: self[shown]).text
     }
 
-    /// What callers know under a stored name; nil means it was dropped.
+    /// The shown name of a stored name; nil if it was dropped.
     package func shown(_ stored: String) -> String? {
         let name = StoredName(stored)
         return name.drops == self[name.shown] ? name.shown : nil
     }
 
-    /// Takes in a register's value.
+    /// Adds a register's value.
     mutating func add(_ shown: String, _ value: Bytes) throws(EngineError) {
         guard value.count == 4 else { throw .damagedSchema }
         counts[shown] = value.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     }
 
-    /// A count as a register holds it: the order of the bytes is that of the counts.
+    /// The value of a register; its bytes are ordered like the counts.
     package static func registerValue(_ count: UInt32) -> Bytes {
         withUnsafeBytes(of: count.bigEndian) { Bytes($0) }
     }
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Those of the types of a scope.
+    /// The counts of the types of a scope.
     package borrowing func typeDrops(_ scope: ScopeNumber) throws(EngineError) -> DropCounts {
         try drops(scope, SchemaRegister.typeDropNamespace, below: [])
     }
 
-    /// Those of the fields of a type of that stored name.
+    /// The counts of the fields of a type, given its stored name.
     package borrowing func fieldDrops(
         _ scope: ScopeNumber,
         of type: String
@@ -69,7 +69,7 @@ extension RowReader where Self: ~Copyable {
         return drops
     }
 
-    /// Those of a type of that shown name alone.
+    /// The count of a single type, given its shown name.
     package borrowing func typeDrops(
         _ scope: ScopeNumber,
         of type: String
@@ -82,7 +82,7 @@ extension RowReader where Self: ~Copyable {
         return drops
     }
 
-    /// Those of the fields of all types, by the types' stored names.
+    /// The counts of the fields of all types, by the types' stored names.
     package borrowing func fieldDrops(
         _ scope: ScopeNumber
     ) throws(EngineError) -> [String: DropCounts] {

@@ -1,16 +1,16 @@
-// The roles of the schema that operators gave to users: a register of the scope for each user and
-// role.
+// The roles of the schema that operators gave to users. There is a register of the scope for each
+// user and role.
 //
-// Written by `AssignedRoles`, read by `SchemaDirectory` for reads and by the writer for changes.
-// Each change raises the register's number, and the greater bytes stand on every node: the greater
-// number, and at equal numbers "not given". So a role that was taken away stays away unless it was
-// given again by somebody who knew that. Clocks decide nothing.
+// `AssignedRoles` writes them; `SchemaDirectory` reads them for reads, and the writer for changes.
+// Each change raises the register's number, and the greater bytes win on every node: the greater
+// number, and at equal numbers "not given". So a role that was taken away stays away until an
+// operator who knew that gives it again. The result does not depend on clocks.
 
 package import CumulusModel
 
-/// What such a register holds.
+/// The value of such a register.
 package struct RoleAssignment: Hashable, Sendable {
-    /// Of registers: (user record name, role) → the value.
+    /// The namespace of the registers: (user record name, role) → the value.
     package static let namespace = "assigned"
 
     /// How often it was changed.
@@ -26,7 +26,7 @@ package struct RoleAssignment: Hashable, Sendable {
         [Bytes(user.utf8), Bytes(role.utf8)]
     }
 
-    /// What stands after a change of it; the largest number stays: it is out of reach.
+    /// The value after a change; the number stops at the largest one, which is out of reach.
     package func changed(isGiven: Bool) -> RoleAssignment {
         RoleAssignment(number: min(number, .max - 1) + 1, isGiven: isGiven)
     }
@@ -45,27 +45,27 @@ package struct RoleAssignment: Hashable, Sendable {
     }
 }
 
-/// The roles that a schema has or had, and the commits that last said so.
+/// The present and former roles of a schema, and the commits that last changed them.
 package struct SchemaRoles: Sendable {
     fileprivate var roles: [String: (exists: Bool, dot: Dot)] = [:]
 
-    /// There never was a role.
+    /// Whether there never was a role.
     package var isEmpty: Bool { roles.isEmpty }
 
-    /// Those that it has, ascending.
+    /// The present roles, ascending.
     package var names: [String] { roles.filter(\.value.exists).keys.sorted() }
 
     package func has(_ role: String) -> Bool { roles[role]?.exists ?? false }
 }
 
-/// The roles that one user was given.
+/// The roles of one user.
 package struct UserRoles: Hashable, Sendable {
-    /// Those that the schema has.
+    /// The roles that the schema still has.
     package private(set) var names: Set<String> = []
-    /// The last change of each that is or was given to the user.
+    /// The last change of each role that the user has or had.
     private var changes: [String: Set<Dot>] = [:]
 
-    /// No role was ever given.
+    /// A user without roles.
     package init() {}
 
     fileprivate mutating func add(
@@ -76,13 +76,13 @@ package struct UserRoles: Hashable, Sendable {
     ) {
         changes[role, default: []].insert(dot)
         guard assignment.isGiven else { return }
-        // The schema gives and takes it too.
+        // The schema also adds and removes the role.
         if let known = schema.roles[role] { changes[role, default: []].insert(known.dot) }
         if schema.has(role) { names.insert(role) }
     }
 
-    /// The roles that the user has or had, of which a reader with that vector does not know how
-    /// they are now.
+    /// The user's present and former roles whose present state a reader with that vector does not
+    /// know.
     package func changed(since vector: VersionVector) -> Set<String> {
         Set(changes.filter { !$0.value.allSatisfy { vector.covers($0) } }.keys)
     }
@@ -103,9 +103,9 @@ extension RowReader where Self: ~Copyable {
 
     /// The roles of a user.
     ///
-    /// Not by `register`: the writer would keep each user's in memory.
+    /// It doesn't use `register`, because the writer would keep every user's roles in memory.
     ///
-    /// - Parameter schema: Of the same state.
+    /// - Parameter schema: The roles of the schema in the same state.
     package borrowing func roles(
         of user: String,
         in scope: ScopeNumber,
@@ -121,7 +121,7 @@ extension RowReader where Self: ~Copyable {
         return roles
     }
 
-    /// All that were ever given in a scope, in the order of users and roles.
+    /// All assignments of a scope, ordered by user and role.
     package borrowing func roleAssignments(
         in scope: ScopeNumber
     ) throws(EngineError) -> [(user: String, role: String, assignment: RoleAssignment)] {
@@ -181,13 +181,13 @@ extension WriteTransaction {
         return roles
     }
 
-    /// A register changed: what it says of roles is read anew when it is asked for.
+    /// Notes that a register changed: roles are read again when they are needed.
     mutating func noteRoles(_ namespace: String, in scope: ScopeNumber) {
         guard namespace == SchemaRegister.roleNamespace || namespace == RoleAssignment.namespace
         else { return }
         state.schemaRoles[scope] = nil
         state.userRoles = state.userRoles.filter { $0.key.scope != scope }
-        // What reads know of schemas is forgotten, and followers look again.
+        // Readers drop their cached schemas, and followers check again.
         state.schemaVersion += 1
     }
 }

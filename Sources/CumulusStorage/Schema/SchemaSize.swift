@@ -1,15 +1,15 @@
-// How much a schema holds: its types, their fields, and the bytes of their names.
+// The size of a schema: its types, their fields, and the bytes of their names.
 //
-// Asked by what makes a schema grow, which has limits. The size of a stored schema is counted once,
-// and then kept up to date by the registers that are written.
+// Changes that make a schema grow check it against the limits. The size of a stored schema is
+// counted once, and then updated with each register that is written.
 
 package import CumulusModel
 
 package struct SchemaSize: Hashable, Sendable {
-    /// But for Users, which is always there.
+    /// Number of types without Users, which always exists.
     package var types = 0
     package var fields = 0
-    /// Of the types' names, and of each field's name with its type's.
+    /// Bytes of the types' names, and of each field's name with its type's.
     package var bytes = 0
 
     package init() {}
@@ -23,7 +23,7 @@ package struct SchemaSize: Hashable, Sendable {
         }
     }
 
-    /// - Parameter name: As callers know it.
+    /// - Parameter name: The shown name.
     package mutating func addType(_ name: String) {
         if name == Schema.users.name { return }
         types += 1
@@ -46,7 +46,7 @@ package struct SchemaSize: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// That of a scope's schema, without what was dropped.
+    /// The size of a scope's schema without dropped types and fields.
     package borrowing func storedSchemaSize(
         of scope: ScopeNumber
     ) throws(EngineError) -> SchemaSize {
@@ -70,7 +70,7 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-    /// That of a scope's schema as it stands in this batch.
+    /// The size of a scope's schema as it stands in this batch.
     package mutating func schemaSize(of scope: ScopeNumber) throws(EngineError) -> SchemaSize {
         if let known = state.schemaSizes[scope] { return known }
         let size = try storedSchemaSize(of: scope)
@@ -78,9 +78,9 @@ extension WriteTransaction {
         return size
     }
 
-    /// A register was written.
+    /// Updates the size after a register was written.
     ///
-    /// - Parameter isNew: There was none of that key.
+    /// - Parameter isNew: No register with that key existed.
     mutating func noteSchemaSize(
         _ namespace: String,
         _ key: [Bytes],

@@ -1,14 +1,14 @@
-// How record types and fields that were dropped are told from later ones of the same name.
+// Distinguishes dropped record types and fields from later ones of the same name.
 //
-// To drop a type or a field rewrites no records: the schema counts how often it was dropped, and
-// from then on the name stands for another type or field, which is stored under the name, a number
-// sign and the count. What stands under an older name is shown to nobody. Callers can't use such
-// names: a name has no number sign.
+// Dropping a type or a field rewrites no records. The schema counts the drops, and from then on the
+// name stands for another type or field, which is stored under the name, a number sign and the
+// count. Values under an older name are never shown. Callers can't use such names: a valid name has
+// no number sign.
 
 package struct StoredName: Hashable, Sendable {
-    /// As callers know it.
+    /// The name that callers know.
     package var shown: String
-    /// How often what had this name before was dropped.
+    /// How often a type or field of this name was dropped before.
     package var drops: UInt32
 
     package init(_ shown: String, drops: UInt32) {
@@ -27,12 +27,12 @@ package struct StoredName: Hashable, Sendable {
         drops = count
     }
 
-    /// As it stands in rows and registers.
+    /// The name in rows and registers.
     package var text: String { drops == 0 ? shown : "\(shown)#\(drops)" }
 
-    /// Whether callers can know something under a name.
+    /// Whether a name is one that callers can know.
     package static func isShown(_ text: String) -> Bool { !text.utf8.contains(UInt8(ascii: "#")) }
 
-    /// A stored name as callers know it.
+    /// The shown name of a stored name.
     package static func shown(_ text: String) -> String { StoredName(text).shown }
 }

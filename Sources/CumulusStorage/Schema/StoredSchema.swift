@@ -1,7 +1,7 @@
-// The schema of a scope as a whole, put together from its registers.
+// The whole schema of a scope, put together from its registers.
 //
-// Read by what shows, imports or deploys it. What nobody has chosen is not stored: the indexes
-// that fields get by themselves in development, and the grants that every type begins with.
+// Showing, importing and deploying a schema reads it. Defaults are not stored: the indexes that
+// fields get by themselves in development, and the grants that every type begins with.
 //
 // Folder: the schema as it is stored, register by register. Read `StoredSchema`, then `TypeSchema`;
 // `StoredName` tells dropped types and fields from later ones.
@@ -26,7 +26,7 @@ extension RowReader where Self: ~Copyable {
         var types: [Schema.RecordType] = []
         for name in names.sorted() {
             var type = try recordType(name, of: scope, in: environment)
-            // A role that is gone may have been granted something by somebody who didn't know.
+            // A node that didn't know of the removal may have granted something to a removed role.
             let known = Schema.implicitRoles.union(roles)
             type.grants = type.grants.filter { known.contains($0.role) }
             types.append(type)
@@ -67,14 +67,14 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension Schema {
-    /// What a type that appears in development grants.
+    /// The grants of a type that appears in development.
     package static let usualGrants = [
         Grant(role: Grants.creator, permissions: .write),
         Grant(role: Grants.signedIn, permissions: .create),
         Grant(role: Grants.world, permissions: .read),
     ]
 
-    /// The type of users' own records, which is always there.
+    /// The type of users' own records, which always exists.
     package static let users = RecordType(
         name: "Users",
         fields: [Field(name: "roles", type: .type(.list(.int64)))],

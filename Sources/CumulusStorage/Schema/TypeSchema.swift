@@ -1,10 +1,10 @@
-// What the schema says about one record type, read from its registers.
+// The schema of one record type, read from its registers.
 //
-// The writer keeps it per type and holds saves to it; queries read it from their snapshot.
+// The writer keeps it per type and checks saves against it; queries read it from their snapshot.
 
 package import CumulusModel
 
-/// Fields go by their stored names, see `StoredName`.
+/// Fields have their stored names, see `StoredName`.
 package struct TypeSchema: Hashable, Sendable {
     /// The type's own stored name.
     package let name: String
@@ -12,7 +12,7 @@ package struct TypeSchema: Hashable, Sendable {
     package var exists = false
     package var fields: [String: FieldType] = [:]
     package fileprivate(set) var merge = MergePolicy.fields
-    /// Of the fields whose indexes somebody has set, system fields among them.
+    /// The fields whose indexes were chosen, system fields included.
     package fileprivate(set) var indexes: [String: Schema.Indexes] = [:]
     /// What roles may do with its records in the public database.
     package fileprivate(set) var grants: Grants
@@ -23,17 +23,17 @@ package struct TypeSchema: Hashable, Sendable {
         grants = Grants(isUsers ? Schema.users.grants : Schema.usualGrants)
     }
 
-    /// Whether the type of that shown name, or a field of it, is stored under another one.
+    /// Whether the type of that shown name, or a field of it, is stored under another name.
     package func renames(_ type: String) -> Bool { !fieldDrops.isEmpty || name != type }
 
     /// The indexes of a field of the type, or of a system field.
     ///
-    /// In development a field comes with all indexes that its type can have, as long as nobody
-    /// chose others; system fields and fields in production come without.
+    /// In development a field has all indexes that its type can have, unless others were chosen.
+    /// System fields and fields in production have only chosen ones.
     package func indexes(of field: String, in environment: Environment) -> Schema.Indexes {
         guard let type = fields[field] ?? SystemField(rawValue: field).map({ .one($0.kind) })
         else { return [] }
-        // Chosen perhaps where the field had another type, which didn't stand.
+        // The choice may come from a node where the field had another type.
         if let chosen = indexes[field] {
             return chosen.intersection(DeclaredType.type(type).possibleIndexes(of: field))
         }
@@ -63,8 +63,8 @@ extension FieldType {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What the schema says about the type that callers know under a name; nothing about one that
-    /// doesn't exist yet.
+    /// The schema of the type that callers know by a name; an empty one if there is no such type
+    /// yet.
     package borrowing func typeSchema(
         _ scope: ScopeNumber,
         _ type: String
@@ -100,7 +100,7 @@ extension RowReader where Self: ~Copyable {
         return schema
     }
 
-    /// What a namespace holds about the fields that weren't dropped.
+    /// The values of a namespace for the fields that weren't dropped.
     private borrowing func fields(
         of schema: TypeSchema,
         _ scope: ScopeNumber,
@@ -118,7 +118,7 @@ extension RowReader where Self: ~Copyable {
 }
 
 extension MergePolicy {
-    /// With other names of its fields.
+    /// The policy with renamed fields.
     fileprivate func renaming(_ name: (String) -> String) -> MergePolicy {
         guard case .groups(let groups) = self else { return self }
         return .groups(groups.map { FieldGroup($0.fields.map(name)) })
@@ -127,19 +127,19 @@ extension MergePolicy {
 
 /// Names of the registers that hold the schema.
 ///
-/// Types and fields in their keys go by their stored names, see `StoredName`.
+/// Their keys hold stored names of types and fields, see `StoredName`.
 package enum SchemaRegister {
     /// (type).
     package static let typeNamespace = "type"
     /// (type, field) → the field's type.
     package static let fieldNamespace = "field"
-    /// (type, field, the field's type) of fields that were given several, see `MixedFields`.
+    /// (type, field, the field's type) for fields that were given several types, see `MixedFields`.
     package static let mixedNamespace = "mixed"
-    /// (type) → what changes as one.
+    /// (type) → the merge policy.
     package static let mergeNamespace = "merge"
-    /// (type, field) → the field's indexes, where somebody has chosen them.
+    /// (type, field) → the field's indexes, if they were chosen.
     package static let indexNamespace = "index"
-    /// (type, role) → what the role may do, where somebody has chosen it.
+    /// (type, role) → the grants of the role, if they were chosen.
     package static let grantNamespace = "grant"
     /// (role).
     package static let roleNamespace = "role"
@@ -148,18 +148,18 @@ package enum SchemaRegister {
     /// (type, field's shown name) → how often it was dropped.
     package static let fieldDropNamespace = "fieldDrops"
 
-    /// Whether a type is read anew when a register of this namespace changes.
+    /// Whether a change in this namespace makes the type be read again.
     static func holds(_ namespace: String) -> Bool {
         isFixed(namespace) || namespace == mergeNamespace || namespace == indexNamespace
             || namespace == grantNamespace || isCount(namespace)
     }
 
-    /// Whether what was written first stands.
+    /// Whether the first value wins.
     static func isFixed(_ namespace: String) -> Bool {
         namespace == typeNamespace || namespace == fieldNamespace || namespace == mixedNamespace
     }
 
-    /// Whether the greatest value stands.
+    /// Whether the greatest value wins.
     static func isCount(_ namespace: String) -> Bool {
         namespace == typeDropNamespace || namespace == fieldDropNamespace
     }

@@ -1,8 +1,8 @@
-// The users whose profiles changed in this run of the process, in the order in which that happened.
+// The users whose profiles changed in this run of the process, in order.
 //
-// `WriteTransaction.join` adds to it, also in a batch that is not written in the end, so that it
-// may name users whose profiles are as they were. Read by `UserNames` of CumulusOperations, which
-// follows it instead of reading all profiles again. It never names a user twice.
+// `WriteTransaction.join` adds to it, even in a batch that is not written in the end, so it may
+// name users whose profiles did not change. `UserNames` of CumulusOperations follows it instead of
+// reading all profiles again. It names a user once.
 
 package import CumulusModel
 import Synchronization
@@ -24,7 +24,7 @@ package final class ChangedProfiles: Sendable {
         }
     }
 
-    /// The ids of users that were added behind the first `count`.
+    /// The ids of users that were added after the first `count`.
     package func users(after count: Int) -> ArraySlice<Bytes> {
         state.withLock { $0.users.dropFirst(count) }
     }

@@ -1,21 +1,20 @@
-// How much a database holds: the sum of its zones' states, which move with each commit that is
-// applied.
+// The size of a database: the sum of its zones' states, which change with each applied commit.
 //
-// Held against the quota where a save is made (`SavePlanner`), and told in the status. It is
-// measured, so nodes that have applied the same commits find the same sum.
+// `SavePlanner` checks it against the quota, and the status shows it. It depends on commits alone:
+// nodes that have applied the same commits find the same sum.
 
 import CumulusModel
 
 package struct DatabaseUsage: Hashable, Sendable {
     package private(set) var records: UInt64 = 0
-    /// Of the records' fields.
+    /// Bytes of the records' fields.
     package private(set) var bytes: UInt64 = 0
-    /// Plain bytes of the assets that they name.
+    /// Plain bytes of the assets that the records name.
     package private(set) var assetBytes: UInt64 = 0
 
     package init() {}
 
-    /// All that counts for a quota.
+    /// All bytes that count for a quota.
     package var total: Int { Int(clamping: bytes.addingClamped(assetBytes)) }
 
     mutating func add(_ zone: ZoneState) {
@@ -35,9 +34,9 @@ extension UInt64 {
 // MARK: - In the writer
 
 extension WriteTransaction {
-    /// The same, with the changes of this batch.
+    /// The size of a database, with the changes of this batch.
     ///
-    /// The sum of at most `zonesPerDatabase` states, which are in memory.
+    /// It sums at most `zonesPerDatabase` states, which are in memory.
     package mutating func knownUsage(
         of database: DatabaseNumber
     ) throws(EngineError) -> DatabaseUsage {
@@ -50,7 +49,7 @@ extension WriteTransaction {
     private mutating func knownZones(
         of database: DatabaseNumber
     ) throws(EngineError) -> [ZoneNumber] {
-        // What a batch makes of zones is known once it is made.
+        // Zones that this batch makes or deletes are known once it ends.
         if !holdsZones, let known = state.livingZones[database] { return known }
         let zones = try zoneRows(of: database).filter(\.row.exists).map(\.row.number)
         if !holdsZones { state.livingZones[database] = zones }

@@ -1,8 +1,9 @@
-// What people know each other by: an e-mail address or a telephone number, in one spelling.
+// The address by which people know each other: an e-mail address or a telephone number, in one
+// spelling.
 //
-// Made of what callers send; the register of a handle says which user has it, see `HandleHolder`.
-// Two spellings that a reader takes for the same are the same handle; letters of another script
-// that only look alike are another one.
+// It is made from requests; the register of a handle says which user has it, see `HandleHolder`.
+// Two spellings that look the same to a reader are the same handle; look-alike letters of another
+// script make another one.
 
 package import CumulusModel
 
@@ -16,10 +17,10 @@ package struct Handle: Hashable, Sendable {
     package let kind: Kind
     package let text: String
 
-    /// An address in Unicode's form NFKC and in lower case, or a number in the form E.164.
+    /// Reads an address in Unicode's form NFKC and in lower case, or a number in the form E.164.
     ///
-    /// Clients bring it into that form. Whatever is not in it is refused, but for case and
-    /// composition, which are settled here.
+    /// Clients convert to that form. Other spellings are refused, except for case and composition,
+    /// which are corrected here.
     package init(_ kind: Kind, _ raw: Bytes) throws(ServiceError) {
         self.kind = kind
         switch kind {
@@ -41,14 +42,13 @@ package struct Handle: Hashable, Sendable {
                 """
             )
         }
-        // What is composed may be longer.
+        // The composed text may be longer.
         return try Names.checkText(Bytes(String(scalars).utf8)[...], "e-mail address")
     }
 
-    /// Whether a scalar stands for itself: NFKC leaves it as it is, and it is neither a space nor
-    /// invisible.
+    /// Whether NFKC leaves a scalar unchanged, and it is neither a space nor invisible.
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-        // Case folding changes these two letters, NFKC doesn't.
+        // Case folding changes these two letters; NFKC doesn't.
         if scalar == "ß" || scalar == "ς" { return true }
         let properties = scalar.properties
         return !properties.changesWhenNFKCCaseFolded && !properties.isWhitespace
@@ -74,10 +74,10 @@ package struct Handle: Hashable, Sendable {
 
     // MARK: Keys
 
-    /// Of the registers that say who holds it.
+    /// The key of the registers that say who holds it.
     package var key: [Bytes] { [[kind.rawValue], Bytes(text.utf8)] }
 
-    /// - Parameter key: As `key` gives it.
+    /// - Parameter key: A key as `key` returns it.
     package init(key: [Bytes]) throws(MalformedBytes) {
         guard key.count == 2, key[0].count == 1, let kind = Kind(rawValue: key[0][0]) else {
             throw MalformedBytes("it is no handle")
@@ -87,15 +87,15 @@ package struct Handle: Hashable, Sendable {
     }
 }
 
-/// Who has a handle: the value of its register.
+/// The user who has a handle: the value of its register.
 ///
-/// Each change raises the number, and the greater bytes stand on every node: the greater number,
-/// at equal numbers nobody, and then the greater user id. Clocks decide nothing.
+/// Each change raises the number, and the greater bytes win on every node: the greater number, at
+/// equal numbers no user, and then the greater user id. The result does not depend on clocks.
 package struct HandleHolder: Hashable, Sendable {
     package let number: UInt64
-    /// nil: nobody has it any more.
+    /// nil if no user has it any more.
     package let userID: Bytes?
-    /// Who said that the handle is this user's.
+    /// The issuer that verified the handle.
     package let verifiedBy: String
 
     package init(number: UInt64, userID: Bytes?, verifiedBy: String = "") {
@@ -104,7 +104,7 @@ package struct HandleHolder: Hashable, Sendable {
         self.verifiedBy = verifiedBy
     }
 
-    /// Number big-endian, then 0, user id and who verified it; or 1: nobody has it.
+    /// Number big-endian, then 0, user id and issuer; or 1 if no user has it.
     package var value: Bytes {
         var writer = CanonicalWriter()
         writer.bigEndian(number)

@@ -1,6 +1,6 @@
-// Which scopes a node knows: its cluster's own and those of its containers.
+// The scopes that a node knows: its cluster's own and the ones of its containers.
 //
-// Read by what goes through all of them: the links to peers, the collector, the status.
+// The links to peers, the collector and the status go through all of them.
 //
 // Folder: the scopes, databases and zones that a store holds. Read `ScopeDirectory`, then
 // `ScopeZones` and `ZoneCache`.
@@ -8,7 +8,7 @@
 package import CumulusModel
 
 package enum ScopeDirectory {
-    /// Every scope with its number, in the order of the numbers: the cluster's comes first.
+    /// Every scope with its number, ordered by number: the cluster's comes first.
     package static func all<Reader: RowReader & ~Copyable>(
         in reader: borrowing Reader
     ) throws(EngineError) -> [(scope: ScopeID, number: ScopeNumber)] {

@@ -1,12 +1,12 @@
-// The databases of a scope and their zones, as they stand in their rows.
+// The databases of a scope and their zones, read from their rows.
 //
-// Read by what goes through all of them: state transfers, indexes, resets; and by work that returns
-// to a zone later, when it may be gone.
+// State transfers, indexes and resets go through all of them. Work that returns to a zone later
+// checks that it still exists.
 
 package import CumulusModel
 
 extension RowReader where Self: ~Copyable {
-    /// The databases of a scope that anything was ever written to.
+    /// The databases of a scope that were ever written to.
     package borrowing func databases(
         of scope: ScopeNumber
     ) throws(EngineError) -> [(id: DatabaseID, number: DatabaseNumber)] {
@@ -22,7 +22,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// The zones of a database, those that are gone too, by name.
+    /// The zones of a database by name, including deleted ones.
     package borrowing func zoneRows(
         of database: DatabaseNumber
     ) throws(EngineError) -> [(name: String, row: ZoneRow)] {
@@ -36,7 +36,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// What a database holds: equal on nodes that have applied the same commits.
+    /// The size of a database; equal on nodes that have applied the same commits.
     package borrowing func usage(
         of database: DatabaseNumber
     ) throws(EngineError) -> DatabaseUsage {
@@ -47,7 +47,7 @@ extension RowReader where Self: ~Copyable {
         return usage
     }
 
-    /// The number of a zone; nil means that generation of it is gone.
+    /// The number of a zone; nil if that generation of it is gone.
     package borrowing func number(
         of zone: Commit.Zone,
         in scope: ScopeNumber

@@ -1,6 +1,6 @@
-// Unicode's composed form (NFC) of a text, by the tables of Swift's own library.
+// Unicode's composed form (NFC) of a text, by the tables of Swift's library.
 //
-// Asked for passwords and for handles, so that all keyboards make the same bytes of one text.
+// Passwords and handles use it, so that all keyboards produce the same bytes.
 
 @_spi(_Unicode) import Swift
 

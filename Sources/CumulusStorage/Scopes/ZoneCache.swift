@@ -1,18 +1,19 @@
-// The states of zones and scopes that the writer has read: every save counts a record into one, and
-// its commit into another.
+// The states of zones and scopes that the writer has read; every save changes one of each.
 //
-// Belongs to the writer. Holds what batches left that are written or on their way: what a batch
-// changes is in its `WriterState`. Zones are dropped here when the batch is made, scopes are
-// entered when the next one begins. If a batch could not be written, all is dropped. A copy of that
-// state, as each request's save point is one, must not copy what is known of all.
+// The caches belong to the writer. They hold what earlier batches left, written or on the way; the
+// current batch's changes are in `WriterState`. Zones are dropped here when the batch is made;
+// scopes are entered when the next batch begins. If a batch could not be written, everything is
+// dropped. The caches are classes, so that a copy of the state, such as a save point, does not copy
+// all that is known.
 
 final class ZoneCache: @unchecked Sendable {
-    // Only the thread that runs write transactions touches it; there is one at a time.
+    // Only the thread that runs write transactions touches it, and there is one such thread at a
+    // time.
 
     private var states: [ZoneNumber: ZoneState] = [:]
     private static let capacity = 10_000
 
-    /// The state of a zone; read from the engine if it is not here.
+    /// Returns the state of a zone, from the engine if it is not cached.
     func get(
         _ zone: ZoneNumber,
         orRead read: () throws(EngineError) -> ZoneState
@@ -32,13 +33,13 @@ final class ZoneCache: @unchecked Sendable {
 }
 
 final class ScopeCache: @unchecked Sendable {
-    // As above.
+    // The writer's thread alone touches it, as above.
 
     private var states: [ScopeNumber: ScopeState] = [:]
 
     subscript(scope: ScopeNumber) -> ScopeState? { states[scope] }
 
-    /// Takes what the batch before made of scopes.
+    /// Enters the scopes' states that the previous batch left.
     func enter(_ scopes: [ScopeNumber: ScopeState]) {
         for (number, scope) in scopes {
             states[number] = scope

@@ -1,21 +1,21 @@
-// What is written to change a share: each change raises a number that it saw, so that it beats what
-// was there, and loses only to what allows less or knows more.
+// Makes the entries that change a share. Each change raises a number that it saw, so it beats what
+// was there, and loses only to a change that allows less or knows more.
 //
-// Called where a share is saved, accepted or left. A change of several things is several of these,
-// each made from what the ones before left.
+// Saving, accepting and leaving a share call it. A change of several things is several of these,
+// each made from the result of the previous one.
 
 package import CumulusModel
 
 extension AccessEntries {
-    /// Says what the share is of; once.
+    /// Sets the share's root; once.
     package static func root(_ root: SharedRoot) -> [Entry] {
         [Entry(key: rootKey, value: root.value)]
     }
 
-    /// Invites somebody, or again somebody who left or was removed.
+    /// Invites a person, also one who left or was removed.
     ///
     /// - Parameters:
-    ///   - name: A user record name or a handle, to be shown.
+    ///   - name: A user record name or a handle, for display.
     ///   - now: Milliseconds since 1970 UTC.
     package func inviting(
         _ id: ParticipantID,
@@ -53,7 +53,7 @@ extension AccessEntries {
         return [Entry(key: AccessEntries.key(participant.id, .permission), value: grant.value)]
     }
 
-    /// Takes away every invitation up to the present one, and for this public era all others.
+    /// Removes every invitation up to the present one, and all others of this public era.
     package func removing(_ participant: Participant) -> [Entry] {
         let (invitation, era) = (Numbers(participant.invitation), Numbers(publicGrant.era))
         return [
@@ -62,7 +62,7 @@ extension AccessEntries {
         ]
     }
 
-    /// Gives the present invitation back.
+    /// Gives back the present invitation.
     package func leaving(_ participant: Participant) -> [Entry] {
         let numbers = Numbers(participant.invitation)
         return [Entry(key: AccessEntries.key(participant.id, .left), value: numbers.value)]
@@ -73,7 +73,7 @@ extension AccessEntries {
         [acceptance(of: participant.id, participant.invitation, by: user)]
     }
 
-    /// Joins an open share, by the URL alone.
+    /// Joins an open share by its URL alone.
     package func joining(_ user: String, now: Int64) -> [Entry] {
         let id = ParticipantID(user: user)
         let invitation = nextInvitation(of: id)
@@ -82,7 +82,7 @@ extension AccessEntries {
             + [acceptance(of: id, invitation, by: user)]
     }
 
-    /// Opens the share for everybody who has the URL, changes what they may, or closes it.
+    /// Opens the share for all who have the URL, changes their permission, or closes it.
     package func settingPublic(_ permission: ShareParticipant.Permission) -> [Entry] {
         var grant = publicGrant
         let isOpen = publicPermission != .none
@@ -145,6 +145,6 @@ extension AccessEntries {
 }
 
 extension UInt32 {
-    /// The largest number stays: it is out of reach.
+    /// The next number; it stops at the largest one, which is out of reach.
     fileprivate var next: UInt32 { self == .max ? self : self + 1 }
 }

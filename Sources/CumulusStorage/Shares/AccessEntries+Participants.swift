@@ -1,22 +1,22 @@
-// What access entries say: who is in a share, and what each may do.
+// Reads access entries: who is in a share, and what each participant may do.
 //
-// Asked by the rights of a call, by those who change or accept a share, and for what is shown of
-// it. Whether the share is in force at all depends on its record and its root, see `ShareRows`.
+// It serves the rights of a call, changes and acceptance of a share, and its display. Whether the
+// share is in force at all depends on its record and its root, see `ShareRows`.
 
 package import CumulusModel
 
 extension AccessEntries {
-    /// Somebody who was invited, or joined by the URL.
+    /// A person who was invited, or who joined by the URL.
     package struct Participant: Hashable, Sendable {
         package let id: ParticipantID
-        /// A user record name or a handle, as it was given.
+        /// A user record name or a handle, as the inviter gave it.
         package internal(set) var name = ""
         package internal(set) var role = ShareParticipant.Role.privateUser
-        /// Of a public user the share's public permission counts in its place.
+        /// For a public user the share's public permission counts instead.
         package internal(set) var permission = ShareParticipant.Permission.none
         /// Milliseconds since 1970 UTC.
         package internal(set) var added: Int64 = 0
-        /// The user who accepted an invitation last, by record name.
+        /// Record name of the user who last accepted an invitation.
         package internal(set) var user: String?
         var invitation: UInt32 = 0
         var roleVersion: UInt32 = 0
@@ -29,9 +29,9 @@ extension AccessEntries {
 
         init(id: ParticipantID) { self.id = id }
 
-        /// The last invitation was neither taken away nor given back.
+        /// Whether the last invitation was neither removed nor given back.
         package var isInvited: Bool { invitation > removed && invitation > left }
-        /// And it was accepted.
+        /// Whether the last invitation was also accepted.
         package var hasAccepted: Bool { isInvited && accepted == invitation }
 
         package var status: ShareParticipant.AcceptanceStatus {
@@ -39,7 +39,7 @@ extension AccessEntries {
         }
     }
 
-    /// All that ever were, by their ids.
+    /// All present and former participants, by id.
     package var participants: [Participant] { AccessEntries.participants(in: entries[...]) }
 
     package func participant(_ id: ParticipantID) -> Participant? {
@@ -58,7 +58,7 @@ extension AccessEntries {
         return found
     }
 
-    /// What the share is of; nil before that was said.
+    /// The share's root; nil before it was set.
     package var root: SharedRoot? {
         self[AccessEntries.rootKey].flatMap { try? SharedRoot(value: $0) }
     }
@@ -74,7 +74,7 @@ extension AccessEntries {
         self[AccessEntries.closedKey].flatMap { try? Numbers($0, count: 1) }?.numbers[0] ?? 0
     }
 
-    /// What everybody may do who has the URL.
+    /// What all who have the URL may do.
     package var publicPermission: ShareParticipant.Permission {
         let grant = publicGrant
         let isOpen = grant.era > closedEra || broken.contains(.closedEras)
@@ -83,11 +83,11 @@ extension AccessEntries {
 
     // MARK: Who is in
 
-    /// Whether a participant is in, as the user who accepted.
+    /// Whether a participant is in the share, as the user who accepted.
     package func isIn(_ participant: Participant) -> Bool {
         guard participant.hasAccepted else { return false }
         guard participant.role == .publicUser else { return true }
-        // Removed in this era, a public user does not come back by an invitation of its own.
+        // A public user who was removed in this era can't return by an invitation of its own.
         let grant = publicGrant
         return publicPermission != .none
             && (participant.era == grant.era || broken.contains(.publicEras))
@@ -96,7 +96,7 @@ extension AccessEntries {
 
     /// Whether a participant is shown and counted: it is invited, or joined in the present era.
     ///
-    /// Users who joined in a former era stay in the entries, and no list names them.
+    /// Users who joined in a former era stay in the entries, but no list names them.
     package func isListed(_ participant: Participant) -> Bool {
         participant.role == .publicUser ? isIn(participant) : participant.isInvited
     }
@@ -109,12 +109,12 @@ extension AccessEntries {
         return publicPermission
     }
 
-    /// What a user may do by this share; nil: the user is not in.
+    /// What a user may do by this share; nil if the user is not in it.
     package func permission(of user: String) -> ShareParticipant.Permission? {
         participants.filter { $0.user == user && isIn($0) }.map(permission(of:)).max()
     }
 
-    /// Whether a user who is in may invite and remove others.
+    /// Whether a user who is in the share may invite and remove others.
     package func isAdministrator(_ user: String) -> Bool {
         participants.contains { $0.user == user && isIn($0) && $0.role == .administrator }
     }
@@ -122,7 +122,7 @@ extension AccessEntries {
     /// Users who ever accepted, by record name.
     package var users: Set<String> { Set(participants.compactMap(\.user)) }
 
-    /// Users who may do something by this share, by record name.
+    /// Record names of users who may do something by this share.
     var usersLetIn: Set<String> {
         let letIn = participants.filter { isIn($0) && permission(of: $0) > .none }
         return Set(letIn.compactMap(\.user))
@@ -130,7 +130,7 @@ extension AccessEntries {
 }
 
 extension AccessEntries.Participant {
-    /// What was checked when it was read can't fail here.
+    /// The values were checked when they were read, so this can't fail.
     fileprivate mutating func take(_ field: AccessEntries.Field, _ value: Bytes) {
         switch field {
         case .role:

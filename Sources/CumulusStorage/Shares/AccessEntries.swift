@@ -1,10 +1,10 @@
-// Who may do what in a share: a sorted map in the head of the share's row.
+// The participants of a share and what each may do: a sorted map in the head of the share's row.
 //
-// Each entry is numbers that only grow, big-endian, then what is said with them; what allows less
-// has the greater bytes. So two nodes' maps become one by taking of each entry the greater bytes:
-// taking away beats giving at equal numbers, and no clock decides. Written by the operation
-// `access` of a commit, see `ApplyCommit+Access`; `AccessEntries+Participants` says what they mean,
-// `AccessEntries+Changes` makes them.
+// Each entry begins with numbers that only grow, big-endian; an entry that allows less has the
+// greater bytes. Two nodes' maps are joined by taking the greater bytes of each entry: at equal
+// numbers taking away beats giving, and no clock decides. The operation `access` of a commit writes
+// them, see `ApplyCommit+Access`; `AccessEntries+Participants` reads them, `AccessEntries+Changes`
+// makes them.
 //
 // | key                        | value                                                        |
 // | -------------------------- | ------------------------------------------------------------ |
@@ -19,8 +19,8 @@
 // | 2                          | public era, version, permission                              |
 // | 3                          | highest public era that was closed                           |
 //
-// Folder: what is stored of shares. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`
-// and `ShareRows`; `HangRows` holds how records hung before.
+// Folder: how shares are stored. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`
+// and `ShareRows`; `HangRows` holds the former parents of records.
 
 import Crypto
 package import CumulusModel
@@ -36,9 +36,9 @@ package struct AccessEntries: Hashable, Sendable {
         }
     }
 
-    /// Who a participant is: two who invite the same person mean the same one.
+    /// The identity of a participant: two invitations of the same person have the same id.
     package struct ParticipantID: Hashable, Sendable {
-        /// As in `sharing.proto`.
+        /// Numbers as in `sharing.proto`.
         package enum Kind: UInt8, CaseIterable, Sendable {
             case user = 1
             case email = 2
@@ -46,7 +46,7 @@ package struct AccessEntries: Hashable, Sendable {
         }
 
         package let kind: Kind
-        /// The first 16 bytes of SHA-256 of the user record name, or of the handle in its one
+        /// The first 16 bytes of SHA-256 over the user record name, or over the handle in its one
         /// spelling.
         package let bytes: Bytes
 
@@ -82,14 +82,14 @@ package struct AccessEntries: Hashable, Sendable {
 
     /// Ascending by key, each once.
     package private(set) var entries: [Entry] = []
-    /// Rules that a simulation has broken in the reader that found them; empty in a node.
+    /// Rules that a simulation has switched off in the reader; empty in a node.
     package var broken: BrokenRules = []
 
     package init() {}
 
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// What stands under a key.
+    /// The value of a key.
     subscript(_ key: Bytes) -> Bytes? {
         let index = index(of: key)
         return index < entries.count && entries[index].key == key ? entries[index].value : nil
@@ -109,12 +109,12 @@ package struct AccessEntries: Hashable, Sendable {
         return low
     }
 
-    /// Takes in entries in any order: under each key the greater bytes stand.
+    /// Joins entries in any order: for each key the greater bytes win.
     package mutating func join(_ others: [Entry]) {
         if others.isEmpty { return }
         var joined: [Entry] = []
         joined.reserveCapacity(entries.count + others.count)
-        // What is in order already is merged in linear time.
+        // Sorted entries are merged in linear time.
         for entry in (entries + others).sorted(by: AccessEntries.precedes) {
             if joined.last?.key == entry.key { joined.removeLast() }
             joined.append(entry)
@@ -164,7 +164,7 @@ package struct AccessEntries: Hashable, Sendable {
         try self.init(ascending: read)
     }
 
-    /// - Parameter entries: Others than this release would have written are refused.
+    /// - Parameter entries: Entries that this release would not have written are refused.
     package init(ascending entries: [Entry]) throws(MalformedBytes) {
         for (index, entry) in entries.enumerated() {
             guard index == 0 || entries[index - 1].key.lexicographicallyPrecedes(entry.key) else {
@@ -196,13 +196,13 @@ package struct AccessEntries: Hashable, Sendable {
 
 // MARK: - Values
 
-/// What a share is of.
+/// The root of a share: what is shared.
 package enum SharedRoot: Hashable, Sendable {
     case zone
-    /// A life of a record, and all that hangs below it.
+    /// A life of a record, and all records below it.
     case record(name: String, birth: Dot)
 
-    /// Whether the record of that name with that life is the root.
+    /// Whether the row, with that record name, is the root.
     package func isLife(_ row: RecordRow, named root: String) -> Bool {
         guard case .record(root, let birth) = self else { return false }
         return row.isBorn(at: birth)
@@ -252,11 +252,11 @@ extension AccessEntries {
         var invitation: UInt32
         var version: UInt32
         var role: ShareParticipant.Role
-        /// A user record name or a handle, as it was given.
+        /// A user record name or a handle, as the inviter gave it.
         var name: String
         /// Milliseconds since 1970 UTC.
         var added: Int64
-        /// The era in which a public user joined; 0 for those who were invited.
+        /// The era in which a public user joined; 0 for invited users.
         var era: UInt32
 
         init(
@@ -320,7 +320,7 @@ extension AccessEntries {
         }
     }
 
-    /// What everybody may do who has the URL: an era begins when the share is opened.
+    /// What all who have the URL may do; opening the share begins an era.
     struct PublicGrant: Hashable {
         var era: UInt32
         var version: UInt32

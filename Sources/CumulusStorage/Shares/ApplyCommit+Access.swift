@@ -1,6 +1,6 @@
-// What a commit does to shares: it joins access entries, and says which share a root has.
+// Applies a commit to shares: joins access entries, and sets the share of a root.
 //
-// Called by `apply`, once per operation. Of a life that is gone nothing is left to change.
+// `apply` calls it, once per operation. A life that is gone is not changed.
 
 import CumulusModel
 
@@ -29,7 +29,7 @@ extension WriteTransaction {
 extension RecordRow {
     fileprivate mutating func take(_ change: Commit.Access, of commit: Commit) {
         access.join(change.entries)
-        // Of several creations by one request the earliest counts.
+        // Among several creations by one request the earliest counts.
         let isVoid = requestKey != nil && twins.contains(commit.stamp)
         if let name = change.share, !isVoid, commit.stamp > share?.stamp ?? .zero {
             share = NamedTarget(name: name.isEmpty ? nil : name, birth: nil, stamp: commit.stamp)

@@ -1,14 +1,14 @@
-// What a node drops of shares: rows whose share has ended, and how records hung a month ago.
+// Drops old rows of shares: rows of ended shares, and former parents from a month ago.
 //
-// Called by the node's collector, some rows at a time. What is dropped of the past raises the
-// zone's hang floor: a token from before has expired.
+// The node's collector calls it, a few rows at a time. Dropping rows of the past raises the zone's
+// hang floor: an older token has expired.
 
 package import CumulusModel
 
 extension WriteTransaction {
-    /// Drops the rows by which ended shares were found, of users who are out since before a time.
+    /// Drops the rows by which users found ended shares, for users who left before a time.
     ///
-    /// Looks at some rows behind a key; returns the key to go on from, nil at the end.
+    /// Visits some rows after a key; returns the key to go on from, nil at the end.
     ///
     /// - Parameter time: In milliseconds since 1970 UTC.
     package mutating func forgetVisibleZones(
@@ -50,7 +50,7 @@ extension WriteTransaction {
         return false
     }
 
-    /// Drops the rows by which shares were found whose record is gone, in the same way.
+    /// Drops, in the same way, the rows that lead to shares whose record is gone.
     package mutating func forgetSharePlaces(
         of scope: ScopeNumber,
         after key: Bytes?,
@@ -69,7 +69,7 @@ extension WriteTransaction {
         return page.count < limit ? nil : page.last?.key
     }
 
-    /// Those of some shares whose records are there.
+    /// The names of the shares whose records exist.
     private borrowing func living(
         _ shares: [String],
         in zone: Commit.Zone,
@@ -86,9 +86,9 @@ extension WriteTransaction {
         return living
     }
 
-    /// Drops how a zone's records hung before a time, in the same way.
+    /// Drops, in the same way, the former parents of a zone's records from before a time.
     ///
-    /// Of each life what counted at that time stays, and what came after.
+    /// For each life the parent at that time stays, and all later ones.
     package mutating func forgetHanging(
         of zone: ZoneNumber,
         before time: Int64,
@@ -120,7 +120,7 @@ extension WriteTransaction {
         let lives = try lives(zone, name).filter { !$0.isDead }
         let pasts = Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
         for (birth, events) in pasts {
-            // Once the floor covers a life's end, its rows are not needed.
+            // Once the floor covers a life's end, the rows of the life are not needed.
             let ends = events.filter(\.event.isEnd).map(\.stamp)
             if let end = ends.min(), end.time.milliseconds < time {
                 for event in events { put(.hang(zone, name, birth, event.stamp), nil) }
@@ -131,8 +131,8 @@ extension WriteTransaction {
             let births = life?.creations ?? Self.births(of: events, pasts)
             let repeats = Set(births).subtracting([births.min() ?? birth])
             let stamps = events.map(\.stamp) + [life?.parent?.stamp].compactMap(\.self)
-            // What a later event followed counts no more at any time after that one. Of repeated
-            // creations nothing counts where the first one is known.
+            // An event that a later event followed doesn't count after that later one. A repeated
+            // creation doesn't count if the first one is known.
             let counting = stamps.filter { $0.time.milliseconds < time && !repeats.contains($0) }
             guard let last = counting.max() else { continue }
             for event in events where event.stamp < last {
@@ -145,7 +145,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Of a life that is over: whose end is told under each of its births.
+    /// The births of an ended life, whose end is recorded under each of them.
     private static func births(
         of events: [HangEvent],
         _ pasts: [Stamp: [HangEvent]]

@@ -1,19 +1,20 @@
-// How records hung before: a row for each parent that a life had and has no more, and for its end.
+// The former parents of records: a row for each parent that a life had and lost, and for the life's
+// end.
 //
-// Written where a commit moves or ends a life in a private custom zone, whether something is shared
-// there or not: a node may learn of a move before it learns of the share. What hangs now stands in
-// the records themselves. A device of a participant is told by these rows what was in a shared tree
-// when its token was made. They reach back as far as the zone's *hang floor*: a token that does not
-// cover it has expired.
+// A commit that moves or ends a life in a private custom zone writes them, even if nothing is
+// shared there: a node may learn of a move before it learns of the share. The records themselves
+// hold the present parents. From these rows a participant's device learns what a shared tree
+// contained when its token was made. They reach back to the zone's *hang floor*: a token that does
+// not cover it has expired.
 
 package import CumulusModel
 
 /// What happened to a life of a record.
 package struct HangRow: RowValue, Hashable, Sendable {
     package enum Event: Hashable, Sendable {
-        /// nil: the record got no parent.
+        /// The life got this parent; nil means none.
         case hung(under: String?)
-        /// With the key of the life, if it has one.
+        /// The life ended; holds the key of the life, if it has one.
         case ended(LifeKey?)
 
         package var isEnd: Bool { if case .ended = self { true } else { false } }
@@ -49,7 +50,7 @@ package struct HangRow: RowValue, Hashable, Sendable {
 
 /// An event of a record's past.
 package struct HangEvent: Hashable, Sendable {
-    /// Of the life.
+    /// The birth of the life.
     package let birth: Stamp
     package let stamp: Stamp
     package let event: HangRow.Event
@@ -91,7 +92,7 @@ extension KeyRange {
     }
 }
 
-/// The commits before which how records hung is not known.
+/// The commits before which former parents are not known.
 package struct HangFloor: RowValue, Hashable, Sendable {
     package var vector: VersionVector
 
@@ -107,11 +108,11 @@ package struct HangFloor: RowValue, Hashable, Sendable {
 // MARK: - Writing
 
 extension WriteTransaction {
-    /// Remembers that lives ended, and how they hung.
+    /// Remembers that lives ended, and their parents.
     ///
     /// - Parameters:
-    ///   - births: Of the lives that the commit ends.
-    ///   - ended: Those of them that lived here until now.
+    ///   - births: Births of the lives that the commit ends.
+    ///   - ended: The ones among them that lived here until now.
     mutating func noteEnds(
         of births: [Dot],
         _ ended: [RecordRow],
@@ -126,7 +127,7 @@ extension WriteTransaction {
             }
             note(.ended(life.key), of: life, name, stamp, at: place)
         }
-        // Commits that don't know of each other end the same life: a token may cover either.
+        // Concurrent commits may end the same life, and a token may cover either.
         let others = births.filter { birth in !ended.contains { $0.isBorn(at: birth) } }
         if others.isEmpty || state.broken.contains(.laterEnds) { return }
         for birth in others {
@@ -136,7 +137,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Remembers a parent that a put took from a life, or did not give it after all.
+    /// Remembers a parent that a put took from a life, or did not give because it lost.
     mutating func noteMove(
         of put: Commit.Put,
         of life: RecordRow,
@@ -148,22 +149,23 @@ extension WriteTransaction {
         let name = put.recordName
         if let before, before != life.parent {
             note(.hung(under: before.name), of: life, name, before.stamp, at: place)
-            // A put of the whole record took it.
+            // A put of the whole record removed the parent.
             if life.parent == nil {
                 note(.hung(under: nil), of: life, name, stamp, at: place)
             }
         }
         guard put.setsParent, life.parent?.stamp != stamp else { return }
-        // It lost, also if it is of the whole record and names no parent; or it is a repeated
-        // creation, of which nothing counts.
+        // The put lost, also if it is of the whole record and names no parent. Or it is a repeated
+        // creation, which doesn't count.
         let isRepeat = put.birth == nil && !life.twins.isEmpty
         if isRepeat || life.parent.map({ $0.stamp > stamp }) == true {
             note(.hung(under: put.parentName), of: life, name, stamp, at: place)
         }
     }
 
-    /// Remembers a parent that a put gave to a life that had ended before the put came here: where
-    /// the put was made, the life hung there.
+    /// Remembers a parent that a put gave to a life that had already ended here.
+    ///
+    /// The life had that parent where the put was made.
     mutating func noteLateMove(
         of put: Commit.Put,
         of birth: Dot,
@@ -178,7 +180,7 @@ extension WriteTransaction {
         }
     }
 
-    /// The past of a life is remembered under each of its births: a token may name any.
+    /// Copies the past of a life to each of its births, since a token may name any.
     mutating func copyHanging(
         of name: String,
         from old: Stamp,
@@ -191,9 +193,9 @@ extension WriteTransaction {
         }
     }
 
-    /// The end of a life, once for each of its births; none if it is not remembered.
+    /// The ends of a life, one for each of its births; empty if they are not remembered.
     ///
-    /// An end without a row is covered by the hang floor, so for each token the life is over.
+    /// The hang floor covers an end without a row, so for every token the life is over.
     private borrowing func ends(
         of birth: Dot,
         named name: String,
@@ -205,9 +207,10 @@ extension WriteTransaction {
         return ends.filter { $0.stamp == end.stamp && $0.event == end.event }
     }
 
-    /// A creation of a life that had ended: a token may cover this birth alone.
+    /// Notes a creation of a life that had ended, since a token may cover this birth alone.
     ///
-    /// Of a counter that ended several times it is the first life whose end the creation missed.
+    /// If a counter ended several times, it belongs to the first life whose end the creation
+    /// missed.
     mutating func noteLateBirth(
         _ birth: Stamp,
         of key: LifeKey,
@@ -247,7 +250,7 @@ extension WriteTransaction {
         if place.zone.keepsHanging { deleteRange(.log, .hanging(of: place.number, name)) }
     }
 
-    /// How records of a zone hung before these commits is not known here: they came as state.
+    /// Raises the hang floor: these commits came as state, without former parents.
     package mutating func raiseHangFloor(
         of zone: ZoneNumber,
         to vector: VersionVector
@@ -259,15 +262,15 @@ extension WriteTransaction {
 }
 
 extension Commit.Zone {
-    /// Whether trees of records can be shared here.
+    /// Whether trees of records can be shared in this zone.
     package var keepsHanging: Bool { database.kind == .private && name != Names.defaultZone }
 }
 
 extension Commit.Put {
-    /// Whether it says where the record hangs.
+    /// Whether the put sets the record's parent.
     fileprivate var setsParent: Bool { parent != nil || isFull }
 
-    /// nil: under no record.
+    /// nil means no parent.
     fileprivate var parentName: String? {
         parent.flatMap { $0.recordName.isEmpty ? nil : $0.recordName }
     }
@@ -276,7 +279,7 @@ extension Commit.Put {
 // MARK: - Reading
 
 extension RowReader where Self: ~Copyable {
-    /// A record's past, in the order of births and then of stamps.
+    /// A record's past, ordered by birth and then by stamp.
     package borrowing func hangEvents(
         of name: String,
         in zone: ZoneNumber
@@ -292,7 +295,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// The commits that a token must cover, so that what was in a tree then is known.
+    /// The commits that a token must cover for the former content of a tree to be known.
     package borrowing func hangFloor(of zone: ZoneNumber) throws(EngineError) -> VersionVector {
         let floor: HangFloor? = try row(.hangFloor(zone))
         return floor?.vector ?? VersionVector()

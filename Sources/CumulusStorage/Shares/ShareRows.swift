@@ -1,15 +1,15 @@
-// How shares are found: by their URL, and by the users who are in them.
+// Finds shares by their URL and by the users who are in them.
 //
-// The rows are hints: they are written with a share's record and stay when it changes, so that a
-// reader asks the record itself whether it is there, in force, and whom it lets in. One that leads
-// nowhere any more is dropped a month later.
+// The rows are hints. They are written with a share's record and stay when it changes, so a reader
+// checks in the record whether it exists, is in force, and whom it lets in. A row that leads
+// nowhere is dropped a month later.
 
 import Crypto
 package import CumulusModel
 
-/// What is shared: a zone's life, or in it a life of a record.
+/// The id of what is shared: a zone, or a life of a record in it.
 package struct ShareID: Hashable, Sendable {
-    /// 16 of them, the same on each node.
+    /// 16 bytes, the same on each node.
     package let bytes: Bytes
 
     package init(_ root: SharedRoot, in zone: Commit.Zone) {
@@ -25,10 +25,10 @@ package struct ShareID: Hashable, Sendable {
     package init(bytes: Bytes) { self.bytes = bytes }
 }
 
-/// Where the records of shares stand that are of one root.
+/// The records of the shares of one root.
 package struct SharePlace: RowValue, Hashable, Sendable {
     package var zone: Commit.Zone
-    /// Ascending, at least one; of several shares of one root at most one counts.
+    /// Ascending, at least one; at most one of them is in force.
     package var recordNames: [String]
 
     package init(zone: Commit.Zone, recordNames: [String]) {
@@ -52,14 +52,14 @@ package struct SharePlace: RowValue, Hashable, Sendable {
     }
 }
 
-/// The shares by which a user was ever in a zone of somebody else.
+/// The shares by which a user was ever in another user's zone.
 package struct VisibleZone: RowValue, Hashable, Sendable {
     package var generation: UInt64
-    /// Names of their records, ascending.
+    /// Names of the shares' records, ascending.
     package var shares: [String]
-    /// Milliseconds since 1970 UTC at which one of them changed last here.
+    /// Milliseconds since 1970 UTC at which one of them last changed here.
     package var changed: Int64
-    /// The last commits on a share when it let the user out, the last time that one did.
+    /// The last commits on a share when the last share let the user out.
     package var ended: [Dot] = []
 
     package init(generation: UInt64, shares: [String], changed: Int64) {
@@ -110,7 +110,7 @@ extension RowKey {
 }
 
 extension KeyRange {
-    /// The zones in which a user ever was.
+    /// The zones in which a user is or was.
     package static func visibleZones(of user: String, in scope: ScopeNumber) -> KeyRange {
         let prefix = RowKey(.visibleZone) {
             $0.add(scope)
@@ -132,12 +132,12 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let shares = (before + rows).filter { !$0.access.isEmpty || $0.share != nil }
         guard !shares.isEmpty, place.zone.database.kind == .private else { return }
-        // A share may be in force that was not, or no more.
+        // The change may bring a share into force or end it.
         state.sharesVersion += 1
         var entries = AccessEntries()
         for row in shares {
             entries.join(row.access)
-            // Lives that two nodes made of one request have a root each.
+            // Lives that two nodes made from one request have a root each.
             if let root = row.access.root { try notePlace(of: name, root, at: place) }
         }
         let was = Self.access(of: before).usersLetIn
@@ -193,21 +193,21 @@ extension WriteTransaction {
 
 // MARK: - Reading
 
-/// A share as it stands on a node: its record's living lives, joined.
+/// A share as a node stores it: its record's living lives, joined.
 package struct StoredShare: Hashable, Sendable {
     package let name: String
     /// The life that is shown.
     package let row: RecordRow
     package let entries: AccessEntries
-    /// What its lives are of; the first one counts.
+    /// The roots of its lives; the first one counts.
     ///
-    /// There are several where two nodes made root and share of one request.
+    /// There are several if two nodes made root and share from one request.
     package let roots: [SharedRoot]
 
     package var root: SharedRoot? { roots.first }
 }
 
-/// A zone in which a user is or was, and by which shares.
+/// A zone in which a user is or was, and the shares by which.
 package struct VisibleZoneEntry: Hashable, Sendable {
     package let owner: String
     package let zone: String
@@ -215,7 +215,7 @@ package struct VisibleZoneEntry: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// A share's record with what all its lives say; nil if there is no living one.
+    /// A share's record, joined from all its lives; nil if no life is left.
     package borrowing func share(
         _ name: String,
         in zone: ZoneNumber
@@ -232,7 +232,7 @@ extension RowReader where Self: ~Copyable {
         if entries.isEmpty { return nil }
         entries.broken = broken
         roots.sort { $1.value.lexicographicallyPrecedes($0.value) }
-        // The life of a root that is shown counts.
+        // The root's shown life counts.
         if roots.count > 1 {
             for index in roots.indices {
                 guard try isInForce(name, of: roots[index], in: zone) else { continue }
@@ -243,7 +243,7 @@ extension RowReader where Self: ~Copyable {
         return StoredShare(name: name, row: row, entries: entries, roots: roots)
     }
 
-    /// A share that counts: of a zone, or of the record life that names it.
+    /// The share in force of a zone, or of the record life that names it.
     package borrowing func shareInForce(
         _ name: String,
         in zone: ZoneNumber
@@ -254,20 +254,20 @@ extension RowReader where Self: ~Copyable {
         return share
     }
 
-    /// Whether a share whose record lives counts, as far as its root decides.
+    /// Whether a share whose record lives is in force, as far as its root decides.
     package borrowing func isInForce(
         _ name: String,
         of root: SharedRoot,
         in zone: ZoneNumber
     ) throws(EngineError) -> Bool {
         guard case .record(let rootName, let birth) = root else { return name == Names.zoneShare }
-        // A new record under the old name was never shared; of two shares the root names one.
+        // A new record under the old name was never shared; the root names one of two shares.
         guard let row = try record(zone, rootName), !row.isDead else { return false }
         return (row.isBorn(at: birth) || broken.contains(.sharedLives))
             && (row.share?.name == name || broken.contains(.namedShares))
     }
 
-    /// Where the records of shares of a root stand or stood.
+    /// The present or former place of the shares of a root.
     package borrowing func sharePlace(
         _ share: ShareID,
         in scope: ScopeNumber
@@ -275,7 +275,7 @@ extension RowReader where Self: ~Copyable {
         try row(.sharePlace(scope, share))
     }
 
-    /// The places of shares of a scope behind a key, and the key to go on from; nil at the end.
+    /// The places of a scope's shares after a key, and the key to go on from; nil at the end.
     package borrowing func sharePlaces(
         in scope: ScopeNumber,
         after key: Bytes?,

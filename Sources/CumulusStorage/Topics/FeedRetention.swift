@@ -1,5 +1,5 @@
-// Drops the feed rows of old days as a whole, and what no feed tells any more without them; keeps
-// fewer milestones of older times.
+// Drops the feed rows of old days as a whole, and rows that no feed needs after that; thins out
+// older milestones.
 //
 // Called by the node's collector, and by simulations. A feed that would need dropped rows is reset.
 // Only feeds read these rows.

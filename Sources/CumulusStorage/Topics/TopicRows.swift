@@ -80,8 +80,9 @@ package struct TopicEvent: RowValue, Equatable {
     }
 }
 
-/// A commit created a record that another commit had created for the same request: who was told of
-/// one of the two knows the other.
+/// A commit created a record that another commit had created for the same request.
+///
+/// A user who was told of one of the two knows the other.
 package struct RepeatedRow: RowValue, Equatable {
     /// The other births of the life.
     package var births: [Dot]

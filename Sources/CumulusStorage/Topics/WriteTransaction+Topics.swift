@@ -79,8 +79,8 @@ extension WriteTransaction {
 
     /// The mixed row of a record; nil if nobody watches its types.
     ///
-    /// - Parameter types: Of all its lives, not only of the shown one: another node may have shown
-    ///   a life that is hidden or gone here, and devices may hold it.
+    /// - Parameter types: The types of all its lives, not only of the shown one. Another node may
+    ///   have shown a life that is hidden or gone here, and devices may hold it.
     private mutating func mix(
         _ unknown: [Dot],
         _ types: [String],
