@@ -1,12 +1,12 @@
-// The access lease: how long a node goes on letting users in without knowing whom other nodes have
-// shut out meanwhile.
+// The access lease: how long a node goes on letting users in without knowing which users other
+// nodes have locked out meanwhile.
 //
-// Off unless `cumulusd --access-lease` says so. Each other member reports how far it has read, also
-// if that is as far as before. Once this node has read as far as a report, it knows what was
-// revoked there before the report was made. Without such a report within the lease of every listed
-// member, users are refused, but for their own private databases, for signing in and for what takes
-// access away. Asked by `RequestParser` where a call names its database, and by streams before each
-// page. hot: a comparison per call.
+// It is off unless `cumulusd --access-lease` is given. Each other member reports how far it has
+// read, even if nothing changed. Once this node has read as far as a report, it knows what was
+// revoked there before the report was made. If a listed member sends no such report within the
+// lease, users are refused, except for their own private databases, for signing in, and for calls
+// that take access away. `RequestParser` asks it when a call names its database, and streams ask
+// before each page. hot: a comparison per call.
 
 import CumulusModel
 import CumulusOperations
@@ -29,11 +29,11 @@ final class AccessLease: Sendable {
         let time: Instant
     }
 
-    /// What a member said of a scope.
+    /// The reports of a member about a scope.
     private struct Heard {
         /// The arrival of its newest report whose commits this node has read.
         var covered: Instant?
-        /// The first and the last report of those that are not known to be read yet.
+        /// The first and the last report that this node may not have read yet.
         var first: Report?
         var last: Report?
 
@@ -54,7 +54,7 @@ final class AccessLease: Sendable {
     }
 
     private let state = Mutex(State())
-    /// What users are told of members that this node does not know yet.
+    /// How errors name members that this node does not know yet.
     fileprivate static let others = "the other nodes"
 
     /// - Parameter milliseconds: How old reports may be.
@@ -91,7 +91,7 @@ final class AccessLease: Sendable {
     ///
     /// - Parameters:
     ///   - members: Other listed nodes, with the names that users are told.
-    ///   - scopes: The cluster's own and those of containers.
+    ///   - scopes: The cluster's own scope and the scopes of containers.
     ///   - isRead: Whether this node has read that far in a scope.
     func renew(
         _ members: [(nodeID: Bytes, name: String)],
@@ -203,7 +203,8 @@ extension Node {
             let name = member.endpoint.isEmpty ? "node \(member.nodeID.hex)" : member.endpoint
             return (nodeID: member.nodeID, name: name)
         }
-        // A new node has read nothing of the nodes that its settings name: none of them reports.
+        // A new node has read nothing from the nodes that its settings name, and none of them
+        // reports.
         if others.isEmpty, catchUp.expectsOthers {
             members = [(nodeID: [], name: AccessLease.others)]
         }

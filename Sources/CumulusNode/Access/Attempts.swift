@@ -12,7 +12,7 @@ import Synchronization
 final class Attempts: Sendable {
     /// A way to get in.
     enum Way: Hashable, Sendable {
-        /// Of the user with a name or an id.
+        /// A password of the user with that name or id.
         case password(of: Bytes)
         case registration
         case idToken
@@ -20,9 +20,9 @@ final class Attempts: Sendable {
         case operatorToken
     }
 
-    /// What is counted together from one address.
+    /// The attempts from one address that are counted together.
     private enum Kind: Hashable {
-        /// All passwords, but for those of users who signed in from there before.
+        /// All passwords, without the passwords of users who signed in from there before.
         case passwords
         case way(Way)
 
@@ -36,7 +36,7 @@ final class Attempts: Sendable {
 
     private struct Key: Hashable {
         var kind: Kind
-        /// As `CallerNetwork` has it.
+        /// The network, as `CallerNetwork` gives it.
         var network: Bytes
     }
 
@@ -68,7 +68,7 @@ final class Attempts: Sendable {
 
     /// Counts an attempt; throws if there were too many.
     ///
-    /// - Parameter address: Of the caller, 4 or 16 bytes.
+    /// - Parameter address: The caller's address, 4 or 16 bytes.
     func begin(_ way: Way, from address: Bytes, now: Instant) throws(ServiceError) {
         let wait = state.withLock { state -> Int64? in
             if state.buckets.count >= mostBuckets { state.forget(allBut: mostBuckets / 2) }
@@ -91,7 +91,7 @@ final class Attempts: Sendable {
 
     /// The attempt succeeded: it was no guess.
     ///
-    /// From now on the user's passwords from there are counted apart from those of others.
+    /// Counts the user's later passwords from this address apart from the passwords of others.
     func succeed(_ way: Way, from address: Bytes) {
         state.withLock { state in
             for key in state.keys(way, address) {
@@ -116,7 +116,7 @@ final class Attempts: Sendable {
         static let shared = Rule(most: 30, shortest: 10_000, longest: 60_000)
     }
 
-    /// So many attempts, and one more after a while that doubles whenever none is left.
+    /// A number of attempts, and one more after a while that doubles whenever none is left.
     private struct Bucket {
         private let rule: Rule
         private var left: Int64
@@ -149,7 +149,7 @@ final class Attempts: Sendable {
                 refill()
                 last = now
             }
-            // What has passed of the next interval counts on.
+            // The part of the next interval that has passed still counts.
             if gained != left { last = last + (gained - left) * interval }
             left = gained - 1
             guard left == 0 else { return }

@@ -83,7 +83,7 @@ extension CallerConnection {
 }
 
 extension ServiceKeys {
-    /// What a signature is checked against where there is no key, so that it takes as long.
+    /// A key for checking a signature if the named key does not exist, so that it takes as long.
     fileprivate static let ofNobody: Bytes = {
         let secret = Bytes(repeating: 1, count: 32)
         let key = try? P256.Signing.PrivateKey(rawRepresentation: secret)

@@ -51,7 +51,7 @@ extension OpenCalls {
         guard let judged else {
             return next(self, identity.credential?.refusal ?? Sessions.refusal)
         }
-        // Of two that were looked up at once the one from the newer state counts.
+        // If two look-ups ran at once, the one from the newer state counts.
         if let known = identity.credential, known.epoch <= judged.epoch {
             identity.credential = judged
         }

@@ -10,7 +10,7 @@ import CumulusModel
 import CumulusWire
 
 struct Restraint: Equatable, Sendable {
-    /// So many calls may come too soon: those that were on their way when the first was refused.
+    /// How many calls may come too soon: calls that were on their way when the first was refused.
     static let mostIgnored = 64
     /// No pause is longer: frames of calls in progress wait, too.
     static let longestPause: Int64 = 1_000

@@ -60,7 +60,7 @@ enum KeyCalls {
         }
     }
 
-    /// For the audit log.
+    /// The target of a line in the audit log.
     private static func target(_ id: Bytes, _ label: String, _ node: Node) -> String {
         "key \(node.text(ofKey: id))" + (label.isEmpty ? "" : ": \(label)")
     }

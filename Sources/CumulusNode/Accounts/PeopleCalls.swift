@@ -1,7 +1,7 @@
 // The calls by which users find each other: a user's profile and handles, and the look-up of
 // handles and user record names.
 //
-// Called through `MethodTable`. What a look-up may tell is decided by `People`.
+// `MethodTable` calls it. `People` decides what a look-up may tell.
 
 import CumulusModel
 import CumulusOperations

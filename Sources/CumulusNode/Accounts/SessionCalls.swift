@@ -58,7 +58,7 @@ enum SessionCalls {
 
     @Sendable static func done(_ isChanged: Bool) -> [Bytes] { [AccountMessages.done(isChanged)] }
 
-    /// The name of the user whom an operator means; nil: the caller itself.
+    /// The name of the user whom an operator means; nil means the caller itself.
     static func user(
         _ raw: Bytes,
         _ context: CallContext

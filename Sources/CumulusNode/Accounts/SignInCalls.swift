@@ -21,7 +21,7 @@ enum SignInCalls {
         let name = try Names.checkIdentifier(request.name[...], "user name")
         context.concerns(name)
         context.task { _, time in
-            // With spaces around it, it is the same name.
+            // Spaces around a name do not change it.
             let proven = try await desk.prove(
                 request.password,
                 of: Bytes(Names.trimmed(name).utf8)
@@ -141,9 +141,9 @@ private struct SignInDesk: Sendable {
     let credential: Credential?
     /// nil for operators.
     let container: String?
-    /// Of the caller, 4 or 16 bytes.
+    /// The caller's address, 4 or 16 bytes.
     let address: Bytes
-    /// Of the session that is opened.
+    /// The kind of the new session.
     let kind: TokenRow.Kind
 
     /// Refuses connections that others can read.

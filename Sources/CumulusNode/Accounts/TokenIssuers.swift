@@ -1,8 +1,8 @@
 // The identity providers whose ID tokens open sessions on this node, and the check of one token.
 //
-// Part of the node's configuration, made by `cumulusd` of the operator's file; asked by
-// `SignInCalls`. Which keys an issuer has is looked up for each token, so that a key which the
-// operator's file has lost counts no more.
+// It is part of the node's configuration, which `cumulusd` reads from the operator's file;
+// `SignInCalls` asks it. The keys of an issuer are looked up for each token, so a key that the
+// operator removed from the file is no longer valid.
 
 import CumulusModel
 package import CumulusOperations
@@ -20,12 +20,12 @@ package struct TokenIssuers: Sendable {
         self.find = find
     }
 
-    /// The subject for whom a token vouches.
+    /// Checks a token and returns its subject.
     ///
     /// - Parameters:
-    ///   - nonce: What the token has to have as nonce; empty: anything.
+    ///   - nonce: The nonce that the token must contain; empty accepts any.
     ///   - now: Milliseconds since 1970 UTC.
-    ///   - key: The cluster's, of which the ids of users are made.
+    ///   - key: The cluster's key, from which the ids of users are made.
     func prove(
         _ token: IDToken,
         nonce: String,

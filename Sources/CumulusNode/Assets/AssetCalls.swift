@@ -1,7 +1,7 @@
 // The calls on assets: prepare, upload, download; and what peers ask of an asset.
 //
-// Called through `MethodTable`. What an upload brings is taken by `ChunkUpload`. A download is a
-// stream of pages like any list, read by the threads of the asset store.
+// `MethodTable` calls it. `ChunkUpload` takes uploads. A download is a stream of pages like any
+// list; the threads of the asset store read it.
 
 import CumulusAssets
 import CumulusModel

@@ -1,9 +1,10 @@
 // Fetches one asset: asks one peer after the other for the list and for the chunks that are
 // missing, until none is.
 //
-// Made by `AssetFetcher`. What comes is checked like an upload, lies in packs like one, and is
-// entered message by message, so that what came stays. In the background at least half of the time
-// is left to others: as long as a message took, so long nothing is asked for.
+// `AssetFetcher` makes it. Chunks are checked like an upload, lie in packs like one, and are
+// entered message by message, so a broken fetch keeps what it got. In the background at least half
+// of the time is left to others: after each message the fetch pauses for as long as the message
+// took.
 
 import CumulusAssets
 import CumulusModel
@@ -21,7 +22,7 @@ struct AssetFetch: Sendable {
     private static let urgentPatience: Int64 = 2_000
     private static let smallBytes: UInt64 = 64 << 10
 
-    /// Which assets are fetched: in the background the large ones hold up none but each other.
+    /// The assets of one kind of fetch: in the background large ones delay only each other.
     enum Sizes {
         /// Also those whose size nobody knows here yet.
         case small
@@ -140,7 +141,7 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// What to ask for; nil means the list shows that somebody else does.
+    /// The chunks to ask for; nil if the list shows that another fetch asks for them.
     private func wanted(_ asset: PeerAsset, from peer: PeerConnection) async throws -> [Int]? {
         if let missing = try await missing() { return missing }
         let list = try await asset.list(from: peer)

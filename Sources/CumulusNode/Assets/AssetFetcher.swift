@@ -1,9 +1,9 @@
 // Fetches from other nodes what this one lacks of assets that its records name: by itself, in the
 // background, and at once where a caller waits.
 //
-// Run beside the links to peers. In the background small assets come side by side, and large ones
-// one after the other beside them. Which assets are wanted stands in the store (`wantedAsset`), so
-// a restart forgets nothing; what failed is tried again after a growing pause.
+// It runs beside the links to peers. In the background small assets are fetched concurrently, and
+// large ones beside them, one after the other. Rows of the store say which assets are wanted
+// (`wantedAsset`), so a restart forgets nothing. A failed fetch is repeated after a growing pause.
 
 import CumulusModel
 import CumulusOperations
@@ -17,19 +17,20 @@ struct AssetKey: Hashable, Sendable {
     let asset: Bytes
 }
 
-/// What a database is called elsewhere.
+/// The name of a database on other nodes.
 struct AssetPlace: Hashable, Sendable {
     let scope: ScopeID
     let database: DatabaseID
 }
 
-/// What callers wait for, and how earlier tries went: what sessions and the fetcher share.
+/// The assets that callers wait for, and the results of earlier tries; shared by sessions and the
+/// fetcher.
 final class AssetDemand: Sendable {
     private struct State {
         /// And whether somebody waits for it.
         var running: [AssetKey: Bool] = [:]
         var failures: [AssetKey: Failure] = [:]
-        /// What the numbers of databases stand for, which never changes.
+        /// The databases behind the numbers, which never change.
         var places: [DatabaseNumber: AssetPlace] = [:]
     }
 

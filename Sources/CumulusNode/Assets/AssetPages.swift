@@ -25,7 +25,7 @@ struct AssetPages: Sendable {
     /// Throws if the caller may not have the next page.
     let check: @Sendable (ReadTransaction) throws -> Void
 
-    /// Each chunk once, without those that the caller has.
+    /// Each chunk once, without chunks that the caller has.
     static func distinct(
         _ chunks: [Int],
         of list: ChunkList,
@@ -62,7 +62,7 @@ struct AssetPages: Sendable {
                 chunk = try read(found.list[chunks[index]].digest, reader)
             } catch {
                 if answer.chunks.isEmpty { throw error }
-                // What is here goes first; the next page meets the same.
+                // Chunks that are here go first; the next page meets the same gap.
                 break
             }
             byteCount += chunk.content.count
@@ -84,7 +84,7 @@ struct AssetPages: Sendable {
         {
             return chunk
         }
-        // What happened to one may have happened to all.
+        // If one chunk is lost, the others of the pack may be too.
         let isQueued = node.assets.perform { [node, found] _ in
             _ = node.loseDamaged(of: found.list, in: found.database)
         }
@@ -112,8 +112,8 @@ extension Node {
         }
     }
 
-    /// What to throw where part of an asset is not here: it is fetched, and the page read again,
-    /// unless that was in vain.
+    /// The error for an asset that is partly missing: it is fetched and the page read again, unless
+    /// a fetch has just failed.
     fileprivate func missing(_ key: AssetKey, since: Instant?) -> any Error {
         let isLinked = connections.withLock { !$0.isEmpty }
         if let since, isLinked, demand.wait(for: key, since: since) { return NotHereYet() }
@@ -133,7 +133,7 @@ extension Node {
         var (checked, damaged) = (0, 0)
         for entry in list.distinct {
             guard let row = try? reader.chunk(entry.digest, in: database) else { continue }
-            // What can't be read now may be read later.
+            // A chunk that can't be read now may be readable later.
             guard let chunk = try? assets.read(entry.digest, row) as Chunk?? else { continue }
             checked += 1
             if chunk != nil { continue }

@@ -1,5 +1,5 @@
-// What a start finds among the packs: files that no row names go, and chunks whose file is gone are
-// missing from now on, so that they are fetched again.
+// Cleans up packs when a node starts: deletes files that no row names, and marks chunks whose file
+// is gone as missing, so that they are fetched again.
 //
 // Run once, before the node has threads. A crash leaves files without rows; a restored backup may
 // come without files. Packs of another store are left alone, and so is a node's only copy of what
@@ -69,9 +69,9 @@ package struct AssetRecovery {
 
     private struct Survey {
         let files: [PackNumber: Int]
-        /// Those that rows name.
+        /// Packs that rows name.
         var known: Set<PackNumber> = []
-        /// Those of them whose files are gone, or too short.
+        /// The known packs whose files are gone or too short.
         var missing: [PackNumber] = []
     }
 

@@ -20,7 +20,7 @@ package final class AssetStore: Sendable {
     private let freeBytes: @Sendable () -> UInt64?
     private let reserve: DiskReserve
     private let next: Atomic<PackNumber>
-    /// Of all packs.
+    /// Bytes of all packs.
     let storedBytes: Atomic<Int>
     private let queue: WorkQueue<Work>
     private let workers = Mutex<[Worker]>([])
@@ -34,7 +34,7 @@ package final class AssetStore: Sendable {
 
     /// - Parameters:
     ///   - next: Higher than the number of any pack that was.
-    ///   - storedBytes: Of the packs that are there.
+    ///   - storedBytes: Bytes of the packs that exist.
     package init(
         _ packs: any PackFiles,
         next: PackNumber,

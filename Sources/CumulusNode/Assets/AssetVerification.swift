@@ -1,5 +1,4 @@
-// Lets this node read all its chunks of assets: what is damaged counts as missing, and is fetched
-// anew.
+// Reads all chunks of this node's assets; damaged ones count as missing and are fetched again.
 //
 // Part of what an operator asks for by `Verification`.
 

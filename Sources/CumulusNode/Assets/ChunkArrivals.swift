@@ -1,8 +1,8 @@
-// Chunks that came from peers, on their way to the disk: those that come while a pack is being
-// written share the next one, however many assets they belong to.
+// Chunks from peers on their way to the disk. Chunks that arrive while a pack is being written
+// share the next one, however many assets they belong to.
 //
-// Called by `AssetFetch`. A small asset would otherwise cost a file and its two flushes, and a
-// commit, on its own. What `enter` was given is durable when it returns. hot: once per message.
+// `AssetFetch` calls it. A small asset alone would otherwise cost a file, its two flushes and a
+// commit. Chunks are durable when `enter` returns. hot: once per message.
 
 import CumulusAssets
 import CumulusModel
@@ -28,7 +28,7 @@ final class ChunkArrivals: Sendable {
     private let waiting = Mutex<[Arrival]>([])
     private let queue = TaskQueue()
 
-    /// Checks chunks, and keeps those that something here wants.
+    /// Checks chunks and stores the wanted ones.
     func enter(_ chunks: [Chunk], in database: DatabaseNumber, of node: Node) async throws {
         try await node.assets.performing { codec in try node.assets.check(chunks, codec) }
         let mine = Arrival(chunks, database)
@@ -47,7 +47,7 @@ final class ChunkArrivals: Sendable {
         try result.get()
     }
 
-    /// Those that go into one pack; the others wait for the next one.
+    /// Takes the arrivals that share a pack; the others wait for the next one.
     private func take(with mine: Arrival) -> [Arrival] {
         waiting.withLock { waiting in
             var (group, room) = ([Arrival](), ChunkArrivals.packBytes)

@@ -26,7 +26,7 @@ enum ChunkChecksum {
         return of(stored) == row.checksum
     }
 
-    /// What stores up to format 7 have: the first eight bytes of SHA-256.
+    /// The checksum of stores up to format 7: the first eight bytes of SHA-256.
     private static func early(_ stored: ArraySlice<UInt8>) -> Bytes {
         stored.withUnsafeBytes { bytes in
             var hash = SHA256()

@@ -1,4 +1,4 @@
-// What an upload brings: a stream of messages, each of which becomes a pack.
+// An upload: a stream of messages, each of which becomes a pack.
 //
 // Made by `AssetCalls`, driven by the call's frames on the connection's loop. Credit comes back
 // when a message is durable, so credit also tells the caller how far it is. hot: once per message.
@@ -104,8 +104,8 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
 
     // MARK: On the threads of the store
 
-    /// Checks the chunks of a message, writes those that are missing, and enters them: on the
-    /// threads of the asset store, and then in the writer.
+    /// Checks the chunks of a message, writes the missing ones, and enters them: first on the
+    /// threads of the asset store, then in the writer.
     private func store(_ message: Bytes) {
         let queued = context.queued(message.count)
         let isQueued = node.assets.perform { [self] codec in

@@ -1,5 +1,5 @@
-// Which assets a node lacks, told to another one: a node that leaves stays until another one has
-// the bytes that it has.
+// Tells another node which assets this one lacks: a node that leaves stays until another node has
+// its bytes.
 //
 // Asked by `Node.leave`, answered by `PeerCalls`, page by page.
 
@@ -9,7 +9,7 @@ import CumulusStorage
 import CumulusWire
 import Synchronization
 
-/// What a node says of one scope: assets that its records name and that it hasn't got whole.
+/// The incomplete assets of one scope that a node's records name.
 struct WantedAssets: Sendable {
     let node: Node
     let databases: [(id: DatabaseID, number: DatabaseNumber)]

@@ -1,5 +1,5 @@
-// An audit log on the disk: a file in the node's directory, such as `audit.log`, and the one that
-// was there before it, `audit.log.1`.
+// An audit log on the disk: a file in the node's directory, such as `audit.log`, and its
+// predecessor `audit.log.1`.
 //
 // Made by `AuditFiles`. A thread of its own writes; nobody waits for it. When the file has half of
 // what both may have, it takes the place of the older one. A disk that takes no more loses lines,
@@ -24,8 +24,8 @@ package final class AuditFile: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - directory: Of the node's data.
-    ///   - byteLimit: Of both files together.
+    ///   - directory: The directory of the node's data.
+    ///   - byteLimit: The limit for both files together.
     package init(
         directory: String,
         named name: String = "audit.log",
@@ -84,7 +84,7 @@ struct AuditWriter {
     private let byteLimit: Int
     private var descriptor: Int32 = -1
     private var size = 0
-    /// Lines that are not in the file, and of which it does not tell yet.
+    /// Number of lines that were not written and are not yet reported as lost.
     var lost = 0
     /// Why the last line is not in the file; nil if it is.
     private(set) var problem: FileProblem?

@@ -11,8 +11,8 @@ package final class AuditFiles: Sendable {
     private let refusals: AuditFile
 
     /// - Parameters:
-    ///   - directory: Of the node's data.
-    ///   - byteLimit: Of each of the two logs.
+    ///   - directory: The directory of the node's data.
+    ///   - byteLimit: The limit of each of the two logs.
     package init(directory: String, byteLimit: Int, logger: Logger) {
         acts = AuditFile(directory: directory, byteLimit: byteLimit, logger: logger)
         refusals = AuditFile(
@@ -48,14 +48,14 @@ package final class AuditFiles: Sendable {
         let lines = [acts, refusals].flatMap {
             AuditFiles.timed($0.newestLines(byteLimit: byteLimit / 2))
         }
-        // By position where times are equal.
+        // Lines with equal times are ordered by position.
         return lines.enumerated()
             .sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
             .map(\.element.line)
     }
 
-    /// The lines with their times; one that has none, such as of lost lines, has that of the line
-    /// before it.
+    /// The lines with their times; a line without a time, such as a report of lost lines, gets the
+    /// time of the line before it.
     private static func timed(_ lines: [Bytes]) -> [(time: Int64, line: Bytes)] {
         var time: Int64 = 0
         return lines.map { line in

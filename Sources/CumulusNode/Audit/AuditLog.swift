@@ -52,7 +52,7 @@ final class AuditLog: Sendable {
 
     /// Keeps a line, unless there are too many of its caller, or of refusals of its network.
     ///
-    /// - Parameter caller: By whom acts are counted; nil means that all are kept.
+    /// - Parameter caller: The key by which lines are limited; nil means that all are kept.
     func note(_ line: AuditLine, of caller: String?, now: Instant) {
         if line.isRefusal { return noteRefusal(line, now: now) }
         var line = line
@@ -115,7 +115,7 @@ extension AuditLog.Callers {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 struct AuditLine: Sendable {
     /// Milliseconds since 1970 UTC.
     var time: Int64
@@ -123,20 +123,21 @@ struct AuditLine: Sendable {
     var role: String
     /// Id of the user, the service key or the node, hexadecimal; empty for others.
     var id = ""
-    /// Of the caller: 4 or 16 bytes, or empty.
+    /// The caller's address: 4 or 16 bytes, or empty.
     var address: Bytes = []
-    /// As the protocol names it; HELLO for one who was refused at the door.
+    /// The method's name in the protocol; HELLO for a caller who was refused in the greeting.
     var method: String
     var container = ""
-    /// What it was about: a user, a role, a record.
+    /// The object of the call: a user, a role, a record.
     var target = ""
-    /// Of the error; 0: it was done.
+    /// The error's code; 0 means success.
     var code: UInt32 = 0
     /// Id of the trace that the caller named; empty if it named none.
     var trace = ""
-    /// Of the accounts, when the caller was judged.
+    /// The epoch of the accounts in which the caller was judged.
     var epoch: UInt64
-    /// Lines of this caller before it that were too many; of a refusal those of its network.
+    /// Number of this caller's earlier lines that were left out; for a refusal, the lines of its
+    /// network.
     var leftOut = 0
 
     /// Whether nothing was done.

@@ -1,6 +1,6 @@
-// What of the calls on a connection is written to the audit log: refusals, the ends of calls that
-// `MethodTable` marks for it, which are sign-ins and the acts of operators, changes of shares, and
-// shares that end with their zone.
+// Selects what the audit log says of a connection's calls: refusals, the ends of calls that
+// `MethodTable` marks (sign-ins and acts of operators), changes of shares, and shares that end with
+// their zone.
 //
 // Called by `OpenCalls` where a call ends, and by `CallerConnection` where a caller is refused.
 // hot: a test for each call.
@@ -52,7 +52,7 @@ extension OpenCalls {
         }
     }
 
-    /// By whom lines are counted: a user, or an address.
+    /// The key by which lines are limited: a user, or an address.
     private func key(of line: AuditLine) -> String? {
         if identity.caller.role == .operator { return nil }
         return line.id.isEmpty ? CallerNetwork.of(line.address).hex : line.id
@@ -108,8 +108,8 @@ extension CallContext {
         calls[call.stream]?.isAct = true
     }
 
-    /// What the audit log needs to tell which shares end with the zones that a request deletes, as
-    /// it is before; nil if it tells nothing of them.
+    /// The shares that may end with the zones that a request deletes, as they are before; nil if
+    /// the audit log doesn't need them.
     func sharesEnding(with request: ModifyZones) throws -> EndedShares? {
         guard node.audit != nil, request.database == .private, !request.deletes.isEmpty else {
             return nil
@@ -194,7 +194,7 @@ extension RecordAddress {
 }
 
 extension ServiceError {
-    /// What becomes of a call whose connection ends is told to nobody.
+    /// The outcome of a call whose connection ended is not reported.
     static let unanswered = ServiceError(
         .serverResponseLost,
         "the connection ended before the answer"

@@ -19,7 +19,7 @@ struct EndedShares: Sendable {
     let reader: ReadTransaction
     let scope: ScopeID
     let caller: Caller
-    /// Those that were deleted.
+    /// The zones that were deleted.
     var zones: [ZoneAddress] = []
 
     /// Writes down which shares ended.
@@ -58,7 +58,7 @@ struct EndedShares: Sendable {
         "\(DatabaseScope.private.name)/\(zone.name)"
     }
 
-    /// What the lines of a zone are about.
+    /// The targets in the lines of a zone.
     static func targets(_ names: [String], in zone: ZoneAddress) -> [String] {
         guard names.count > mostLines else {
             return names.map { RecordAddress(zone: zone, name: $0).text(in: .private) }

@@ -1,5 +1,5 @@
-// Which refusals are written down: so many of one network in a minute, and of the others one line
-// with their number.
+// Limits the lines about refusals: a number per network and minute, and one line that counts the
+// rest.
 //
 // A value without a clock, held by `AuditLog`. An address that is refused all day long gets four
 // lines a minute. Memory is bounded: networks beyond `capacity` are counted together.

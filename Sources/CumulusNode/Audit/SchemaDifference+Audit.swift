@@ -1,5 +1,5 @@
-// What the audit log says of a change of the schema: which types and roles it is about, and what
-// was dropped.
+// Describes a change of the schema for the audit log: the types and roles that it changes, and what
+// it drops.
 //
 // Asked by `SchemaCalls` when an import, a deployment or a reset is done. A schema may have
 // hundreds of types: a line names ten of them.
@@ -39,7 +39,7 @@ extension SchemaDifference.Change {
         }
     }
 
-    /// What is no more; nil if nothing goes.
+    /// The dropped types and fields; nil if there are none.
     fileprivate var dropped: String? {
         switch self {
         case .roleRemoved(let role): "role \(role)"

@@ -1,4 +1,4 @@
-// What one caller may still do on this node, over all its connections.
+// The budget that one caller has left on this node, over all its connections.
 //
 // `CallerUse` is the rule, a value without a clock. `CallerBudget` shares one between the
 // connections of a caller; `CallerBudgets` hands it out and `OpenCalls` asks it for each call.
@@ -26,7 +26,7 @@ struct CallerUse: Sendable {
     private var bytes: TokenBucket
     private(set) var callsInProgress = 0
     var connections = 0
-    /// What saves add to schemas.
+    /// What saves added to schemas.
     var schemas: SchemaUses
 
     init(_ limits: CallerLimits, _ growth: CallerGrowth = .none, now: Instant) {

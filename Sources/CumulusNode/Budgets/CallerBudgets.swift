@@ -34,7 +34,7 @@ final class CallerBudgets: Sendable {
     /// The budget of a caller's new connection, which gives it back with `leave`; nil means there
     /// is no limit.
     ///
-    /// - Parameter address: Of the link: 4 or 16 bytes, or empty.
+    /// - Parameter address: The link's address: 4 or 16 bytes, or empty.
     func enter(_ identity: Identity, from address: Bytes, now: Instant) -> CallerBudget? {
         if areNone { return nil }
         if identity.isPeer { return nil }
@@ -60,7 +60,7 @@ final class CallerBudgets: Sendable {
         private let growth: CallerGrowth
         private let capacity: Int
         private var budgets: [Bytes: CallerBudget] = [:]
-        /// Of all callers for whom there is no room.
+        /// One budget that all callers beyond the bound share.
         private let shared: CallerBudget
         /// How many budgets there are when unused ones are looked for next, and when at the
         /// earliest: both so that looking costs little per connection.

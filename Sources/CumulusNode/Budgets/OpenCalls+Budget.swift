@@ -1,4 +1,4 @@
-// What the budget of a caller means for its calls on one connection.
+// Applies the budget of a caller to its calls on one connection.
 //
 // Called by `OpenCalls` when a call begins, changes or ends, and by uploads. A caller's uploads are
 // not refused in their midst: they get credit no faster than their bytes may come. hot: twice per
@@ -30,14 +30,15 @@ extension OpenCalls {
         withheldCredit = [:]
     }
 
-    /// What the caller's saves may add to an environment's schema; nil means as much as it holds.
+    /// How much the caller's saves may add to an environment's schema; nil means up to the schema's
+    /// own limits.
     func schemaAllowance(in scope: ScopeID) -> CallerAllowance? {
         budget.map { CallerAllowance(budget: $0, scope: scope, now: node.environment.now) }
     }
 
     // MARK: Uploads
 
-    /// Allows a caller to send so many more bytes, once those that it sent are within its budget.
+    /// Lets a caller send that many more bytes, once the bytes it has sent are within its budget.
     func sendCredit(_ byteCount: Int, on stream: UInt32) {
         guard debt > 0 else { return frames.sendCredit(byteCount, on: stream) }
         withheldCredit[stream, default: 0] += byteCount

@@ -13,7 +13,7 @@ import CumulusWire
 struct SchemaUse: Sendable {
     /// Why a caller may not add something.
     struct Refusal: Equatable, Sendable {
-        /// Of types or fields, at once.
+        /// The most types or fields at once.
         var most: Int
         var isTypes: Bool
         /// Milliseconds until it may.
@@ -71,9 +71,10 @@ struct SchemaUse: Sendable {
     }
 }
 
-/// What the saves of one caller added to the schemas of all environments.
+/// How much the saves of one caller added to the schemas of all environments.
 ///
-/// Operators make containers, and so say how many there are; what is full again is forgotten.
+/// Only operators make containers, so there are few; an entry whose bucket is full again is
+/// dropped.
 struct SchemaUses: Sendable {
     private let limits: CallerGrowth
     private var uses: [ScopeID: SchemaUse] = [:]

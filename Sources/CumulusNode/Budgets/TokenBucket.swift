@@ -24,7 +24,7 @@ struct TokenBucket: Equatable, Sendable {
 
     /// Milliseconds until so many tokens are there, 0 if they are.
     ///
-    /// What costs more than the burst is there when the bucket is full: it leaves a debt.
+    /// A cost above the burst is allowed when the bucket is full, and leaves a debt.
     mutating func wait(for cost: Int, now: Instant) -> Int64 {
         guard rate > 0 else { return 0 }
         refill(now)
@@ -32,7 +32,7 @@ struct TokenBucket: Equatable, Sendable {
         return missing > 0 ? Int64((missing + rate - 1) / rate) : 0
     }
 
-    /// Takes tokens, also those that are not there yet.
+    /// Takes tokens; the bucket may go into debt.
     mutating func spend(_ cost: Int) {
         if rate > 0 { level -= cost * 1_000 }
     }

@@ -1,9 +1,9 @@
 // Compares changes of records with the topics of subscriptions where a batch of writes left that to
 // be done later.
 //
-// Run beside the listener until it is cancelled. Between two turns of the writer others write for
-// as long as the last one took; the types of which changes are owed take turns, too. What is owed
-// stands in the store (`OwedChange`), and feeds wait for it.
+// It runs beside the listener until it is cancelled. After each turn it leaves the writer to others
+// for as long as the turn took. The types with owed changes take turns. The owed changes are rows
+// of the store (`OwedChange`), and feeds wait for them.
 
 import CumulusModel
 import CumulusOperations

@@ -1,9 +1,9 @@
 // One device's feed: reads its next page when there is news for it.
 //
-// Begun by `FeedCalls`. Between two pages the stream holds only the function that reads the next
-// one. That function keeps what the feed looks for, and the notifications of a message that is not
-// finished: at most one message of them, which the room of the connection doesn't count.
-// hot: once per page of a feed.
+// `FeedCalls` begins it. Between two pages the stream holds only the function that reads the next
+// one. That function keeps what the feed looks for, and the notifications of an unfinished message:
+// at most one message of them, which the room of the connection doesn't count. hot: once per page
+// of a feed.
 
 import CumulusModel
 import CumulusOperations
@@ -115,7 +115,7 @@ struct FollowedFeed: Sendable {
         return next
     }
 
-    /// What a read found for the device.
+    /// The result of a read for the device.
     private struct Found {
         let page: FetchFeed.Page
         /// Encoded.

@@ -36,7 +36,7 @@ struct FeedSearch {
 
         /// Whether a user with these roles is told all of it, as far as that is known.
         func isWhole(for user: String, with roles: Set<String>) -> Bool {
-            // What a full message has no room for may be for others.
+            // Another reader may still have room for what a full message has not.
             found != nil && !isFull
                 && encoded.allSatisfy { $0.readers.include(user, with: roles) }
         }
@@ -53,7 +53,7 @@ struct FeedSearch {
         }
     }
 
-    /// The one whom a page is for, if it is not for all who ask the same.
+    /// The reader that a page is for, if it is not the same for all who ask the same.
     struct Reader {
         let user: String
         let roles: Set<String>

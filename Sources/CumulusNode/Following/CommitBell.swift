@@ -1,4 +1,4 @@
-// Wakes those who wait for news of a scope: something was committed there, look again.
+// Wakes streams and calls that wait for news of a scope after a commit.
 //
 // Rung by the writer after each batch, for the scopes that it changed. It carries nothing, so that
 // a late or doubled ring is harmless and no backlog is in memory. A waiter holds a
@@ -21,12 +21,12 @@ final class CommitBell: Sendable {
         var count: UInt64 = 0
         var counts: [ScopeNumber: UInt64] = [:]
         var countOfAll: UInt64 = 0
-        /// By their numbers, in the order in which they began to wait.
+        /// Waiters by number, in the order in which they began to wait.
         private(set) var waiters: [UInt64: Waiter] = [:]
         private var lastNumber: UInt64 = 0
-        /// Those that wait for any news of a scope, or at all.
+        /// Waiters for any news of a scope, or of all scopes.
         private var whole: [ScopeNumber?: Set<UInt64>] = [:]
-        /// Those that wait for a part of a scope.
+        /// Waiters for a part of a scope.
         private var placed: [ScopeNumber: [NewsPlace: Set<UInt64>]] = [:]
 
         func count(of scope: ScopeNumber?) -> UInt64 {
@@ -65,8 +65,7 @@ final class CommitBell: Sendable {
             numbers.sorted().compactMap { remove($0)?.call }
         }
 
-        /// Those who wait for news of a scope; of those who wait for a part only these, nil means
-        /// all.
+        /// The waiters for a scope, with the waiters for these parts of it; nil means all parts.
         func numbers(of scope: ScopeNumber, in news: Set<NewsPlace>?) -> Set<UInt64> {
             var found = whole[scope] ?? []
             guard let parts = placed[scope] else { return found }
@@ -78,7 +77,7 @@ final class CommitBell: Sendable {
             return found
         }
 
-        /// Those who wait for news of any scope.
+        /// The waiters for any scope.
         var anywhere: Set<UInt64> { whole[nil] ?? [] }
     }
 
@@ -106,7 +105,7 @@ final class CommitBell: Sendable {
     }
 
     fileprivate func remove(_ number: UInt64) {
-        // What it holds is let go of outside the lock.
+        // The waiter is released outside the lock.
         _ = state.withLock { $0.remove(number) }
     }
 
@@ -150,7 +149,7 @@ final class BellWait: Sendable {
         if let number = waiter.withLock({ $0 }) { bell.remove(number) }
     }
 
-    /// Calls once, after the next ring for the scope; at once if it rang since `count`.
+    /// Calls once after the next ring for the scope, or at once if it has rung since `count`.
     ///
     /// - Parameter places: Only rings for these parts of the scope count; nil means all.
     func begin(

@@ -21,7 +21,7 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
     private let state = Mutex(State())
     /// The most bytes that are kept.
     private let capacity = 4 << 20
-    /// What each question and answer takes beside what `size` counts, about.
+    /// Approximate bytes of each entry beyond what `size` counts.
     private let entryBytes = 512
     private let size: @Sendable (Question, Answer) -> Int
     private let isShared: @Sendable (Answer) -> Bool

@@ -1,4 +1,4 @@
-// What a node counts of calls: how many of each method ended, with which code, after what time.
+// Counts the calls of a node: by method and result code, with their durations.
 //
 // Written by `OpenCalls` when a call ends, or is refused before it begins. A call that is answered
 // costs three additions and no lock; errors are counted behind one. hot: once per call.

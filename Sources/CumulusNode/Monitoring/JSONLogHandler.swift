@@ -1,7 +1,7 @@
 // Log lines as JSON, one object for each line: time, level, message and metadata.
 //
-// Used by `cumulusd --log-format json`, for collectors that read lines of a container or of the
-// journal. What text holds is escaped, so a line never ends early.
+// `cumulusd --log-format json` uses it, for collectors that read lines of a container or of the
+// journal. Text is escaped, so a line never ends early.
 
 import CumulusModel
 package import Logging

@@ -1,4 +1,4 @@
-// What keeps the numbers of one series: a count, a gauge, a sum of values, a histogram of times.
+// The cells behind metrics: a count, a gauge, a sum of values, a histogram of times.
 //
 // Made by `PrometheusRegistry` and added to by any thread through the handles of swift-metrics,
 // without a lock. A reader may see one of the two additions of a value before the other.

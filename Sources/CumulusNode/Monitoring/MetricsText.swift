@@ -87,7 +87,7 @@ package struct MetricFamily: Sendable {
 package enum MetricsText {
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// Of several families with one name only the first is written: Prometheus takes a name once.
+    /// Among families with the same name only the first is written: Prometheus accepts a name once.
     package static func text(_ families: [MetricFamily]) -> String {
         var text = ""
         var names: Set<String> = []

@@ -15,7 +15,7 @@ extension Node {
     ///
     /// If too many reads are waiting, what the store would have to tell has no samples.
     ///
-    /// - Parameter others: Metrics that come after those of the node.
+    /// - Parameter others: Metrics to write after the node's own.
     package func metricsText(and others: [MetricFamily] = []) async -> String {
         let families = try? await gate.reading(.prompt) { [self] in metrics($0) }
         return MetricsText.text((families ?? metrics(nil)) + others)

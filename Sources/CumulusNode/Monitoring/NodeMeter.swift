@@ -1,5 +1,5 @@
-// What a node counts: for its status, for `/metrics`, and for the bound on bytes that all
-// connections together may hold.
+// Counters of a node: for its status, for `/metrics`, and for the bound on the bytes of all
+// connections together.
 //
 // Written by sessions, the writer and the readers from their own threads. Events go through handles
 // of swift-metrics, to a registry of the node's own and to the embedder's factory where there is
@@ -34,15 +34,15 @@ package final class NodeMeter: Sendable {
     ///
     /// A range that is deleted does not count.
     package let rows = Atomic<Int>(0)
-    /// Of their keys and values.
+    /// Bytes of the rows' keys and values.
     package let rowBytes = Atomic<Int>(0)
     let flushTimes: Timer
     /// Microseconds that the writer was at work on a batch at most, without waiting for flushes:
     /// meanwhile nobody else writes.
     package let longestTurn = Atomic<Int>(0)
-    /// Commits that peers sent, also those that were here already.
+    /// Commits that peers sent, including commits that were here already.
     package let receivedCommits: EventCount
-    /// By peer, the age in milliseconds that its newest commit had when it arrived here last.
+    /// By peer, the age of its newest commit when one last arrived, in milliseconds.
     let delays = Mutex<[Bytes: Int64]>([:])
     /// Calls that reached the engine: reads begun and writes run.
     package let engineCalls: EventCount

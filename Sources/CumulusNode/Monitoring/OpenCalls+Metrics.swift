@@ -1,4 +1,4 @@
-// What is counted of a call when it ends, and what the log says of it.
+// Counts and logs a call when it ends.
 //
 // Called by `OpenCalls`. A call whose caller named a trace gets a line however it ends, others only
 // if they are refused. hot: once per call.

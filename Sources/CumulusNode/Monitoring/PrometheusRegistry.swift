@@ -9,12 +9,12 @@
 package import CoreMetrics
 import Synchronization
 
-/// What is known of a metric before it is made.
+/// The description of a metric before it is made.
 package struct MetricDescription: Sendable {
     package let name: String
     package let kind: MetricFamily.Kind
     package let help: String
-    /// Of a histogram, in nanoseconds, ascending.
+    /// Bounds of a histogram in nanoseconds, ascending.
     package let bounds: [UInt64]
 
     package init(
@@ -46,7 +46,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     private struct Family {
         let description: MetricDescription
-        /// By names and values of their labels, sorted by name.
+        /// Series by the names and values of their labels, sorted by name.
         var series: [[String]: Series] = [:]
     }
 
@@ -144,7 +144,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     // MARK: Reading
 
-    /// What was recorded: metrics that are described, then others by name.
+    /// The recorded metrics: described ones first, then the others by name.
     package var families: [MetricFamily] {
         let all = made.withLock { $0 }
         let names = Set(described.map(\.name))

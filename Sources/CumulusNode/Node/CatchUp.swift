@@ -1,10 +1,10 @@
 // Whether this node has read what others held when they met. Until then it is not ready: a caller
 // may miss what other nodes have had for long.
 //
-// Told by the connections to peers and by those who dial them, asked by the status and while the
-// node joins its cluster. Once it was ready it stays so: later a node is behind by what is on its
-// way, which causal tokens and the lag tell of. A node that held a state when it was started serves
-// meanwhile; one that joins refuses clients, see `Node+Joining`.
+// The connections to peers and the code that dials them report to it; the status asks it, and so
+// does a node that joins its cluster. Once ready, a node stays ready: later it is behind only by
+// commits on their way, which causal tokens and the lag describe. A node that had a state when it
+// started serves clients meanwhile; a joining node refuses them, see `Node+Joining`.
 
 import CumulusModel
 import CumulusOperations
@@ -24,11 +24,11 @@ final class CatchUp: Sendable {
     fileprivate struct Peer {
         let endpoint: String
         let standing: Standing
-        /// What it held; nil means it has not said so yet.
+        /// What the peer held; nil until it has said so.
         var held: [ScopeID: VersionVector?] = [:]
     }
 
-    /// What became of an address that the settings name.
+    /// The state of an address that the settings name.
     fileprivate enum Address {
         case unreached(why: String)
         case reached(Bytes)
@@ -64,7 +64,7 @@ final class CatchUp: Sendable {
 
     // MARK: Addresses
 
-    /// What the settings name.
+    /// Notes the addresses that the settings name.
     func expect(_ endpoints: [String]) {
         let addresses = endpoints.map { ($0, Address.unreached(why: "not tried yet")) }
         state.withLock { $0.addresses = Dictionary(addresses) { first, _ in first } }
@@ -117,7 +117,7 @@ final class CatchUp: Sendable {
         }
     }
 
-    /// What it holds is asked for.
+    /// Notes that a peer is asked what it holds of a scope.
     func ask(_ peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
             guard state.peers[peer] != nil, state.peers[peer]?.held[scope] == nil else { return }
@@ -126,7 +126,7 @@ final class CatchUp: Sendable {
         }
     }
 
-    /// What it holds; the first word counts.
+    /// Notes what a peer holds of a scope; its first answer counts.
     func note(_ vector: VersionVector, of peer: Bytes, _ scope: ScopeID) {
         state.withLock { state in
             guard case .some(.none) = state.peers[peer]?.held[scope] else { return }
@@ -181,7 +181,7 @@ final class CatchUp: Sendable {
         _ scopes: [(scope: ScopeID, number: ScopeNumber)],
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
-        // What containers there are is known with the cluster's own scope.
+        // The cluster's own scope tells which containers exist.
         guard case .some(.some) = held[.cluster] else { return false }
         for (scope, number) in scopes {
             guard let told = held[scope], let vector = told,
@@ -202,7 +202,7 @@ final class CatchUp: Sendable {
         }
     }
 
-    /// What a node that joins waits for.
+    /// What a joining node waits for, in words.
     var wait: String {
         state.withLock { state in
             let ready = state.peers.values.filter(\.isReady).map(\.endpoint).sorted()

@@ -1,5 +1,5 @@
-// Tells an operator of members that were not heard of for long, or that the logs hold much for, and
-// when what is kept for them is too much.
+// Warns an operator of members that have been silent for long, of large logs kept for a member, and
+// of logs that exceed their bound.
 //
 // Held by the collector, which looks every half minute: a member that is gone for good holds up
 // what may be forgotten until somebody takes it off the list.
@@ -18,7 +18,7 @@ final class MissingMembers: Sendable {
         var endpoint: String
         /// When it said something last, or was listed, in milliseconds since 1970 UTC.
         var heard: Int64
-        /// What the logs hold for it.
+        /// The part of the logs that is kept for it.
         var backlog = LogBacklog()
         /// About when it will have to take state, in milliseconds since 1970 UTC; nil if it lacks
         /// nothing.

@@ -1,14 +1,14 @@
-// How a new node joins its cluster: until it has taken a state it refuses clients, to whom all that
-// it lacks would look as if it had never been there.
+// How a new node joins its cluster: until it has taken a state it refuses clients, because records
+// that it lacks would look to them as if they had never existed.
 //
-// That it joins stands in its store until then, so that a node which is killed meanwhile still
-// knows. Peers and operators are let in: it needs the ones, and the others may have to help. Run
-// by `PeerLinks`; `CatchUp` knows when it is over.
+// The store remembers that the node joins, so a killed node still knows after its restart. Peers
+// and operators are let in: the node needs the peers, and operators may have to help. `PeerLinks`
+// runs it; `CatchUp` knows when it is over.
 //
-// A node that begins with a backup serves, but it begins no counters until it holds what another
-// node held when they met, or is the only listed member: see `SavePlanner`. It may have reported
-// the end of a counter before, and the others may have forgotten that end since. What it began now
-// would be another life for each of them.
+// A node that begins with a backup serves clients. It begins no counters until it holds what
+// another node held when they met, or is the only listed member: see `SavePlanner`. Before the
+// backup it may have reported the end of a counter, and the others may have forgotten that end
+// since. A counter begun now would be another life for each of them.
 
 import CumulusModel
 import CumulusOperations
@@ -17,7 +17,7 @@ import Logging
 import Synchronization
 
 extension Node {
-    /// What this node waits for before it lets clients in; empty: it does.
+    /// What this node waits for before it lets clients in; empty if it lets them in.
     package var notReady: String { catchUp.isJoining ? catchUp.wait : "" }
 
     /// Why clients are refused while this node joins; nil means it has taken a state.
@@ -96,7 +96,7 @@ extension Node {
         }
     }
 
-    /// Numbers of which one changes when this node may hold what it waits for.
+    /// Numbers, at least one of which changes when this node may have got what it waits for.
     ///
     /// Without a peer, commits bring nothing that it waits for.
     private var waitNews: [UInt64] {
@@ -131,7 +131,8 @@ struct LookPause {
 
     /// Returns how long to wait, in milliseconds.
     ///
-    /// - Parameter news: Numbers of which one has changed if there is something new to look at.
+    /// - Parameter news: Numbers, at least one of which has changed if there is something new to
+    ///   look at.
     mutating func next(after news: [UInt64]) -> Int64 {
         let isNews = news != self.news
         milliseconds = isNews ? LookPause.shortest : min(2 * milliseconds, LookPause.longest)

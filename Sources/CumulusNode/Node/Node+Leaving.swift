@@ -89,8 +89,9 @@ extension Node {
         }
     }
 
-    /// Nobody would stay, and this node is the one that does then: of several that leave at the
-    /// same time, the one with the smallest id.
+    /// Whether this node must stay because no other member would.
+    ///
+    /// If several leave at the same time, the one with the smallest id stays.
     private func isLast() async throws -> Bool {
         try await gate.reading { [nodeID] reader in
             let others = Set(try Members.others(than: nodeID, in: reader).map(\.nodeID))

@@ -1,5 +1,4 @@
-// What a node does about the list of its cluster's members: enters itself, and tells it to
-// operators.
+// Enters this node into the list of its cluster's members, and shows the list to operators.
 
 import CumulusModel
 import CumulusOperations
@@ -25,7 +24,7 @@ extension Node {
     func enter(_ nodeID: Bytes, _ endpoint: String) {
         let entry = StoreGate.Job(.commits) { [self] transaction throws(EngineError) in
             let isListed = try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
-            // What another node knows, it says itself.
+            // Every other node announces its own features.
             if isListed, nodeID == self.nodeID { try Feature.announce(nodeID, in: &transaction) }
             return isListed
         } then: { [self] outcome in
@@ -51,7 +50,7 @@ extension Node {
         "an operator took this node off the cluster's list, or it left; it can come back as a new "
         + "node, with an empty data directory"
 
-    /// All members, and those that were, each with what it lacks of what this node has.
+    /// All present and former members, each with the part of this node's commits that it lacks.
     func members(_ reader: ReadTransaction) throws(EngineError) -> [WireMember] {
         let scopes = try ScopeDirectory.all(in: reader)
         var members: [WireMember] = []

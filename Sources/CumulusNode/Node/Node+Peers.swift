@@ -1,4 +1,4 @@
-// What a node knows of the nodes that it dials: who is connected, and why others are not.
+// The nodes that this node dials: which are connected, and why others are not.
 //
 // Told by `PeerLinks` and by the connections to peers; asked by the status.
 

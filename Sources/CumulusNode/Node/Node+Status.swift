@@ -37,7 +37,7 @@ extension Node {
         return lead > Int64(Node.farOffMilliseconds)
     }
 
-    /// So many assets that lack bytes are counted.
+    /// At most this many incomplete assets are counted.
     private static let wantedAtMost = 1_000
 
     /// How the node is, and what the reader sees of its store.

@@ -25,8 +25,9 @@ package final class Node: Sendable {
         package var diskReserve: UInt64 = 0
         /// Bytes of disk below which deletes are refused too.
         package var deleteReserve: UInt64 = 0
-        /// A new store is that of a node which joins a cluster: it lets clients in when it has
-        /// taken a state.
+        /// Whether a new store belongs to a node that joins a cluster.
+        ///
+        /// Such a node lets clients in once it has taken a state.
         package var joins = false
         /// The store is a backup that no node has begun with yet.
         package var isBackup = false
@@ -38,7 +39,7 @@ package final class Node: Sendable {
         package var limits = Limits.standard
         /// Access tokens may arrive over plain TCP from other machines.
         package var acceptsInsecureCredentials = false
-        /// What URLs of shares begin with.
+        /// The prefix of URLs of shares.
         package var shareURL = "cumulus:"
         /// Whether subscriptions of a container may name a webhook.
         package var knowsWebhook: WebhookNames = { _, _ in false }
@@ -96,7 +97,7 @@ package final class Node: Sendable {
     /// nil means this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation
-    /// Of which the ids of users are made who sign in with ID tokens.
+    /// The key from which the ids of users are made who sign in with ID tokens.
     let subjectKey: Bytes
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
@@ -111,7 +112,7 @@ package final class Node: Sendable {
     let comparisons = StateComparisons()
     let clocks = PeerClocks()
     let clockIsFarOff = Atomic<Bool>(false)
-    /// By node id, those that this node dialled.
+    /// Connections that this node dialled, by node id.
     let connections = Mutex<[Bytes: WeakPeer]>([:])
     let directRuns = DirectRuns()
     let peerRuns = PeerRuns()
@@ -126,12 +127,12 @@ package final class Node: Sendable {
     /// This run began with a backup, or before the node had caught up since.
     let isRestored: Bool
     private let draining = Atomic<Bool>(false)
-    /// By their addresses.
+    /// Peers by their addresses.
     let peers = Mutex<[String: NodeStatus.Peer]>([:])
     /// No other node belongs to this cluster, or is to.
     let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
-    /// As the collector found it last.
+    /// The budget as the collector last found it.
     let logBudget = Mutex(LogBudget())
     /// Long cascades that are looked through.
     let surveys = Atomic<Int>(0)
@@ -219,7 +220,7 @@ package final class Node: Sendable {
         nodeID = state.node.nodeID
         clusterID = state.node.clusterID
         incarnation = state.incarnation
-        // Without a cluster's key, tokens are good for this run.
+        // Without a cluster's key, tokens are valid for this run only.
         let key = configuration.clusterKey ?? dice.bytes(32)
         subjectKey = key
         mint = TokenMint(key: key, run: incarnation, wallClock: environment.wallClock)

@@ -34,7 +34,7 @@ package struct NodeEnvironment: Sendable {
     ///
     /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.
     package var metrics: (any MetricsFactory)?
-    /// What this process uses of the machine.
+    /// The resources of the machine that this process uses.
     package var processUse: @Sendable () -> ProcessUse = { ProcessUse() }
     /// The store can't go on: its state is unknown.
     ///

@@ -1,4 +1,4 @@
-// What a caller is told about a failed read; damage goes to the log as well.
+// Turns a failed read into the caller's error; damage is also logged.
 //
 // Called by everything that reads the store for a call, from any thread.
 

@@ -1,4 +1,4 @@
-// Which nodes that can't be peers an operator was told of: a line for each address and hour.
+// Limits the log lines about nodes that can't be peers to one for each address and hour.
 //
 // Owned by `Node`. Such nodes try again and again, and anybody may say that they are one, from any
 // address: strangers can neither fill the log nor keep a line out of it that is about a node which

@@ -42,7 +42,7 @@ final class TokenMint: Sendable {
     /// nil if no node of this cluster sealed it, or it is damaged.
     func open(web bytes: Bytes) -> Bytes? { seal.open(.web, bytes) }
 
-    /// What a notification is called on every node.
+    /// The id of a notification, the same on every node.
     func id(of news: FeedNews) -> FeedNotification.ID {
         FeedNotification.ID(bytes: seal.name(of: news.identity))
     }

@@ -1,16 +1,17 @@
-// Which runs this node takes the commits of from their own nodes, so that nobody else sends them.
+// Tracks the runs whose commits come directly from their own nodes, so that no other peer sends
+// them.
 //
-// In a full mesh each commit would come from its origin, and from every other peer again. So a pull
-// names the runs that it need not bring, and the peer tells instead how far it has those. If that
-// isn't here a moment later, the link to the origin is slow, or broken without anybody having
-// noticed, and the peer is asked for everything. Kept by the node's connections to its peers.
+// In a full mesh each commit would come from its origin, and again from every other peer. So a pull
+// names the runs that it does not need, and the peer tells instead how far it has them. If those
+// commits don't arrive a moment later, the link to the origin is slow or silently broken, and the
+// peer is asked for everything. The node's connections to its peers keep it.
 
 import CumulusModel
 import CumulusStorage
 import Synchronization
 
 final class DirectRuns: Sendable {
-    /// By scope and node id.
+    /// Runs by scope and node id.
     private let runs = Mutex<[ScopeID: [Bytes: Incarnation]]>([:])
 
     /// A node sends its own commits of a scope, from the first one that is missing here.
@@ -31,7 +32,7 @@ final class DirectRuns: Sendable {
         }
     }
 
-    /// What a peer need not send of a scope.
+    /// The runs of a scope that a peer need not send.
     func elsewhere(than peer: Bytes, _ scope: ScopeID) -> Set<Incarnation> {
         runs.withLock { Set(($0[scope] ?? [:]).filter { $0.key != peer }.values) }
     }

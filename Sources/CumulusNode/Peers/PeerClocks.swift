@@ -1,11 +1,11 @@
 // How far the clocks of other nodes are from this node's, as their reports tell, and what follows:
 // a clock that is far off warns, and one that is wrong stops the writes of this node's callers.
 //
-// Stamps order concurrent writes, so a clock that is ahead wins what it should not, and beyond a
-// minute nobody takes this node's commits: better to refuse them here. Others' clocks are kept by
-// this node's clock that never goes back, so a jump of the wall clock shows with the next batch.
-// Asked by the writer, once per batch. That commits of a node whose clock is ahead are not taken is
-// decided by `CommitIntake`.
+// Stamps order concurrent writes, so a clock that is ahead wins wrongly, and beyond a minute no
+// other node accepts this node's commits: it is better to refuse them here. The clocks of other
+// nodes are kept relative to this node's monotonic clock, so a jump of the wall clock shows with
+// the next batch. The writer asks once per batch. `CommitIntake` decides whether commits of a node
+// with a fast clock are accepted.
 
 package import CumulusModel
 import CumulusReplication
@@ -15,9 +15,9 @@ import Synchronization
 
 package final class PeerClocks: Sendable {
     private struct Heard {
-        /// What its clock was ahead of our clock that never goes back, in milliseconds.
+        /// How far its clock was ahead of our monotonic clock, in milliseconds.
         var base: Int64
-        /// By our wall clock, in milliseconds since 1970 UTC.
+        /// The time by our wall clock, in milliseconds since 1970 UTC.
         var time: Int64
         var instant: Instant
         /// The first of the reports that set the clock back and agree; nil if none does.
@@ -34,7 +34,9 @@ package final class PeerClocks: Sendable {
 
         /// Whether a report says the same as an earlier one that set the clock back.
         ///
-        /// Reports that waited are read faster than they were made: those that are read a second
+        /// Whether two reports agree.
+        ///
+        /// Delayed reports are read faster than they were made, so reports that are read a second
         /// apart don't agree.
         func agrees(with setback: (base: Int64, instant: Instant)) -> Bool {
             (base &- setback.base).magnitude < PeerClocks.confirmation
@@ -42,7 +44,7 @@ package final class PeerClocks: Sendable {
     }
 
     private let heard = Mutex<[Bytes: Heard]>([:])
-    /// Who was not heard for that long doesn't count.
+    /// A node that was silent for that long doesn't count.
     private static let memory: Int64 = 60_000
     /// Milliseconds between two reports that set a clock back; they differ by less.
     private static let confirmation: Int64 = 1_000
@@ -51,7 +53,7 @@ package final class PeerClocks: Sendable {
 
     /// A node said what its clock is; 0 means that it takes its own for wrong.
     ///
-    /// - Parameter ours: What this node's clock shows, right or wrong.
+    /// - Parameter ours: The time that this node's clock shows, right or wrong.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
         // Until the year 6429: their differences fit.
         guard theirs > 0, theirs < 1 << 47 else {
@@ -72,8 +74,8 @@ package final class PeerClocks: Sendable {
         }
     }
 
-    /// What a node said before stands if our clock still agrees with it: it is known by our clock
-    /// that never goes back.
+    /// Keeps a node's earlier report if our clock still agrees with it, since our monotonic clock
+    /// confirms it.
     ///
     /// If it doesn't agree, one of the two has jumped since, or both have: nothing is known then.
     private func doubt(_ nodeID: Bytes, _ base: Int64) {
@@ -99,7 +101,8 @@ package final class PeerClocks: Sendable {
 
     /// Milliseconds by which our clock is ahead of the median of all, ours among them.
     ///
-    /// Of two, the one that is ahead counts as wrong.
+    /// The lead of this node's clock; if only two clocks differ, the one that is ahead counts as
+    /// wrong.
     package func lead(wallClock: Int64, now: Instant) -> Int64 {
         let own = wallClock &- now.milliseconds
         let others = others(now)
@@ -108,7 +111,7 @@ package final class PeerClocks: Sendable {
         return own &- all[(all.count - 1) / 2]
     }
 
-    /// What others said lately.
+    /// The recent reports of other nodes.
     private func others(_ now: Instant) -> [Int64] {
         heard.withLock { heard in
             heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
@@ -132,12 +135,15 @@ package final class PeerClocks: Sendable {
 
 /// Whether this node's own clock has jumped lately.
 ///
-/// All clocks of a cluster may jump together, by one time server. What each node remembers of the
-/// others is from before then, so each takes its own for wrong until it has heard them again.
+/// This node's own view of its wall clock.
+///
+/// All clocks of a cluster may jump together because of one time server. The remembered reports are
+/// from before the jump, so each node considers its own clock wrong until it has heard the others
+/// again.
 struct OwnClock {
     /// When the clock is to be looked at next.
     private(set) var lookTime = Instant(milliseconds: 0)
-    /// What it was ahead of our clock that never goes back, at the last look.
+    /// How far the wall clock was ahead of our monotonic clock, at the last look.
     private var base: Int64?
     private var jumpEnd = Instant(milliseconds: 0)
 
@@ -168,7 +174,7 @@ extension Node {
         clocks.lead(wallClock: environment.wallClock(), now: environment.steadyNow)
     }
 
-    /// What time it is, in milliseconds since 1970 UTC.
+    /// The corrected time in milliseconds since 1970 UTC.
     ///
     /// If this node's clock is wrong, what most others say.
     var clock: Int64 {
@@ -177,17 +183,18 @@ extension Node {
         return PeerClocks.isWrong(lead) ? wallClock - lead : wallClock
     }
 
-    /// What the times of commits are judged by that a peer sends.
+    /// The clock by which the times of a peer's commits are judged.
     func intakeClock(of peerID: Bytes) -> CommitIntake.Clock {
         let (wallClock, now) = (environment.wallClock(), environment.steadyNow)
         let isRight = clocks.isRight(peerID, wallClock: wallClock, now: now)
         return CommitIntake.Clock(now: clock, isSenderRight: isRight)
     }
 
-    /// What others are told of this node's clock; 0: nothing, since it is wrong.
+    /// The clock that other nodes are told; 0 tells nothing, because it is wrong.
     ///
-    /// As long as only one other clock says so they are told: two right nodes that heard a wrong
-    /// one first would never hear of each other else, and nobody took any writes.
+    /// The clock is told as long as only one other clock contradicts it. Otherwise two right nodes
+    /// that heard a wrong one first would never hear of each other, and no node would accept
+    /// writes.
     var toldClock: Int64 {
         let wallClock = environment.wallClock()
         let isWrong = clocks.knowsOursIsWrong(wallClock: wallClock, now: environment.steadyNow)

@@ -1,5 +1,5 @@
-// What a peer need not send, because the node that made it is connected and sends it itself; and
-// the watch that it really comes.
+// Decides which runs a peer need not send, because the node that made them is connected and sends
+// them itself, and watches that they really arrive.
 //
 // Part of `PeerConnection`: a pull names these runs, and is begun anew when they change.
 
@@ -52,7 +52,7 @@ extension PeerConnection {
         mark(stream)
     }
 
-    /// What the peer told last has to be here in time, if nothing else is being waited for.
+    /// Sets the time by which the peer's last news has to be here, unless another wait is running.
     func mark(_ stream: UInt32) {
         guard let pull = pulls[stream], pull.mark == nil, !pull.news.isEmpty else { return }
         let due = node.environment.now() + PeerConnection.markMilliseconds

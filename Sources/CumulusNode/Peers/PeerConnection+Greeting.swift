@@ -109,7 +109,7 @@ extension PeerConnection {
         findScopes()
         checkMembership()
         beat()
-        // What was missed meanwhile comes at once: then the peer is told, without a long wait.
+        // Missed commits arrive at once, and the peer is then told without a long wait.
         reportTime =
             node.environment.now()
             + min(PeerConnection.lookMilliseconds, node.configuration.reportMilliseconds)

@@ -1,8 +1,8 @@
-// What a connection to a peer pulls: the commits of each scope, from where this node is, less those
-// that come from their own nodes.
+// Pulls the commits of each scope from a peer, from this node's vector on, without commits that
+// come from their own nodes.
 //
-// One stream per scope. What has come waits while the writer is busy with what came before, bounded
-// by this node's credit, and for all streams together by reading no more from the connection.
+// There is one stream per scope. Commits wait while the writer is busy with earlier ones. This
+// node's credit bounds what waits; for all streams together, it stops reading from the connection.
 
 import CumulusModel
 import CumulusOperations
@@ -18,7 +18,8 @@ extension PeerConnection {
         var paused: PeerCommits.Paused = [:]
         /// When to pull anew, from what is here by then.
         var restart: Instant?
-        /// What came while the writer was busy with what came before; bounded by our credit.
+        /// Commits that arrived while the writer was busy with earlier ones; our credit bounds
+        /// them.
         var commits: [Bytes] = []
         /// Bytes of the messages that brought them.
         var size = 0
@@ -28,15 +29,15 @@ extension PeerConnection {
         var wantsReport = false
         /// Runs that the peer does not send.
         var elsewhere: Set<Incarnation>
-        /// What the peer has of those, and when it has to be here too.
+        /// How far the peer has the runs that come directly, and when this node must have them too.
         var mark: (vector: VersionVector, due: Instant)?
-        /// What it told since.
+        /// The peer's later news.
         var news = VersionVector()
         /// How often what it has was not here in time.
         var misses = 0
         /// Until when commits are held back that depend on what others send.
         var heldUntil: Instant?
-        /// For what they depend on.
+        /// The wait for commits on which the received ones depend.
         var wait: BellWait?
 
         /// When something is to be done about it; nil means it rests.
@@ -45,11 +46,11 @@ extension PeerConnection {
 
     static let lookMilliseconds: Int64 = 1_000
     static let wholeMilliseconds: Int64 = 60_000
-    /// What others are to send may come so much later than from this peer.
+    /// How much later than this peer's news commits from other nodes may arrive.
     static let markMilliseconds: Int64 = 1_000
     static let soonMilliseconds: Int64 = 20
 
-    /// What was refused is tried again after a longer while: a clock may have been set right.
+    /// Refused commits are tried again after a longer pause: a clock may have been corrected.
     static let pausedMilliseconds: Int64 = 30_000
 
     /// Pulls the scopes of this node that are not being pulled.
@@ -126,8 +127,9 @@ extension PeerConnection {
         submit(frame.stream)
     }
 
-    /// Hands the writer what has come of a stream, unless it still has some of it: what is paused
-    /// is known before the next commits are looked at.
+    /// Submits a stream's commits to the writer, unless it still works on earlier ones.
+    ///
+    /// The set of paused origins is then known before the next commits are examined.
     func submit(_ stream: UInt32) {
         guard let pull = pulls[stream], !pull.isWriting else { return }
         pulls[stream]?.commits = []
@@ -299,8 +301,9 @@ extension PeerConnection {
         guard let pull = removePull(frame.stream) else { return }
         if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
         if error.reason == .logTruncated {
-            // Of a stream that lay still, the rest came by another way since, and was forgotten
-            // there once it was known to be here: from where this node is now the log may reach.
+            // The stream was idle, and its commits came by another way and were then forgotten
+            // there, since this node was known to have them. The log may reach back to where this
+            // node is now.
             return pull.hasBegun ? lookSoon() : takeState(of: pull.scope)
         }
         if error.code == .badContainer {

@@ -1,5 +1,4 @@
-// What a connection to a peer tells it: how far this node has read, durably, what its clock says,
-// and that it is still there.
+// Reports to a peer how far this node has durably read, what its clock says, and that it is alive.
 
 import CumulusModel
 import CumulusOperations
@@ -18,7 +17,7 @@ extension PeerConnection {
     ///
     /// It doesn't write that down: the next report of all scopes tells it again.
     func report(_ vector: VersionVector, _ scope: ScopeID) {
-        // What a node that is about to leave takes now it may not hand over, see `leave`.
+        // A node that is about to leave may not hand over what it accepts now, see `leave`.
         let vector = node.gate.stops.hasBegun ? VersionVector() : vector
         let request = ReportRequest(
             vector: vector,

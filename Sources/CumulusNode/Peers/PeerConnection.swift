@@ -1,6 +1,7 @@
-// This node's side of a connection to a peer that it dialled: proves itself, pulls each scope and
-// hands what comes to the writer, takes state where the peer's log doesn't reach, and reports how
-// far it has read. Time and end are here, the rest is in the files beside this one.
+// This node's side of a connection that it dialled to a peer. It proves its identity, pulls each
+// scope and submits commits to the writer, takes state if the peer's log doesn't reach back, and
+// reports how far it has read. Timeouts and the end are here; the other files of this type hold the
+// rest.
 //
 // A transport drives it on one event loop. One stream per scope; the peer gets credit for more when
 // the writer is done with what came, so a slow disk here holds up that peer's reading and nothing
@@ -56,19 +57,19 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var pulls: [UInt32: Pull] = [:]
     /// Bytes that came of all of them and that the writer isn't done with.
     var unwrittenBytes = 0
-    /// Their streams by scope, and those of the few that wait for a time: there may be thousands,
-    /// and most of them rest.
+    /// The streams by scope, and the few streams that wait for a time: there may be thousands, and
+    /// most are idle.
     var (pulled, timed) = ([ScopeID: UInt32](), Set<UInt32>())
     var transfers: [UInt32: StateTransfer] = [:]
     var setbacks: [ScopeID: Setback] = [:]
     /// Calls whose answers are read message by message.
     var readings: [UInt32: PeerReading] = [:]
-    /// What this peer was told last, and when the next report is due.
+    /// What this peer was last told, and when the next report is due.
     var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]
     var reports: [UInt32: ScopeID] = [:]
     var reportTime: Instant?
     var ownClock = OwnClock()
-    /// What was said about origins that are refused.
+    /// The refused origins that were already logged.
     var alarmed: PeerCommits.Paused = [:]
     /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
     var lookTime: Instant?
@@ -199,7 +200,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         ended(Ending(kind: isOpen ? .over : isDuplicate ? .duplicate : .problem, reason: reason))
     }
 
-    /// What is said where a connection without TLS ended before the peer had greeted.
+    /// The hint for a connection without TLS that ended before the peer had greeted.
     private static let tlsHint =
         "; if that node has a certificate, this one needs --tls-authority or a certificate too"
 

@@ -1,8 +1,8 @@
 // Keeps a connection to every other node of the cluster: dials, waits for the end, dials again
-// after a growing pause. What assets lack is fetched over them.
+// after a growing pause. Missing assets are fetched over these connections.
 //
-// Run by `cumulusd` beside the listener, until it is cancelled. The nodes are those that its
-// settings name, and all others that are listed as members: one address is enough to join.
+// `cumulusd` runs it beside the listener until it is cancelled. The nodes are the ones that the
+// settings name, and all other listed members: one address is enough to join.
 //
 // Folder: the links between the nodes of a cluster, and what travels over them. Read `PeerLinks`,
 // then `PeerConnection` and `PeerConnection+Pulls`; `ReplicaWatch` knows what other nodes hold.
@@ -72,15 +72,16 @@ package struct PeerLinks: Sendable {
         return all.filter { !$0.isRemoved && $0.nodeID != node.nodeID }
     }
 
-    /// Those whose addresses are known.
+    /// The members whose addresses are known.
     private static func reachable(_ members: [Members.Member]?) -> [Members.Member] {
         members?.filter { !$0.endpoint.isEmpty } ?? []
     }
 
     /// Keeps a connection to an address.
     ///
-    /// - Parameter member: Who said that it listens there: the connection is kept while it says so,
-    ///   and not made while it is connected by another address. nil: the settings name it.
+    /// - Parameter member: The member that announced the address. The connection is kept while the
+    ///   member announces it, and not made while the member is connected by another address. nil
+    ///   means that the settings name the address.
     private func keep(_ endpoint: String, of member: Members.Member? = nil) async {
         var pause = PeerLinks.firstPause
         var lastReason: String?

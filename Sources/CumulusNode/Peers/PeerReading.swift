@@ -12,7 +12,7 @@ import Synchronization
 final class PeerReading: Sendable {
     let messages: AsyncThrowingStream<Bytes, any Error>
     private let source: AsyncThrowingStream<Bytes, any Error>.Continuation
-    /// Messages that came, and those that the reader dealt with.
+    /// Counts messages that arrived and messages that the reader has handled.
     private let steps = Atomic<Int>(0)
     private let granted = Mutex<@Sendable (Int) -> Void>({ _ in })
     /// The reader has ended, maybe before the connection began.

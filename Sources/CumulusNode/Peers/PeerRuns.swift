@@ -1,11 +1,11 @@
-// Which run of each other node is connected, and that it is the only one.
+// Tracks which run of each other node is connected, and ensures that it is the only one.
 //
-// A data directory that was copied and started twice makes two processes with one node id. Nothing
-// that they write is lost, since their runs differ, but they would count as one member: as one copy
-// of what has to be on several, as one reader for whom logs are kept. So the one that came first
-// stays, and the other is refused and takes no writes until an operator stops one of them. A
-// process that restarts is not held up: its earlier run gives no sign of life. After a cut, each of
-// the two may have come first somewhere: then both are refused.
+// If a data directory is copied and started twice, two processes have one node id. Their writes are
+// not lost, since their runs differ, but they would count as one member: as one copy of data that
+// several nodes should hold, as one reader for whom logs are kept. So the run that came first
+// stays. The other run is refused and accepts no writes until an operator stops one of them. A
+// process that restarts is not held up, because its earlier run gives no sign of life. After a
+// network partition each of the two may have come first at some node; then both are refused.
 //
 // Asked by both ends of a connection between nodes once they know who is at the other one.
 
@@ -20,13 +20,13 @@ protocol PeerLink: AnyObject, Sendable {
     func challenge(_ answer: @escaping @Sendable (Bool) -> Void)
 }
 
-/// Those who wait for a sign of life of the other end of a connection.
+/// Connections that wait for a sign of life from the other run.
 struct Challengers {
     private var waiting: [@Sendable (Bool) -> Void] = []
 
     mutating func add(_ answer: @escaping @Sendable (Bool) -> Void) { waiting.append(answer) }
 
-    /// Those who are to be told, once; telling them may bring others.
+    /// Takes the challengers to notify, each once; notifying them may add others.
     mutating func take() -> [@Sendable (Bool) -> Void] {
         defer { waiting = [] }
         return waiting
@@ -48,7 +48,7 @@ package final class PeerRuns: Sendable {
     }
 
     private struct State {
-        /// By node id, as all that follows but the last.
+        /// Entries by node id; so are all of the following but the last.
         var entries: [Bytes: [Entry]] = [:]
         var twins: [Bytes: Twin] = [:]
         /// The last that was connected.
@@ -153,7 +153,7 @@ package final class PeerRuns: Sendable {
 }
 
 extension Node {
-    /// What the process is told that comes second.
+    /// The error for the process that comes second.
     static let idInUse = ServiceError(
         .serviceUnavailable,
         .nodeIDInUse,

@@ -1,4 +1,4 @@
-// Which other nodes hold what of a scope, durably, and the calls that wait for that.
+// Tracks what other nodes durably hold of each scope, and the calls that wait for it.
 //
 // Told by the reports of peers, asked by sessions whose callers want more than one copy before they
 // are answered. In memory only: what was reported before this run is reported again. While somebody
@@ -15,7 +15,7 @@ final class ReplicaWatch: Sendable {
     }
 
     private struct Scope {
-        /// By node id.
+        /// Vectors by node id.
         var reported: [Bytes: VersionVector] = [:]
         var waiters: [UInt64: Waiter] = [:]
         /// Calls that wait, or will when their change is made.

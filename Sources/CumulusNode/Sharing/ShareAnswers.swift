@@ -1,4 +1,4 @@
-// What callers are told of a share, and of the zones that others share with them.
+// Answers about a share, and about the zones that others share with the caller.
 //
 // Called by `ShareCalls` and by `Answers`.
 

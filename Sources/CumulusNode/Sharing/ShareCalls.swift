@@ -1,7 +1,7 @@
 // The calls on shares: what a URL leads to, joining by it, and the look-up of participants.
 //
-// Called through `MethodTable`. Shares are saved, fetched and told like other records; what a save
-// says of participants is read by `ShareParsing`. Who may join is decided by `AcceptShare`.
+// `MethodTable` calls it. Shares are saved, fetched and reported like other records; `ShareParsing`
+// reads the participants in a save. `AcceptShare` decides who may join.
 //
 // Folder: how others are let in. Read `ShareCalls`, then `ShareParsing` and `ShareURLs`.
 
@@ -131,7 +131,7 @@ extension ModifyRecords {
 }
 
 extension ModifyZones {
-    /// What the caller gives up by deleting a zone of another user.
+    /// What the caller leaves by deleting a zone of another user.
     var leftShare: RecordAddress? {
         guard database == .shared, let zone = try? deletes.first?.get() else { return nil }
         return RecordAddress(zone: zone, name: Names.zoneShare)

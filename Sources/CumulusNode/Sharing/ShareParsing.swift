@@ -1,4 +1,4 @@
-// What a save says of a share: who its participants are, and what each may do.
+// Reads a share from a save: its participants, and what each may do.
 //
 // Called by `RequestParser` for each saved record that has such parts. Whether the caller may
 // change them is for the operation to say.
@@ -38,7 +38,8 @@ extension RequestParser {
         )
     }
 
-    /// Who a participant is, and what it was named by; empty if that is not said again.
+    /// The id of a participant and the name that was given; the name is empty if the save does not
+    /// repeat it.
     private func identity(
         of wire: WireShareParts.Participant
     ) throws(ServiceError) -> (ParticipantID, name: String) {
@@ -56,7 +57,7 @@ extension RequestParser {
         guard let id = ParticipantID(wholeBytes: wire.id) else {
             throw invalid("a participant's id has 17 bytes; send the one that the server gave")
         }
-        // Who accepted by a handle has a user record name too.
+        // A participant who accepted by a handle has a user record name too.
         let (named, name) =
             id.kind == .user
             ? (user.map { ParticipantID(user: $0) }, user)

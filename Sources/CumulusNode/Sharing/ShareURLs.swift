@@ -8,7 +8,7 @@ import CumulusOperations
 import CumulusStorage
 
 struct ShareURLs: Sendable {
-    /// Without a slash at its end.
+    /// The prefix without a slash at its end.
     let prefix: String
     /// Only the cluster's nodes have it.
     let secret: Bytes
@@ -22,7 +22,7 @@ struct ShareURLs: Sendable {
         return "\(prefix)/share/\(url.text)"
     }
 
-    /// What a URL names; whether there is such a share is not known yet.
+    /// The share that a URL names; it may not exist.
     ///
     /// Other nodes may have other prefixes, so only the last part counts.
     func share(at url: Bytes) throws -> ShareID {

@@ -1,10 +1,9 @@
 // The snapshots that this node hands over to others. One whose sending broke off is kept for a
 // while, so that the other node goes on where it was.
 //
-// Asked by `PeerCalls`, which reads the pages. A snapshot costs disk space as long as it is open:
-// there are few at a time, those that nobody reads give way to new ones, and all go when nothing
-// was read of them for as long as a stream waits for credit. A node takes one state at a time, so
-// each of them has one snapshot here.
+// `PeerCalls`, which reads the pages, asks it. An open snapshot costs disk space, so there are few.
+// An unread snapshot gives way to a new one. Each is closed once it has not been read for as long
+// as a stream waits for credit. A node takes one state at a time, so each has one snapshot here.
 
 import CumulusModel
 import CumulusReplication
@@ -56,7 +55,7 @@ final class HandedStates: Sendable {
     }
 
     private let meter: NodeMeter
-    /// By their names.
+    /// Snapshots by name.
     private let kept = Mutex<[Bytes: Kept]>([:])
 
     static let nameBytes = 16
@@ -88,7 +87,7 @@ final class HandedStates: Sendable {
         }
     }
 
-    /// Keeps a snapshot of which nothing was read yet.
+    /// Keeps a snapshot that has not been read yet.
     func keep(
         _ feed: StateFeed,
         _ lease: StateLease,
@@ -150,7 +149,7 @@ final class HandedStates: Sendable {
         kept.withLock { $0[name]?.used = now }
     }
 
-    /// Gives up snapshots of which nothing was read since then.
+    /// Closes snapshots that have not been read since then.
     func drop(unusedSince limit: Instant) {
         _ = kept.withLock { kept in
             let dropped = kept.filter { $0.value.used <= limit }

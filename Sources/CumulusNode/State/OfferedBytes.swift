@@ -45,7 +45,7 @@ extension StateOffer {
         return size
     }
 
-    /// Of something on the heap, and of what the allocator rounds up.
+    /// Bytes of a heap object's header and of the allocator's rounding.
     private static let headerBytes = 48
     /// An entry of a vector that may be half empty.
     private static let entryBytes = 48

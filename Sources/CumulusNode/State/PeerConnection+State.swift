@@ -1,5 +1,5 @@
-// What a connection to a peer takes where the peer's log doesn't reach: its state. And what it
-// reads for others: that state for an operator who compares, and assets.
+// Takes a peer's state if the peer's log doesn't reach back. It also reads that state for an
+// operator's comparison, and assets.
 
 import CumulusModel
 import CumulusReplication
@@ -8,10 +8,12 @@ import CumulusWire
 import Logging
 
 extension PeerConnection {
-    /// What a donor may send ahead of this node's writer.
+    /// How much a donor may send ahead of this node's writer.
     static let stateCredit = 1 << 20
-    /// Of digests, on top of what each call begins with: they are few bytes for much that the peer
-    /// has to read, and it shall not be gigabytes ahead.
+    /// How much a donor of digests may send beyond a call's initial credit.
+    ///
+    /// A few bytes of digests stand for much that the peer has to read, so it must not be gigabytes
+    /// ahead.
     static let digestCredit = 4 << 10
 
     /// How often in a row a state could not be taken, and when it is tried again.
@@ -128,7 +130,8 @@ extension PeerConnection {
 
     /// Asks for what is compared and not taken; from any thread.
     ///
-    /// - Parameter stretches: Whose records; nil: digests of all that the peer holds of the scope.
+    /// - Parameter stretches: The stretches whose records are wanted; nil asks for digests of
+    ///   everything that the peer holds of the scope.
     func readState(of scope: ScopeID, comparing stretches: [Stretch]?) -> PeerReading {
         let request = StateRequest(
             vector: VersionVector(),

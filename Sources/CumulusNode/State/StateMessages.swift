@@ -1,14 +1,14 @@
 // A node's state as messages: the offer in parts, then the records; and back again.
 //
-// `StateFeed` is held by the session of a peer that takes state or compares it, `StateOffer.add` is
-// called by its other end. What the messages hold together is judged by `StateIntake`.
+// The session of a peer that takes or compares state holds a `StateFeed`; its other end calls
+// `StateOffer.add`. `StateIntake` judges the messages as a whole.
 
 import CumulusModel
 import CumulusReplication
 import CumulusStorage
 import CumulusWire
 
-/// What a peer is sent next of a snapshot.
+/// The next part of a snapshot for a peer.
 struct StateFeed: Sendable {
     private enum Contents {
         case records(StatePages)
@@ -23,13 +23,14 @@ struct StateFeed: Sendable {
     private var sent = 0
     private var isOffered = false
 
-    /// What a peer lacks that has read as far as `base`.
+    /// The state that a peer lacks if it has read as far as `base`.
     init(_ source: StateSource, to base: VersionVector) throws(EngineError) {
         let offer = try source.offer(to: base)
         self.init(source, offer, .records(StatePages(source, offer)))
     }
 
-    /// What a peer needs to compare: the records of some stretches; nil: digests of everything.
+    /// The state that a peer needs to compare: the records of some stretches; nil means digests of
+    /// everything.
     init(_ source: StateSource, comparing stretches: [Stretch]?) throws(EngineError) {
         let offer = try source.outline(of: stretches)
         if let stretches {
@@ -46,7 +47,7 @@ struct StateFeed: Sendable {
         vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
     }
 
-    /// What follows a position; nil if there is no such position in it.
+    /// The rest after a position; nil if the snapshot has no such position.
     func rest(behind position: StatePosition) -> StateFeed? {
         guard offer.reaches(position) else { return nil }
         let pages = StatePages(source, offer, from: position)

@@ -25,7 +25,7 @@ final class StateTransfer: @unchecked Sendable {
         case forked(Incarnation)
     }
 
-    /// What the writer made of an offer.
+    /// The writer's answer to an offer.
     private enum Beginning {
         case begun
         case unknownScope
@@ -50,7 +50,7 @@ final class StateTransfer: @unchecked Sendable {
     private var isWriting = false
     private var isComplete = false
     private var isOver = false
-    /// The donor has said of which snapshot its state is.
+    /// Whether the donor has named the snapshot of its state.
     private var isNamed = false
     /// Why nothing more comes; nil: the donor goes on.
     private var interruption: String?
@@ -61,8 +61,8 @@ final class StateTransfer: @unchecked Sendable {
     private static let mergedAtOnce = 500
 
     /// - Parameters:
-    ///   - progress: What has come before, over another connection.
-    ///   - sync: What the writer made of it.
+    ///   - progress: The progress over earlier connections.
+    ///   - sync: The sync that the writer began.
     ///   - ended: Called once, on the loop.
     init(
         _ node: Node,
@@ -109,7 +109,7 @@ final class StateTransfer: @unchecked Sendable {
         }
     }
 
-    /// What came over two connections has to be of one snapshot.
+    /// Checks that pages over two connections are from one snapshot.
     private func checkSnapshot(_ response: StateResponse) throws(MalformedBytes) {
         guard !isNamed else { return }
         isNamed = true
@@ -183,7 +183,7 @@ final class StateTransfer: @unchecked Sendable {
 
     // MARK: What the writer does
 
-    /// Does what is next, unless the writer is still busy.
+    /// Takes the next step, unless the writer is still busy.
     private func goOn() {
         if isWriting || isOver { return }
         if !pages.isEmpty { return keepPages() }
@@ -311,7 +311,7 @@ final class StateTransfer: @unchecked Sendable {
         giveUp(.failed(reason))
     }
 
-    /// What was taken so far is dropped.
+    /// Drops what was taken so far.
     private func giveUp(_ outcome: Outcome) {
         guard !isOver else { return }
         isOver = true

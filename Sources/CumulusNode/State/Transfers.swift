@@ -1,6 +1,6 @@
-// Which scopes this node collects in, and of which one it takes another node's state: one thing at
-// a time in each scope, and one state at a time. Also what has come of a state whose connection
-// broke, until it goes on.
+// Tracks the scopes in which this node collects, and the scope whose state it takes from another
+// node: one activity at a time in each scope, and one state at a time. It also keeps the progress
+// of a state whose connection broke.
 //
 // Asked by the collectors, the schema's keeper and the connections to peers. An interrupted state
 // stays claimed: what it has staged may not be collected. It waits for its donor, gives way to
@@ -12,12 +12,12 @@ import CumulusReplication
 import CumulusWire
 import Synchronization
 
-/// What has come of a donor's state.
+/// The progress of taking a donor's state.
 struct StateProgress: Sendable {
     let scope: ScopeID
     /// The id of the node that sends its state.
     let donor: Bytes
-    /// What the donor calls its snapshot; empty: it named none.
+    /// The donor's name for its snapshot; empty if it named none.
     var snapshot: Bytes = []
     var offer = StateOffer()
     /// nil: the offer is not complete.
@@ -52,7 +52,7 @@ final class Transfers: Sendable {
         var scopes: Set<ScopeID> = []
         /// The scope whose state is being taken from another node.
         var taken: ScopeID?
-        /// What has come of it, if nobody goes on with it now.
+        /// The progress, if no connection continues it now.
         var interrupted: InterruptedState?
 
         mutating func end(_ scope: ScopeID) {
@@ -61,7 +61,8 @@ final class Transfers: Sendable {
             (taken, interrupted) = (nil, nil)
         }
 
-        /// What was staged is dropped by the next sync of the scope, or by the collector.
+        /// Drops interrupted progress; the next sync of the scope, or the collector, drops the
+        /// staged rows.
         mutating func giveUp(interruptedBefore limit: Instant) {
             guard let interrupted, interrupted.since <= limit else { return }
             end(interrupted.progress.scope)
@@ -78,8 +79,9 @@ final class Transfers: Sendable {
         state.withLock { $0.scopes.insert(scope).inserted }
     }
 
-    /// Whether this node may take another one's state of a scope: of one scope at a time, since
-    /// what is offered is in memory.
+    /// Whether this node may take another one's state of a scope.
+    ///
+    /// It takes one scope at a time, since offers are in memory.
     func beginState(of scope: ScopeID, now: Instant) -> Bool {
         state.withLock { state in
             state.giveUp(interruptedBefore: now + -Transfers.patience)
@@ -98,7 +100,7 @@ final class Transfers: Sendable {
         state.withLock { $0.interrupted = interrupted }
     }
 
-    /// What has come of a donor's state, to go on with it; nil: nothing has.
+    /// The progress of a donor's state, to continue it; nil if there is none.
     func goOn(in scope: ScopeID, from donor: Bytes) -> InterruptedState? {
         state.withLock { state in
             guard let progress = state.interrupted?.progress, progress.scope == scope,

@@ -1,15 +1,15 @@
 // Reads that wait for a reader thread, in which callers take turns, however many reads each of them
 // has waiting.
 //
-// Filled and emptied by `StoreGate`. One caller never keeps all threads: the next read of another
-// one finds a thread that is free. Callers without a token are one caller together. A read that
-// takes long is cut into turns by those who ask for it, and comes again behind the others' reads.
+// `StoreGate` fills and empties it. One caller never keeps all threads: another caller's next read
+// finds a free thread. All callers without a token count as one. A long read is cut into turns by
+// its code, and each turn queues behind the others' reads.
 
 import CumulusModel
 import CumulusOperations
 import CumulusSystem
 
-/// For whom something is read.
+/// The caller for whom something is read.
 enum ReadCaller: Hashable, Sendable {
     /// The node itself, and other nodes.
     case node

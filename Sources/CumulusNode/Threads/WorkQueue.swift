@@ -79,7 +79,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         return items.count
     }
 
-    /// No further items; what is queued is still taken.
+    /// Accepts no further items; queued ones are still taken.
     func close() {
         condition.lock()
         isClosed = true
@@ -101,9 +101,9 @@ final class Worker: Sendable {
         }
     }
 
-    /// What the thread does, once.
+    /// The work of the thread, done once.
     ///
-    /// What it holds is let go of before anybody goes on: a store is not to be closed while the
+    /// Its captures are released before other threads go on: a store must not be closed while the
     /// process ends.
     private final class Body: Sendable {
         private let work: Mutex<(@Sendable () -> Void)?>

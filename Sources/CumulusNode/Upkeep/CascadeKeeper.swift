@@ -1,10 +1,10 @@
 // Deletes what long cascades still owe, a turn of the writer at a time; begins with what the last
 // process left.
 //
-// Run beside the listener until it is cancelled. Between two turns others write for as long as the
-// last one took. What is owed stands in the store (`CascadeDebt`): cascades take their turns, and
-// each turn deletes its debts in the transaction in which it does what they say. `Cascades` is for
-// calls that wait for the end of one.
+// It runs beside the listener until it is cancelled. After each turn it leaves the writer to others
+// for as long as the turn took. Debts are rows of the store (`CascadeDebt`). Cascades take turns,
+// and each turn deletes its debts in the transaction that pays them. `Cascades` serves calls that
+// wait for the end of a cascade.
 
 import CumulusModel
 import CumulusOperations

@@ -1,4 +1,4 @@
-// Dropping log entries: those that every member has read, and old ones for which there is no room.
+// Drops log entries: entries that every member has read, and old ones that exceed the bound.
 //
 // Part of `Collector`, and called by it every `Schedule.logMilliseconds`, or when the logs have
 // outgrown `Schedule.logBytes`.
@@ -105,7 +105,7 @@ extension Collector {
         }
     }
 
-    /// Of disk, dropped entries included.
+    /// Bytes of disk, including dropped entries that are not reclaimed yet.
     private func logBytes() async throws -> UInt64 {
         let engine = node.gate.engine
         return try await node.gate.reading { _ in
@@ -161,7 +161,7 @@ extension Collector {
         return sum
     }
 
-    /// What all other members have reported, of what is here.
+    /// The part of this node's vector that all other members have reported.
     func stable(
         of scope: ScopeNumber,
         _ reader: ReadTransaction

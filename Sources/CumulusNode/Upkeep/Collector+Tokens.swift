@@ -1,14 +1,14 @@
 // Forgetting tokens that nobody can use any more.
 //
-// Called by `Collector`, with the walks through the records. Which tokens may go is decided by
-// `ExpiredTokens`.
+// `Collector` calls it together with the walks through the records. `ExpiredTokens` decides which
+// tokens are dropped.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 
 extension Collector {
-    /// Walks through all tokens and drops those that expired a month ago.
+    /// Walks through all tokens and drops tokens that expired a month ago.
     package func forgetTokens() async throws {
         let now = node.clock
         let known = try await node.gate.reading { [self] reader in try stableAccounts(reader) }
@@ -30,8 +30,8 @@ extension Collector {
         } while last != nil
     }
 
-    /// What every member has read of the cluster's scope; nil while this node has not read what
-    /// one of them had done before it said so.
+    /// What every member has read of the cluster's scope; nil while this node has not read
+    /// everything that a member had done before its report.
     private func stableAccounts(_ reader: ReadTransaction) throws(EngineError) -> VersionVector? {
         guard let scope = try reader.scope(.cluster) else { return nil }
         let vector = try reader.vector(of: scope)

@@ -31,18 +31,19 @@ package struct Collector: Sendable {
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
         /// How far feeds go back, by whole days.
         package var feedMilliseconds: Int64 = 30 * 24 * 3_600_000
-        /// Bytes of disk for log entries; beyond it the oldest go earlier, first those that a
-        /// member lacks.
+        /// Bytes of disk for log entries.
+        ///
+        /// Beyond it the oldest are dropped early, entries that a member lacks first.
         package var logBytes = logBytes(onFileSystemOf: nil)
-        /// Between two walks through all assets, in search of those that nothing names.
+        /// Milliseconds between two walks through all assets in search of unused ones.
         package var assetMilliseconds: Int64 = 600_000
         /// Between two steps of one walk.
         package var pauseMilliseconds: Int64 = 10
 
         package init() {}
 
-        /// As much as 8 GiB, and not more than a tenth of the file system: a member that is away
-        /// for a month must not fill a small disk.
+        /// 8 GiB, but at most a tenth of the file system: a member that is away for a month must
+        /// not fill a small disk.
         ///
         /// - Parameter bytes: The file system's size; nil if it is not known.
         package static func logBytes(onFileSystemOf bytes: UInt64?) -> UInt64 {
@@ -101,8 +102,8 @@ package struct Collector: Sendable {
         }
     }
 
-    /// What fails, on a damaged row or a busy store, is told, and keeps nothing else from being
-    /// done.
+    /// Runs a step and logs its failure, on a damaged row or a busy store, so that the other steps
+    /// still run.
     func trying(
         _ scope: ScopeID? = nil,
         _ work: () async throws -> Void
@@ -196,12 +197,11 @@ package struct Collector: Sendable {
         }
     }
 
-    /// Walks through the references of all zones and deletes children without their owner, those
-    /// that this node owes.
+    /// Walks through the references of all zones and deletes the orphans that this node owes.
     package func sweep() async throws {
         try await inEachScope { scope, number in
-            // What is damaged here is not to take anything along elsewhere; and while another
-            // node's state is taken, nothing else changes.
+            // Damage here must not delete records elsewhere; and while another node's state is
+            // taken, nothing else may change.
             guard !node.comparisons.differ(in: scope), node.beginTransfer(of: scope) else { return }
             defer { node.endTransfer(of: scope) }
             let zones = try await node.gate.reading { reader in
@@ -264,7 +264,7 @@ package struct Collector: Sendable {
         }
     }
 
-    /// What the other members reported last; nil means that one of them never did.
+    /// The last reports of the other members; nil for a member that never reported.
     private func reports(
         of scope: ScopeNumber,
         _ reader: ReadTransaction

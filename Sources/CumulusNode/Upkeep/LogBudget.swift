@@ -1,4 +1,4 @@
-// What a node's logs take of the disk, and what they may take.
+// The disk space that a node's logs take, and the space that they may take.
 //
 // Noted by the collector each time that it has dropped log entries; read for the status, for the
 // list of members and for warnings about them.
@@ -23,7 +23,7 @@ struct LogBudget: Sendable {
 }
 
 extension Node {
-    /// What a member lacks of a scope, by what it reported last.
+    /// The part of a scope's log that a member lacks, by its last report.
     func backlog(
         of nodeID: Bytes,
         in scope: ScopeNumber,

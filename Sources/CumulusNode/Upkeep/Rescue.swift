@@ -1,8 +1,8 @@
-// What an operator brings from the directory of a removed node: commits that no other node may
-// have, and before them parts of the assets that they name.
+// Takes what an operator brings from the directory of a removed node: commits that no other node
+// may have, and before them parts of the assets that they name.
 //
-// Called by `OperatorCalls`. Commits take the way of a peer's, and chunks that of those that a node
-// fetches from a peer, so nothing is believed without its checks.
+// `OperatorCalls` calls it. Commits are applied like a peer's commits, and chunks are entered like
+// fetched chunks, so everything passes the same checks.
 
 import CumulusAssets
 import CumulusModel
@@ -89,14 +89,14 @@ extension Node {
     }
 }
 
-/// What the writer says of assets that an operator names.
+/// The writer's answer about assets that an operator names.
 private struct KnownAssets: Sendable {
     let database: DatabaseNumber
     var missing: [[Int]] = []
 }
 
 extension RescuedCommits.Refusal {
-    /// What the operator is told.
+    /// The error for the operator.
     fileprivate func error(in scope: ScopeID) -> ServiceError {
         switch self {
         case .unknownScope: Containers.unknown(scope.container)

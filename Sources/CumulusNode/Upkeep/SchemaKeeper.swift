@@ -1,5 +1,5 @@
-// Follows the schema in the background: builds indexes that came after their records, deletes the
-// rows of those that are dropped, and the records of dropped types.
+// Follows the schema in the background: builds indexes that were added after their records, and
+// deletes the rows of dropped indexes and the records of dropped types.
 //
 // Run beside the listener until it is cancelled. It looks for records on a reader thread and gives
 // the writer small jobs one after the other, so that callers hardly notice; how far each index is
@@ -19,7 +19,7 @@ package final class SchemaKeeper: Sendable {
     private static let rowsAtOnce = 1_000
     /// Records of whatever type that are looked at before it is noted how far an index is.
     private static let looksAtOnce = 10_000
-    /// Records that are looked at for dropped types before those that were found are deleted.
+    /// Records that are visited in search of dropped types before the found ones are deleted.
     private static let sweptAtOnce = 250
     /// Zones whose rows one step deletes.
     private static let zonesAtOnce = 100
@@ -34,7 +34,7 @@ package final class SchemaKeeper: Sendable {
 
     /// Returns when the task is cancelled.
     package func run() async {
-        // What fails is too much to do, or has no room on the disk, perhaps.
+        // A failure usually means too much work or no room on the disk.
         await ScopeWork(
             node: node,
             news: node.gate.schemaNews.stream,
@@ -67,7 +67,7 @@ package final class SchemaKeeper: Sendable {
         }
     }
 
-    /// What is to be built, and all zones that were there when it was made.
+    /// The indexes to build, and all zones that existed when they were made.
     private func next(_ scope: ScopeNumber) async throws -> (IndexWork, [ZoneNumber])? {
         try await node.gate.reading { reader in
             let work = try reader.indexWork(of: scope)

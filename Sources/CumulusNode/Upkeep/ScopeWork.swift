@@ -17,7 +17,7 @@ struct ScopeWork: Sendable {
     let node: Node
     /// Each element calls for the work.
     let news: AsyncStream<Void>
-    /// What an operator is told when the work fails.
+    /// The message for the operator when the work fails.
     let problem: Logger.Message
     /// Does all that there is to do in a scope.
     let work: @Sendable (ScopeID, ScopeNumber) async throws -> Void

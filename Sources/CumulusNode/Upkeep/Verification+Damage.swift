@@ -1,7 +1,7 @@
 // Lets this node find the rows of its store that are damaged, and take records in their place from
 // another node.
 //
-// The first part of a comparison: what is mended is compared like everything else after that.
+// It is the first part of a comparison: after it, mended records are compared like all others.
 
 import CumulusModel
 import CumulusReplication
@@ -38,7 +38,7 @@ extension Node {
             report.add(WireVerdict.DamagedRow.all(damage, outcome))
             if outcome != .mended { stays.append(damage.damage) }
         }
-        // What is derived follows from records that can be read.
+        // Derived rows follow from records that can be read.
         for damage in damages where damage.family != .records {
             let isMended = try await mendOther(damage, unless: refusal)
             report.add([WireVerdict.DamagedRow(damage, isMended ? .mended : .notMendable)])
@@ -175,7 +175,7 @@ extension WireVerdict.DamagedRow {
 }
 
 extension WireVerdict.DamagedRow.Kind {
-    /// Of a stretch the first kind of rows that it holds.
+    /// The first kind of rows that a stretch holds.
     fileprivate init(_ subspaces: [Subspace]) {
         switch subspaces.first {
         case .record, .sibling: self = .record

@@ -1,8 +1,8 @@
 // Lets this node compare all that it holds with what a peer holds, and repair itself.
 //
-// Asked for by an operator. First the node reads every row of its own store for damage. Then both
-// read all their records, and the peer sends digests of them; of the stretches whose digests differ
-// it then sends the records. Nothing of them is kept but what a repair needs.
+// An operator asks for it. First the node reads every row of its own store for damage. Then both
+// nodes read all their records, and the peer sends digests of them. For stretches whose digests
+// differ the peer then sends the records. Nothing is kept but what a repair needs.
 
 import CumulusModel
 import CumulusOperations
@@ -14,7 +14,7 @@ import Synchronization
 extension Node {
     /// Stretches whose records are asked for in one call.
     static let stretchesAtOnce = 64
-    /// Before what is busy is asked again, in milliseconds.
+    /// Milliseconds before a busy peer or writer is asked again.
     private static let busyPause: Int64 = 500
     /// How long the peer may say nothing, in milliseconds.
     private static let patience: Int64 = 60_000
@@ -23,7 +23,7 @@ extension Node {
     typealias Refusal = @Sendable () -> ServiceError?
 
     /// - Parameters:
-    ///   - repairs: What differs or is damaged is replaced by what the peer holds.
+    ///   - repairs: Whether different or damaged records are replaced by the peer's.
     ///   - tell: Told how far it is, every second.
     ///   - refusal: Asked while it goes on, which may be for hours.
     func verify(
@@ -78,14 +78,14 @@ extension Node {
         }
     }
 
-    /// What is read of a peer.
+    /// A request to read from a peer.
     struct Reading {
         var scope: ScopeID
         var peerID: Bytes
         var peer: PeerConnection
-        /// What can't be read here.
+        /// The rows that can't be read here.
         var damages: [StoreDamage] = []
-        /// Whose records are wanted; nil means digests of everything.
+        /// The stretches whose records are wanted; nil means digests of everything.
         var stretches: [Stretch]?
         var refusal: Refusal
     }
@@ -292,7 +292,7 @@ extension Node {
         report.count { $0.repaired += UInt64(repaired) }
     }
 
-    /// What the peer sent, or an error that says that it can't be.
+    /// Reads what the peer sent; throws an error for the operator if that is not valid.
     static func readable<Value>(_ read: () throws -> Value) throws -> Value {
         do {
             return try read()

@@ -1,5 +1,5 @@
-// What a comparison found so far, told to its operator every second: so that no silence ends it,
-// however long a step takes.
+// Reports the findings of a comparison to its operator every second, so that the call does not time
+// out, however long a step takes.
 //
 // Filled by `Verification`. The lists of each message hold what the one before did not.
 
@@ -12,7 +12,7 @@ final class VerificationReport: Sendable {
     /// Differences and damaged rows that were told one by one.
     private let listed = Mutex(0)
 
-    /// As many are told one by one.
+    /// At most this many findings are listed one by one.
     private static let mostListed = 1_000
     /// Between two messages, in milliseconds.
     private static let pause: Int64 = 1_000

@@ -21,7 +21,7 @@ package struct DigestAudit: Sendable {
     /// Records that were the same since the last suspect.
     private var gap: UInt64 = 0
 
-    /// So much is read here for one digest; of a stretch with more the records are compared.
+    /// The most bytes that are read here for one digest; records of a larger stretch are compared.
     private static let mostBytes = 4 << 20
 
     /// - Parameters:

@@ -1,4 +1,4 @@
-// Which records a damaged part of the records touches, as far as this node can tell.
+// The records that a damaged part of the store touches, as far as this node can tell.
 //
 // Made by `Verification` of what its survey found, from the same snapshot. The names come from the
 // change index, which stands elsewhere on the disk: it names every record with its last commits.
@@ -7,7 +7,7 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct RecordDamage: Sendable {
-    /// What of it belongs to one zone.
+    /// The part of the damage in one zone.
     package struct Part: Sendable {
         package let scope: ScopeID
         package let place: ZonePlace
@@ -15,7 +15,7 @@ package struct RecordDamage: Sendable {
         package let vector: VersionVector
         /// Commits of the records there, by name; nil if the change index can't be read.
         package let known: [String: [Dot]]?
-        /// What another node is asked for.
+        /// The stretches that another node is asked for.
         package let stretches: [Stretch]
         /// Whether a record that another node has belongs there.
         let isInside: @Sendable (_ name: String) -> Bool
@@ -26,7 +26,7 @@ package struct RecordDamage: Sendable {
     /// Nothing but records of these zones stands there.
     package private(set) var holdsOnlyRecords = true
 
-    /// - Parameter damages: Of one survey.
+    /// - Parameter damages: The damages that one survey found.
     package static func all(
         _ damages: [StoreDamage],
         in reader: ReadTransaction

@@ -1,21 +1,22 @@
-// What another node has in the place of damaged records, and whether it may take their place here.
+// Decides from another node's records what replaces damaged records here.
 //
-// Driven by `Verification`, which reads the other node. Only records of which the other node has
-// read all that this one knows are taken from it, and nothing that this one has not read: the store
-// is then as it was before the damage. A stretch is mended as a whole or not at all.
+// `Verification` drives it and reads the other node. It takes a record only if the other node has
+// read everything that this node knows of it, and nothing that this node has not read: the store is
+// then as it was before the damage. A stretch is mended as a whole or not at all.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct RecordMending: Sendable {
-    /// What becomes of a damaged stretch or row.
+    /// The outcome for a damaged stretch or row.
     package enum Outcome: Sendable {
         case mended(by: Mending)
         /// One of the nodes has read more about it than the other, or the other lacks it.
         case unsettled
         /// More is to be fetched than is held in memory at a time.
         case tooLarge
-        /// Not only records stand there, or the state of a node is being taken over.
+        /// The stretch may hold other rows than records, or the state of a node is being taken
+        /// over.
         case notOnlyRecords
     }
 
@@ -30,14 +31,14 @@ package struct RecordMending: Sendable {
     private var answers: [[Answer]]
     private var room: Int
 
-    /// - Parameter mostBytes: Of records that are held until they are written.
+    /// - Parameter mostBytes: Bytes of records that are held until they are written.
     package init(_ damages: [RecordDamage], mostBytes: Int = 64 << 20) {
         self.damages = damages
         answers = damages.map { $0.parts.map { _ in Answer() } }
         room = mostBytes
     }
 
-    /// Those in which records are damaged, in one order.
+    /// The scopes with damaged records, in a fixed order.
     package var scopes: [ScopeID] {
         var scopes: [ScopeID] = []
         for part in damages.flatMap(\.parts) where !scopes.contains(part.scope) {
@@ -46,7 +47,7 @@ package struct RecordMending: Sendable {
         return scopes
     }
 
-    /// What to ask the other node for in a scope: in their order, without overlaps.
+    /// The stretches of a scope to ask the other node for, in order and without overlaps.
     package func stretches(of scope: ScopeID) -> [Stretch] {
         let all = damages.flatMap(\.parts).filter { $0.scope == scope }.flatMap(\.stretches)
         return Stretch.joined(all)
@@ -93,7 +94,7 @@ package struct RecordMending: Sendable {
 
     // MARK: Judging
 
-    /// What becomes of the damage of that index.
+    /// The outcome for the damage with that index.
     package func outcome(of index: Int) -> Outcome {
         let damage = damages[index]
         guard damage.holdsOnlyRecords else { return .notOnlyRecords }
@@ -112,7 +113,7 @@ package struct RecordMending: Sendable {
         )
     }
 
-    /// What takes the place of a part; nil if that can't be told.
+    /// The records that replace a part; nil if that can't be decided.
     private static func records(of part: RecordDamage.Part, _ answer: Answer) -> [Mending.Record]? {
         guard let zone = answer.zone, part.vector.covers(zone.row.horizon) else { return nil }
         var known = part.known ?? [:]
@@ -145,7 +146,7 @@ extension RecordDamage {
 }
 
 extension Stretch {
-    /// The same in an order in which they may be asked for; those that overlap are one.
+    /// The stretches in an order in which they may be asked for; overlapping ones are joined.
     static func joined(_ stretches: [Stretch]) -> [Stretch] {
         var zones: [Stretch: [Stretch]] = [:]
         for stretch in stretches {

@@ -1,4 +1,4 @@
-// What a node holds of a scope, in short: which commits it applied, and the digest of all living
+// A short description of a node's scope: which commits it applied, and the digest of all living
 // records.
 //
 // Nodes with equal digests hold the same records. Nodes that applied the same commits hold the same
@@ -23,7 +23,7 @@ package struct ScopeDigest: Equatable, Sendable {
     /// Zones with forgotten deletions.
     package var horizons = 0
 
-    /// Of every scope that the node knows, in the order of their numbers.
+    /// The digests of every scope that the node knows, ordered by number.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [ScopeDigest] {
         try ScopeDirectory.all(in: reader).map { (scope, number) throws(EngineError) in
             try ScopeDigest(scope, number, in: reader)

@@ -1,5 +1,5 @@
-// Compares stretches of what a node holds with those of another one, record by record, and replaces
-// what differs by what the other one holds.
+// Compares stretches of this node's records with another node's, record by record, and replaces
+// differing ones by the other node's.
 //
 // Driven by `Verification`, which reads those stretches of the other node; `StateIntake` has
 // checked the pages, and `DigestAudit` found which stretches differ. Both nodes go on meanwhile: a
@@ -28,7 +28,7 @@ package struct StateAudit: Sendable {
         fileprivate let theirs: [RecordRow]
     }
 
-    /// Records that were compared, and those that can't be yet.
+    /// Records that were compared, and records that can't be compared yet.
     package private(set) var (compared, unsettled): (UInt64, UInt64) = (0, 0)
     private let offer: StateOffer
     private let reader: ReadTransaction
@@ -36,16 +36,16 @@ package struct StateAudit: Sendable {
     private let scope: ScopeNumber
     private let ours: VersionVector
     private let theirs: VersionVector
-    /// Those that are left, the last first, each with the index of its zone in the offer.
+    /// The remaining stretches, the last first, each with the index of its zone in the offer.
     private var stretches: [(zone: Int?, stretch: Stretch)]
 
     /// Records of this node that are looked at in a step.
     private static let stepRecords = 500
 
     /// - Parameters:
-    ///   - stretches: What is compared; they don't overlap, and ascend within a zone.
+    ///   - stretches: The stretches to compare; they don't overlap, and ascend within a zone.
     ///   - reader: One snapshot of this node.
-    ///   - damages: What can't be read of it, ascending: it is stepped over.
+    ///   - damages: The unreadable parts, ascending; they are skipped.
     package init(
         _ offer: StateOffer,
         of stretches: [Stretch],
@@ -69,8 +69,8 @@ package struct StateAudit: Sendable {
     ///
     /// Throws `MalformedBytes` where the other node's were not asked for.
     ///
-    /// - Parameter page: Of the other node; what was compared is taken off it. Once the other node
-    ///   has no more it is empty.
+    /// - Parameter page: A page of the other node, empty at its end. Compared records are removed
+    ///   from it.
     package mutating func step(_ page: inout StateIntake.Page) throws -> [Difference] {
         guard let (zone, stretch) = stretches.last else {
             guard let record = page.records.first else { return [] }
@@ -105,7 +105,7 @@ package struct StateAudit: Sendable {
     ///
     /// - Parameters:
     ///   - others: All that the other node has of `part`.
-    ///   - part: Of the last stretch, from its beginning.
+    ///   - part: A part of the last stretch, from its beginning.
     ///   - isLast: Nothing of the stretch follows it.
     private mutating func step(
         _ others: ArraySlice<StateIntake.Record>,
@@ -141,7 +141,7 @@ package struct StateAudit: Sendable {
     /// Some records of this node.
     private struct Found {
         var records: [Lives] = []
-        /// Those of which a life can't be read.
+        /// The records with a life that can't be read.
         var damaged: Set<String> = []
         /// The last one, and whether no other follows.
         var last: String?
@@ -208,7 +208,7 @@ package struct StateAudit: Sendable {
             pair.theirHorizon = there.theirHorizon
             return compare(mine, others, pair)
         }
-        // Of two zones of one name each lacks one.
+        // If the zones differ, each node lacks one of the two.
         return (here.map { compare(mine, [], $0) } ?? [])
             + (there.map { compare([], others, $0) } ?? [])
     }
@@ -244,7 +244,7 @@ package struct StateAudit: Sendable {
     ) -> [Difference] {
         let (left, right) = (StateAudit.content(mine), StateAudit.content(others))
         if left.isEmpty && right.isEmpty { return [] }
-        // Who lacks a life may know of its end, and keep nothing that tells of it.
+        // A node that lacks a life may know of its end without keeping a trace of it.
         let isSettled =
             ours.covers(others.first?.frontier ?? []) && theirs.covers(mine.first?.frontier ?? [])
             && (left.holdsLives(of: right) || theirs.covers(pair.ourHorizon))
@@ -260,7 +260,7 @@ package struct StateAudit: Sendable {
         return [Difference(zone: pair.zone, name: name, kind: kind, ours: mine, theirs: others)]
     }
 
-    /// What is shown, and what waits behind it; frontiers only say where to look.
+    /// The shown life and the hidden ones, without frontiers, which only say where to look.
     private static func content(_ rows: [RecordRow]) -> [RecordRow] {
         rows.filter { !$0.isDead }.map { row in
             var row = row
@@ -321,7 +321,7 @@ package struct StateAudit: Sendable {
 }
 
 extension VersionVector {
-    /// Of something that nobody did, or in a commit that has no name.
+    /// Whether the cut covers a stamp; true if there is none, or if it names no commit.
     fileprivate func covers(_ stamp: Stamp?) -> Bool {
         guard let stamp, stamp != .zero else { return true }
         return covers(stamp.dot)

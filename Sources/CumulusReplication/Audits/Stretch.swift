@@ -1,8 +1,8 @@
 // Stretches of a zone's records and their digests: two nodes find out where they differ without
 // sending each other what they hold.
 //
-// `DigestWalk` makes the digests on the node that is asked, `DigestAudit` holds them against the
-// node that asks. What differs is compared record by record, by `StateAudit`.
+// `DigestWalk` makes the digests on the node that is asked; `DigestAudit` compares them with the
+// node that asks. `StateAudit` then compares differing stretches record by record.
 
 import Crypto
 package import CumulusModel
@@ -33,7 +33,7 @@ package struct Stretch: Hashable, Sendable {
     /// look at a difference closely.
     package static let byteCount = 64 << 10
 
-    /// Whether those of a zone come one after the other, ascend, and don't overlap.
+    /// Whether the stretches of a zone are contiguous in the list, ascend, and don't overlap.
     package static func areInOrder(_ stretches: [Stretch]) -> Bool {
         var zones: Set<Stretch> = []
         var last: Stretch?
@@ -64,9 +64,9 @@ package struct Stretch: Hashable, Sendable {
     }
 }
 
-/// What a node holds in one stretch of a zone, in few bytes.
+/// A short digest of one stretch of a zone.
 package struct StretchDigest: Hashable, Sendable {
-    /// Which zone of the offer it is; the stretch begins behind the one before it.
+    /// Index of the zone in the offer; the stretch begins behind the previous one.
     package var zone: Int
     /// Its last name; nil means it goes to the end of the zone.
     package var through: String?
@@ -74,7 +74,7 @@ package struct StretchDigest: Hashable, Sendable {
     package var records: UInt64
     /// 32 bytes: SHA-256 over the names and lives of the records.
     ///
-    /// What nodes forget at different times is left out: tombstones and frontiers.
+    /// It leaves out what nodes forget at different times: tombstones and frontiers.
     package var digest: Bytes
 
     package init(zone: Int, through: String?, records: UInt64, digest: Bytes) {
@@ -120,8 +120,8 @@ struct StretchHash {
 }
 
 extension StateOffer {
-    /// Stretches in the order in which their records come, each with the index of its zone; at the
-    /// end those of zones that are not offered.
+    /// Stretches in the order of their records, each with the index of its zone; stretches of zones
+    /// that are not offered come last.
     func placed(_ stretches: [Stretch]) -> [(zone: Int?, stretch: Stretch)] {
         var indexes: [DatabaseID: [String: Int]] = [:]
         for (index, zone) in zones.enumerated() {

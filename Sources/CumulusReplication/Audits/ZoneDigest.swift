@@ -1,4 +1,4 @@
-// What a node holds of each zone: nodes that have applied the same commits show the same.
+// A digest of each zone: nodes that have applied the same commits show the same.
 //
 // Listed for operators who want to know where two nodes differ, a page at a time from one snapshot.
 
@@ -9,7 +9,7 @@ package struct ZoneDigest: Equatable, Sendable {
     package var database: DatabaseID
     package var zone: String
     package var records: UInt64
-    /// Of the records' fields.
+    /// Bytes of the records' fields.
     package var bytes: UInt64
     /// Plain bytes of the assets that they name.
     package var assetBytes: UInt64
@@ -32,7 +32,7 @@ package struct ZoneDigest: Equatable, Sendable {
 
     /// The zones that exist, database by database; `next` is nil with the last ones.
     ///
-    /// - Parameter limit: So many at most.
+    /// - Parameter limit: The most zones on the page.
     package static func page(
         from place: Place,
         limit: Int,

@@ -8,7 +8,7 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum CommitIntake {
-    /// What to do with a commit.
+    /// The decision about a commit.
     package enum Verdict: Equatable, Sendable {
         case apply
         /// It was applied before.
@@ -22,7 +22,7 @@ package enum CommitIntake {
     package enum Refusal: Equatable, Sendable {
         /// Two commits have one dot, or one doesn't follow what is known to stand before it.
         case forked
-        /// Its time is not after that of the commit before it.
+        /// Its time is not after the time of the previous commit.
         case timeWentBack
         /// Its time is so many milliseconds ahead of ours.
         case clockAhead(milliseconds: Int64)
@@ -52,9 +52,9 @@ package enum CommitIntake {
     /// A node counts on from the latest time, so it must not take the last that there is.
     private static let lastMilliseconds: Int64 = 1 << 47
 
-    /// What a commit's time is judged by.
+    /// The clock by which a commit's time is judged.
     package struct Clock: Sendable {
-        /// What time it is, as far as this node can tell, in milliseconds since 1970 UTC.
+        /// The present time as far as this node can tell, in milliseconds since 1970 UTC.
         package var now: Int64
         /// The latest time of all commits that are applied here.
         package var latest: HybridTime
@@ -78,7 +78,7 @@ package enum CommitIntake {
         }
     }
 
-    /// - Parameter runs: What is applied here.
+    /// - Parameter runs: The runs that are applied here.
     package static func judge(
         _ commit: Commit,
         bytes: Bytes,

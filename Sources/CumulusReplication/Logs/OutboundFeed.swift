@@ -1,5 +1,5 @@
-// What a reader of a scope is sent next: the commits that it lacks, from the log, in an order in
-// which it can apply them.
+// Reads from the log the commits that a reader of a scope lacks, in an order in which it can apply
+// them.
 //
 // Held by a stream that serves a peer. It remembers only how far the reader is, so a slow
 // one costs no memory. Synchronous: each batch is read from the snapshot that it is given.
@@ -12,9 +12,9 @@ package import CumulusStorage
 
 package struct OutboundFeed: Sendable {
     package struct Batch: Sendable {
-        /// As their origins encoded them.
+        /// The bytes that their origins encoded.
         package var commits: [Bytes]
-        /// What the snapshot has.
+        /// The vector of the snapshot.
         package var vector: VersionVector
         /// How far it has the runs that the reader takes elsewhere, where that is news.
         package var news: VersionVector
@@ -23,7 +23,7 @@ package struct OutboundFeed: Sendable {
     }
 
     private let scope: ScopeNumber
-    /// What the reader has once it took everything so far.
+    /// The reader's vector once it has taken everything so far.
     package private(set) var position: VersionVector
     /// Runs that the reader takes elsewhere, and how far it was told that this node has them.
     private var elsewhere: [Incarnation: UInt64] = [:]
@@ -50,7 +50,7 @@ package struct OutboundFeed: Sendable {
     ///
     /// Returns nil where the log doesn't reach back to the reader's position.
     ///
-    /// - Parameter vector: What the snapshot has.
+    /// - Parameter vector: The vector of the snapshot.
     package mutating func next(
         _ reader: ReadTransaction,
         _ vector: VersionVector,

@@ -1,10 +1,10 @@
 // Commits that a peer sent: judged one by one, and applied together with what they make this node
 // owe.
 //
-// Run by the writer like a request. What was applied before a commit that can't be stays. A commit
-// that can't be read or doesn't fit its origin's log or clock pauses that origin, and with it what
-// depends on it; everybody else's commits go on. So it does where rows of this node are damaged,
-// which is told apart.
+// The writer runs it like a request. If a commit can't be applied, the ones before it stay. A
+// commit that can't be read, or doesn't fit its origin's log or clock, pauses that origin and
+// everything that depends on it; commits of other origins go on. Damaged rows of this node also
+// pause an origin, but are reported separately.
 
 package import CumulusModel
 package import CumulusStorage
@@ -24,11 +24,11 @@ package struct PeerCommits: Sendable {
     package typealias Paused = [Incarnation: CommitIntake.Refusal]
 
     package var scope: ScopeID
-    /// As their origins encoded them.
+    /// The bytes that their origins encoded.
     package var commits: [Bytes]
-    /// What was paused since the peer began to send.
+    /// The origins that were paused since the peer began to send.
     package var paused: Paused
-    /// What their times are judged by; the latest time here is filled in.
+    /// The clock by which their times are judged; the latest time here is filled in.
     package var clock: CommitIntake.Clock
 
     package init(

@@ -1,7 +1,7 @@
 // The store of a node that was removed: what of it a cluster lacks, and which assets that names.
 //
-// Read by `cumulus cluster rescue` from the node's directory, which no process uses. What to hand
-// over is told by vectors, as between peers: `OutboundFeed` reads it from the log.
+// `cumulus cluster rescue` reads it from the node's directory while no process uses it. Vectors
+// decide what to hand over, as between peers: `OutboundFeed` reads it from the log.
 
 package import CumulusModel
 package import CumulusStorage
@@ -14,7 +14,7 @@ package struct RescueSource: Sendable {
     }
 
     package let reader: ReadTransaction
-    /// Whose store it is.
+    /// The node that owns the store.
     package let node: NodeRow
     /// In an order in which they can be handed over: containers are made in the cluster's own.
     package let scopes: [(scope: ScopeID, number: ScopeNumber)]

@@ -1,5 +1,5 @@
-// Commits that an operator brings from the directory of a node that was removed, and that no other
-// node may have: applied like those of a peer, all of a message or none.
+// Applies commits that an operator brings from the directory of a removed node and that no other
+// node may have. They are applied like a peer's commits, all of a message or none.
 //
 // Run by the writer. A commit that is here already is nothing new, so an interrupted hand-over is
 // repeated as a whole. A node that was cut off may have taken members off its list, for lost: that
@@ -9,14 +9,14 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct RescuedCommits: Sendable {
-    /// Why none of them was applied.
+    /// The reason why none was applied.
     package enum Refusal: Error, Equatable, Sendable {
         case unknownScope
         /// One depends on this commit, which is not here.
         case missing(Dot)
         /// One can't be read.
         case malformed(String)
-        /// Those of a run don't fit what is here.
+        /// The commits of a run don't fit the log here.
         case unfit(Incarnation, CommitIntake.Refusal)
         /// This node lacks commits of its own run: its machine went back to a snapshot.
         case ownRun
@@ -26,7 +26,7 @@ package struct RescuedCommits: Sendable {
 
     private let commits: PeerCommits
 
-    /// - Parameter clock: What their times are judged by.
+    /// - Parameter clock: The clock by which their times are judged.
     package init(scope: ScopeID, commits: [Bytes], clock: CommitIntake.Clock) {
         self.commits = PeerCommits(scope: scope, commits: commits, clock: clock)
     }

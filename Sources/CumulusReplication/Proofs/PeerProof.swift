@@ -27,7 +27,7 @@ package struct PeerProof: Sendable {
     }
 
     /// - Parameters:
-    ///   - nodeID: Of the node that proves.
+    ///   - nodeID: The id of the node that proves its identity.
     ///   - certificate: The digest of the listener's, as the node that proves saw it; empty over
     ///     plain TCP.
     package func make(

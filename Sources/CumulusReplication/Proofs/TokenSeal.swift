@@ -19,9 +19,9 @@ package struct TokenSeal: Sendable {
     private let ownKey: SymmetricKey
     private let nameKey: SymmetricKey
 
-    /// What a token is for: one is never taken for another.
+    /// The purpose of a token; a token of one kind is never accepted as another.
     package enum Kind: UInt8, Sendable {
-        /// What a caller has seen: later answers must not be older.
+        /// Proves what a caller has seen: later answers must not be older.
         case causal = 1
         /// How far a caller has fetched the changes of a zone, or of a database's zones.
         case changes = 2
@@ -29,7 +29,7 @@ package struct TokenSeal: Sendable {
         case cursor = 3
         /// How far a device has been told what its user's subscriptions ask for.
         case feed = 4
-        /// What the HTTP gateway hands out: users' sessions in browsers.
+        /// The HTTP gateway's tokens: users' sessions in browsers.
         case web = 5
     }
 
@@ -69,7 +69,7 @@ package struct TokenSeal: Sendable {
         return head.bytes + sealed.ciphertext + sealed.tag
     }
 
-    /// What a token says; nil if it is of another kind, no node of this cluster sealed it, or it is
+    /// The content of a token; nil if it is of another kind, not sealed by this cluster, or
     /// damaged.
     package func open(_ kind: Kind, _ bytes: Bytes) -> Bytes? {
         let shortest = TokenSeal.headBytes + TokenSeal.tagBytes

@@ -24,7 +24,7 @@ package enum RecordJoin {
         fileprivate var frontier: [Stamp] { rows.first?.frontier ?? [] }
         fileprivate var ended: [EndedLife] { rows.first?.ended ?? [] }
 
-        /// What this side holds of another side's life.
+        /// This side's counterpart of another side's life.
         fileprivate func life(like other: RecordRow) -> RecordRow? {
             lives.first { $0.isSameLife(as: other) }
         }
@@ -86,7 +86,7 @@ package enum RecordJoin {
         return Set(stamps).sorted()
     }
 
-    /// What is left of a record whose last lives ended, on one side or by the two together.
+    /// The tombstone of a record whose last lives ended, on one side or by both together.
     private static func tombstone(_ one: Side, _ other: Side) -> RecordRow {
         let last = (one.rows + other.rows).max { $0.birth < $1.birth }
         let modified = (one.rows + other.rows).max { $0.modified < $1.modified }

@@ -22,7 +22,7 @@ package struct StateIntake: Sendable {
     ///
     /// - Parameters:
     ///   - base: How far this node had read when it asked.
-    ///   - clock: What the times of the donor's commits are judged by.
+    ///   - clock: The clock by which the times of the donor's commits are judged.
     package init(
         _ offer: StateOffer,
         above base: VersionVector,
@@ -98,8 +98,8 @@ package struct StateIntake: Sendable {
         package var bytes: StagedRecord
     }
 
-    /// What the rows of one record may take that come in several pages, in bytes: their own and
-    /// some for each.
+    /// Bounds the rows of one record that come in several pages, in bytes: their content, and an
+    /// overhead for each.
     private static let (recordBytes, rowBytes) = (64 << 20, 1 << 10)
 
     /// The records that are whole with the page that comes next; throws what is wrong with it.

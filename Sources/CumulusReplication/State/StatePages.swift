@@ -8,7 +8,7 @@ package import CumulusStorage
 
 /// Some records of one zone of an offer.
 package struct StatePage: Sendable {
-    /// Which zone of the offer it is.
+    /// Index of the zone in the offer.
     package var zone: Int
     package var records: [(name: String, record: StagedRecord)] = []
     /// The next page begins with more rows of the last record, under its name.
@@ -46,11 +46,11 @@ package struct StatePage: Sendable {
 
 /// A walk through records: zones in the order of an offer, records ascending by name.
 package struct StatePages: Sendable {
-    /// What is read one after the other.
+    /// A part of the state that is read before the next one.
     private enum Part {
-        /// Those of a zone that changed.
+        /// The changed records of a zone.
         case changes(zone: Int)
-        /// Those behind one name and up to another one with it.
+        /// The records after one name and up to another.
         case run(zone: Int, after: String?, through: String?)
     }
 
@@ -59,13 +59,13 @@ package struct StatePages: Sendable {
     private let parts: [Part]
     /// The part that is read.
     private var part = 0
-    /// Where it consists of changes: names of those that are left; nil before they are listed.
+    /// For a part that consists of changes: the names that are left; nil before they are listed.
     private var changed: ArraySlice<String>?
     /// The last record so far.
     private var last: String?
-    /// A record of which the first rows were read before.
+    /// A record whose first rows are already read.
     private var begun: (zone: Int, name: String, rows: Int)?
-    /// What was read and comes next, the last first.
+    /// Pages that were read and come next, the last first.
     private var waiting: [StatePage] = []
 
     /// Everything that an offer names, from behind a position.
@@ -88,7 +88,7 @@ package struct StatePages: Sendable {
         if position.rows > 0 { begun = (position.zone, record, position.rows) }
     }
 
-    /// What an offer names and is in one of these.
+    /// Reads the part of an offer that lies in one of these stretches.
     package init(_ source: StateSource, _ offer: StateOffer, of stretches: [Stretch]) {
         self.init(
             source,

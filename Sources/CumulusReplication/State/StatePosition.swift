@@ -10,12 +10,12 @@ package struct StatePosition: Hashable, Sendable {
     package var parts: Int
     /// The zone of the last record that has come, by its place in the offer.
     package var zone: Int
-    /// The name of that record; nil: none of the zone has come.
+    /// The name of that record; nil if no record of the zone has come.
     package var record: String?
     /// How many of its rows have come, if more of them follow; 0: all.
     package var rows: Int
 
-    /// By itself: nothing has come.
+    /// Without arguments, nothing has come yet.
     package init(parts: Int = 0, zone: Int = 0, record: String? = nil, rows: Int = 0) {
         self.parts = parts
         self.zone = zone

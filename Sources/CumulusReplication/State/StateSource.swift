@@ -1,13 +1,13 @@
-// What a node hands over when its log doesn't reach back far enough: everything that it holds of a
-// scope, or what changed of it, from one snapshot.
+// A node's state of a scope for a peer whose position its log no longer reaches: everything, or the
+// changes, from one snapshot.
 //
-// Read by the donor of a state sync, page by page; `StateSync` is the other side. What is handed
-// over names nothing by a number of this node's.
+// The donor of a state sync reads it page by page; `StateSync` is the other side. It contains none
+// of this node's numbers.
 
 package import CumulusModel
 package import CumulusStorage
 
-/// What a donor says of its state before it hands any of it over.
+/// The donor's description of its state, sent before the state itself.
 package struct StateOffer: Sendable {
     package struct Zone: Sendable {
         package var database: DatabaseID
@@ -37,7 +37,7 @@ package struct StateOffer: Sendable {
         }
     }
 
-    /// What of a zone is handed over.
+    /// The part of a zone that is handed over.
     package enum Extent: UInt8, Sendable {
         /// It is gone.
         case nothing = 0
@@ -60,7 +60,7 @@ package struct StateOffer: Sendable {
 
     package struct Increment: Sendable {
         package var request: RequestID
-        /// Of the life, see `RecordRow.identity`.
+        /// Identity of the life, see `RecordRow.identity`.
         package var identity: Dot
         package var recordName: String
         package var field: String
@@ -86,7 +86,7 @@ package struct StateOffer: Sendable {
     package var vectors: [Incarnation: VectorRow] = [:]
     package var zones: [Zone] = []
     package var registers: [Register] = []
-    /// Those that the receiver's vector doesn't cover.
+    /// The increments that the receiver's vector doesn't cover.
     package var increments: [Increment] = []
     /// About how much memory all that takes, where it came from another node.
     package var heldBytes = 0
@@ -111,7 +111,7 @@ package struct StateSource: Sendable {
         try vector.covers(reader.logFloors(of: scope))
     }
 
-    /// What a reader at `base` is to be handed over.
+    /// The offer for a reader at `base`.
     package func offer(to base: VersionVector) throws(EngineError) -> StateOffer {
         var room = StateSource.deltaBytes
         return try offer(to: base) { (zone) throws(EngineError) in
@@ -143,12 +143,12 @@ package struct StateSource: Sendable {
         return offer
     }
 
-    /// What changed since the receiver's vector waits in its memory at the end: all zones' together
-    /// are at most that large.
+    /// Changes since the receiver's vector wait in its memory until the end; the bound is for all
+    /// zones together.
     private static let deltaBytes = 32 << 20
 
-    /// What is said of this node's state to one that takes nothing of it: the ends of all logs, and
-    /// zones without their heads; nothing is left out.
+    /// The offer for a peer that only compares: the ends of all logs, and zones without their
+    /// heads; nothing is left out.
     ///
     /// - Parameter stretches: Only the zones that they are in; nil means all.
     package func outline(of stretches: [Stretch]? = nil) throws(EngineError) -> StateOffer {
@@ -217,7 +217,7 @@ package struct StateSource: Sendable {
         }
     }
 
-    /// All zones of the scope, those that are gone too.
+    /// All zones of the scope, including deleted ones.
     package func zones() throws(EngineError) -> [StateOffer.Zone] {
         var zones: [StateOffer.Zone] = []
         for (database, number) in try reader.databases(of: scope) {
@@ -337,7 +337,7 @@ package struct StateSource: Sendable {
     /// Some records of a zone, ascending by name.
     struct Run {
         var records: [(name: String, record: StagedRecord)] = []
-        /// Of them, tombstones too.
+        /// Bytes of all records, including tombstones.
         var byteCount = 0
         /// Nothing follows them of what was asked for.
         var isLast = true

@@ -37,7 +37,8 @@ package struct StateSync: Sendable {
     /// How many of the zone's suspects were looked at; nil before all of its records are merged.
     private var sifted: Int?
     private var stagedBytes = 0
-    /// What of zones that don't come in full may wait for the end, in memory then.
+    /// Bytes of changed records that may wait in memory until the end, for zones that don't come in
+    /// full.
     private static let deltaLimit = 64 << 20
 
     /// Makes room for the zones that come in full.
@@ -46,7 +47,7 @@ package struct StateSync: Sendable {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        // There is one sync of a scope at a time: what is left is of one that broke off.
+        // There is one sync of a scope at a time, so leftovers are from an interrupted one.
         try transaction.dropStages(of: scope)
         self.scope = scope
         self.offer = offer
@@ -179,7 +180,7 @@ package struct StateSync: Sendable {
         return end - first
     }
 
-    /// What one batch may merge: the lives of one record may be many and large.
+    /// How much one batch may merge: a record's lives may be many and large.
     private static let mergedBytes = 16 << 20
 
     /// Joins the next records of a zone; returns how many, and the limit if there may be more.
@@ -254,7 +255,7 @@ package struct StateSync: Sendable {
 
     /// Whether a life that this node held ended, or another one than before is shown.
     ///
-    /// By births: a counter that began anew has the key of the one that ended.
+    /// Lives are compared by birth: a counter that began anew has the key of the one that ended.
     private func mayLeaveOrphans(_ mine: [RecordRow], _ joined: [RecordRow]) -> Bool {
         guard let shown = mine.first, !shown.isDead else { return false }
         let lives = joined.filter { !$0.isDead }
@@ -387,7 +388,7 @@ package struct StateSync: Sendable {
         }
         transaction.put(.zone(database, offered.name), row)
         if row.exists, offered.commitZone.keepsHanging {
-            // What was done here before it counts too: a parent that lost against that came unseen.
+            // Older changes of this node count too: a parent that lost against them arrived unseen.
             var known = ours ?? VersionVector()
             known.merge(Runs(offer.vectors).vector)
             try transaction.raiseHangFloor(of: row.number, to: known)

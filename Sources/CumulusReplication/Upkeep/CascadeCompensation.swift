@@ -1,10 +1,10 @@
 // Deletes that a node owes: children whose owner was deleted by somebody who didn't know of them.
 //
-// The node whose run wrote the child's reference deletes it, or its heir, so that one node does and
-// not all. Children that the deletion's origin knew of are deleted by the origin, if they are many
-// in further commits. If those don't come for a minute, the writer of the reference does it.
-// Called after each commit that a node applies. What it deletes takes along what it owned. A life
-// that waits behind another is looked at when it is shown.
+// The node whose run wrote the child's reference deletes the child, or that node's heir does, so
+// that one node acts and not all. Children that the deletion's origin knew are deleted by the
+// origin, if they are many in further commits. If those commits don't come for a minute, the writer
+// of the reference deletes the children. It is called after each commit that a node applies. A
+// deletion cascades to what the deleted record owned. A hidden life is handled when it is shown.
 //
 // One turn of the writer deletes so many records (`CascadeStep`). The rest is a debt in the store,
 // which `CascadeKeeper` pays in further turns.
@@ -23,10 +23,11 @@ package enum CascadeCompensation {
 
     /// Deletes what a commit left without its owner.
     ///
-    /// What its origin knew of goes by its own commits; this node waits for them.
+    /// Children that the origin knew are deleted by the origin's own commits; this node waits for
+    /// them.
     ///
-    /// - Parameter rows: What its puts left, as `apply` returns it. It is empty for a commit of
-    ///   this node's own: its creations add no birth to a life.
+    /// - Parameter rows: The rows that the commit's puts left, as `apply` returns them. It is empty
+    ///   for a commit of this node's own: its creations add no birth to a life.
     package static func run(
         after commit: Commit,
         leaving rows: [RecordRow],
@@ -48,7 +49,7 @@ package enum CascadeCompensation {
 
     /// The lives with which a commit's origin deletes what refers to them.
     ///
-    /// Of each record it is the shown one, which is named first: hidden lives take nothing along.
+    /// For each record it is the shown life, which is named first: hidden lives own nothing.
     private static func endedLives(of commit: Commit) -> [String: Dot] {
         var ended: [String: Dot] = [:]
         for case .delete(let name, let births, _) in commit.operations {
@@ -145,7 +146,7 @@ package enum CascadeCompensation {
         return try !transaction.owes([cascade], in: scope)
     }
 
-    /// What a cascade owes in one zone.
+    /// The debts of a cascade in one zone.
     private struct Debts {
         let zone: Commit.Zone
         /// Where the zone stood when they were written down.
@@ -185,9 +186,10 @@ package enum CascadeCompensation {
     /// Children of a zone whose owner is not there, of all nodes, and the key to go on from,
     /// nil at the zone's end; looks at some references.
     ///
-    /// Read from a snapshot: `run` looks again, and at who owes them. For what nobody deleted when
-    /// it was due: the node that owed it was gone. An owner without a row died only if
-    /// the zone forgets; else its row was lost, and is not to take others along.
+    /// It reads from a snapshot: `run` checks again, and also who owes the deletions. It finds
+    /// children that were not deleted when due because the node that owed the deletion was gone. An
+    /// owner without a row counts as dead only if the zone forgets tombstones; otherwise its row
+    /// was lost, and its children must stay.
     package static func findOrphans(
         in zone: ZoneRow,
         after key: Bytes?,

@@ -1,5 +1,5 @@
-// What one turn of the writer deletes along references with deleteSelf: at most so many records, in
-// one commit. What there is no room for is written down as a debt, in the same transaction.
+// Deletes along deleteSelf references in one turn of the writer: a bounded number of records, in
+// one commit. The rest is written down as a debt, in the same transaction.
 //
 // Made by `CascadeCompensation`, which finds out where to begin.
 
@@ -11,7 +11,8 @@ struct CascadeStep {
     struct Other {
         /// The lives that its commit ended, by the names of their records.
         let ended: [String: Dot]
-        /// What it knew: what was saved without its knowledge is not its business.
+        /// What the deletion knew: it does not concern records that were saved without its
+        /// knowledge.
         let cut: CausalCut
     }
 
@@ -33,14 +34,14 @@ struct CascadeStep {
     private let other: Other?
     private let limit: Int
     private var looks = 0
-    /// What is deleted, in the order in which it was found.
+    /// Records to delete, in the order in which they were found.
     private var deletions: [(name: String, lives: NamedLives)] = []
     private var dying: Set<String> = []
-    /// Those of them whose children were looked for.
+    /// The number of them whose children were looked for.
     private var followed = 0
     /// Records around which something may be left to delete.
     private var rest: [String] = []
-    /// Records of which another life is shown after this.
+    /// Records that show another life after this.
     private var reshown: [String] = []
 
     init(
@@ -207,10 +208,9 @@ struct CascadeStep {
 
     // MARK: The end of the turn
 
-    /// Follows what is deleted as far as there is room, makes the commit, and writes down what is
-    /// left.
+    /// Follows the deletions as far as there is room, makes the commit, and writes down the rest.
     ///
-    /// Returns the records of which another life is shown now, to be looked at again.
+    /// Returns the records that now show another life, to be checked again.
     ///
     /// - Parameter cascade: The commit that began it; nil: the next one does.
     mutating func perform(

@@ -1,5 +1,5 @@
-// What a node may forget, and when: tombstones that every member has read past, and the log behind
-// all of them.
+// Decides what a node may forget and when: tombstones that every member has read past, and the log
+// behind them.
 //
 // Called as background work, a bounded step at a time. Forgetting is always safe: it raises the
 // zone's horizon or the log's floor, and a reader from below takes state instead. Forgetting
@@ -12,10 +12,10 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum Collection {
-    /// What every member has read, durably: the part of our vector that all reports cover.
+    /// The part of our vector that all members' reports cover: every member has durably read it.
     ///
-    /// - Parameter reports: Of the other members, as they came last; nothing is stable while one
-    ///   of them has not reported.
+    /// - Parameter reports: The last reports of the other members; nothing is stable while one of
+    ///   them has not reported.
     package static func stable(
         _ vector: VersionVector,
         reports: [VersionVector?]
@@ -98,7 +98,7 @@ package enum Collection {
     /// they report after that.
     ///
     /// - Parameters:
-    ///   - members: What the other members reported last; nil means one of them never did.
+    ///   - members: The last reports of the other members; nil for a member that never reported.
     ///   - removal: When a member was taken off the list last; nil means none was.
     ///   - now: The wall clock, in milliseconds since 1970 UTC.
     package static func expireIncrements(
@@ -137,23 +137,26 @@ package enum Collection {
 
     /// The tombstones of a zone that may go, and the ends of lives that may be forgotten.
     ///
-    /// What is put into an ended life by a node that did not know the end is lost. So an end is
+    /// Purges ended lives.
+    ///
+    /// Values that a node puts into an ended life without knowing of the end are lost. So an end is
     /// remembered until no such commit can arrive any more: all members have reported that they
-    /// read the end, and what they had read then is here. A missing member makes it wait for as
-    /// long as it takes: nodes that forget at different moments would not agree about the life.
+    /// read the end, and everything that they had read by then is here. A missing member delays it
+    /// for as long as it is missing: nodes that forgot at different moments would not agree about
+    /// the life.
     package struct Purge: Sendable {
-        /// Those with commits beyond it wait.
+        /// Tombstones with commits beyond it wait.
         package var stable: VersionVector
-        /// Those that died at this time or later stay, in milliseconds since 1970 UTC.
+        /// Tombstones from this time or later stay, in milliseconds since 1970 UTC.
         package var diedBefore: Int64
-        /// Those that died before go though members have not read past them.
+        /// Tombstones from before this time are dropped even if members have not read past them.
         package var waitsSince: Int64
         /// Ends at this time or later are remembered, in milliseconds since 1970 UTC.
         package var endsBefore: Int64
         /// Requests that were made before are too old to be repeated, in milliseconds since 1970
         /// UTC.
         ///
-        /// Of a record with more than `mostEnds` ends the oldest are forgotten by this time.
+        /// If a record has more than `mostEnds` ends, its oldest ones are forgotten by this time.
         package var requestsBefore: Int64
         /// Whether all that the members have reported is here, and no state is being taken.
         package var hasAllReported: Bool
@@ -174,8 +177,8 @@ package enum Collection {
             self.hasAllReported = hasAllReported
         }
 
-        /// Looks at records from behind a name; returns those of which something may go, and the
-        /// name to go on from, nil at the zone's end.
+        /// Visits records after a name; returns the records with something to forget, and the name
+        /// to go on from, nil at the zone's end.
         ///
         /// Read from a snapshot: `drop` looks again.
         package func find(
@@ -194,8 +197,8 @@ package enum Collection {
             return (found, seen.count < limit ? nil : seen.last)
         }
 
-        /// Drops those of the records that may still go, raises the zone's horizon, and forgets
-        /// ends of lives.
+        /// Drops the records that may still be dropped, raises the zone's horizon, and forgets ends
+        /// of lives.
         package func drop(
             _ names: [String],
             of zone: Commit.Zone,
@@ -257,8 +260,8 @@ package enum Collection {
             )
         }
 
-        /// Of a record with more ends the oldest go before `endsBefore`: each save of the record
-        /// rewrites them.
+        /// If a record has more ends, the oldest are dropped before `endsBefore`, because each save
+        /// of the record rewrites them.
         package static let mostEnds = 1_000
 
         /// Ends before this time are more than a record keeps.

@@ -1,4 +1,5 @@
-// What dropped log entries still take of the disk, and in which pieces it is given back.
+// Finds the disk space that dropped log entries still take, and the pieces in which it is
+// reclaimed.
 //
 // Asked by the collector, of a log's floors and the engine's word on sizes. The engine gives the
 // room back by itself when it merges its tables, which may be never where little is written any
@@ -10,7 +11,7 @@ package import CumulusStorage
 package struct DeadLog: Sendable {
     package struct Piece: Sendable {
         package let range: KeyRange
-        /// Of disk, about.
+        /// Approximate bytes of disk.
         package let bytes: UInt64
     }
 
@@ -24,7 +25,7 @@ package struct DeadLog: Sendable {
         self.most = most
     }
 
-    /// Of what was dropped of a scope's log.
+    /// Splits the dropped part of a scope's log into pieces to reclaim.
     ///
     /// - Parameter size: About how many bytes of disk a range of the log takes.
     package func pieces(
@@ -39,7 +40,7 @@ package struct DeadLog: Sendable {
         return pieces
     }
 
-    /// By halves, until they are small enough.
+    /// Halves a range until the pieces are small enough.
     private func pieces(
         of seqs: ClosedRange<UInt64>,
         _ run: Incarnation,

@@ -1,4 +1,4 @@
-// What a node's logs hold for a member that has not read it, and for how long that lasts.
+// The part of a node's logs that is kept for a member which has not read it, and since when.
 //
 // Made for each member when an operator asks for the members, and when the collector warns of one,
 // with the engine's word on sizes. Once the logs drop what a member lacks, it has to take the
@@ -10,7 +10,7 @@ package import CumulusStorage
 package struct LogBacklog: Hashable, Sendable {
     /// Commits that the member lacks.
     package private(set) var commits: UInt64 = 0
-    /// What the logs hold of them: bytes of disk, about.
+    /// Approximate bytes of disk that the logs keep for it.
     package private(set) var bytes: UInt64 = 0
     /// When the oldest of them that the logs hold was made, in milliseconds since 1970 UTC; nil if
     /// they hold none.
@@ -20,10 +20,10 @@ package struct LogBacklog: Hashable, Sendable {
 
     package init() {}
 
-    /// What a member lacks of a scope.
+    /// The part of a scope that a member lacks.
     ///
     /// - Parameters:
-    ///   - reported: What the member said it has.
+    ///   - reported: The member's reported vector.
     ///   - size: About how many bytes of disk a range of the log takes.
     package init(
         of scope: ScopeNumber,
