@@ -1,4 +1,4 @@
-// What signing in gives, and sessions as they are listed.
+// The result of signing in, and sessions in lists.
 //
 // Made by `Container+Accounts`, and listed by `NodeOperator` too.
 
@@ -9,7 +9,7 @@ import CumulusWire
 ///
 /// The server keeps only a digest of the token and doesn't show it again.
 public struct AccessSession: Hashable, Sendable {
-    /// For ``Container/Configuration/accessToken``, in any container of the cluster.
+    /// The token for ``Container/Configuration/accessToken``, in any container of the cluster.
     public let token: String
     /// When the session ends.
     ///
@@ -31,7 +31,7 @@ public struct AccessSession: Hashable, Sendable {
 
 /// A session, or an access token that an operator made, as its user and operators see it.
 public struct ListedSession: Hashable, Identifiable, Sendable {
-    /// What a token was made for.
+    /// The purpose of a token.
     public enum Kind: String, Sendable {
         /// A device whose user signed in.
         case session
@@ -45,9 +45,9 @@ public struct ListedSession: Hashable, Identifiable, Sendable {
 
     /// SHA-256 of its token, as 64 hexadecimal digits.
     public let id: String
-    /// What its token was made for.
+    /// The purpose of its token.
     public let kind: Kind
-    /// What was said when it was opened, for people.
+    /// The label that was given when it was opened, for people.
     public let label: String
     /// The ``Container/Configuration/deviceID`` with which it was opened.
     public let deviceID: String

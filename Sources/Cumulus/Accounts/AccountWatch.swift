@@ -9,7 +9,7 @@ import Synchronization
 
 final class AccountWatch: Sendable {
     private struct State {
-        /// What the last call found; nil before the first one.
+        /// The result of the last call; nil before the first one.
         var status: AccountStatus?
         var isClosed = false
         var watchers: [Int: AsyncStream<AccountStatus>.Continuation] = [:]
@@ -24,7 +24,7 @@ final class AccountWatch: Sendable {
         self.isAnonymous = isAnonymous
     }
 
-    /// - Parameter error: With which a call was refused; other errors than 9 say nothing.
+    /// - Parameter error: The error of a refused call; only code 9 concerns the account.
     func note(refusal error: ServiceError) {
         if error.code == .notAuthenticated { note(.noAccount) }
     }
@@ -38,7 +38,7 @@ final class AccountWatch: Sendable {
         }
     }
 
-    /// Begins with what is known; ends when the container is closed.
+    /// The stream begins with the known status and ends when the container is closed.
     func changes() -> AsyncStream<AccountStatus> {
         let (stream, watcher) = AsyncStream.makeStream(
             of: AccountStatus.self,

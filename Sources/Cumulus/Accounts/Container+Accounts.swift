@@ -29,7 +29,7 @@ extension Container {
     ///
     /// - Parameters:
     ///   - password: 8 to 256 bytes of UTF-8 in Unicode's form NFC, into which the node brings it.
-    ///   - label: For people, in the list of sessions.
+    ///   - label: A text for people, in the list of sessions.
     /// - Throws: `notAuthenticated` if the name or the password is wrong, the user is disabled or
     ///   has no password, or this container's own token is not good any more: sign in with a
     ///   container without one. `requestRateLimited` after so many attempts that the next one is
@@ -45,16 +45,16 @@ extension Container {
         return try AccessSession(await core.read(.accountsSignIn, request.encoded()))
     }
 
-    /// Opens a session for a user whom an identity provider vouches for.
+    /// Opens a session for a user by an identity provider's token.
     ///
     /// The app gets the ID token by OpenID Connect from a provider that the operator of the cluster
     /// trusts. The first time the node makes a user for it, if the operator allows that. Go on as
     /// after ``signIn(name:password:label:)``.
     ///
     /// - Parameters:
-    ///   - idToken: As the provider gave it to the app, of at most 16 KiB.
-    ///   - nonce: What the app asked the provider to put into the token; empty: it is not compared.
-    ///   - label: For people, in the list of sessions.
+    ///   - idToken: The token as the provider gave it to the app, at most 16 KiB.
+    ///   - nonce: The nonce that the app gave the provider; empty means that it is not compared.
+    ///   - label: A text for people, in the list of sessions.
     /// - Throws: `notAuthenticated` if the token does not count, has expired, or its user is
     ///   disabled; `permissionFailure` if the operator trusts no provider; `requestRateLimited`
     ///   after so many attempts that the next one is not due in the time of a call.
@@ -116,7 +116,7 @@ extension Container {
 
     /// The signed-in user's sessions, oldest first, on all devices.
     ///
-    /// Not listed are tokens that operators made with earlier releases.
+    /// Tokens that operators made with earlier releases are not listed.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func sessions() async throws -> [ListedSession] {
@@ -139,8 +139,9 @@ extension Container {
         try await revoke(RevokeSessionsRequest(id: ListedSession.digest(id)))
     }
 
-    /// Ends all of the signed-in user's sessions and access tokens, this container's too, and those
-    /// that other nodes open at the same time.
+    /// Ends all of the signed-in user's sessions and access tokens.
+    ///
+    /// This container's token ends too, and so do sessions that other nodes open at the same time.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func revokeAllSessions() async throws {

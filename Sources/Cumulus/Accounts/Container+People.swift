@@ -18,8 +18,8 @@ public enum AccountStatus: String, Sendable {
 extension Container {
     /// Asks a node whether this container's caller is let in.
     ///
-    /// A container has one caller for life. To be told when another one takes its place, use a
-    /// ``SyncEngine``, whose state remembers the last one (``SyncEngine/Event/accountChange(_:)``).
+    /// A container has one caller for life. To learn of a change of callers, use a ``SyncEngine``,
+    /// whose state remembers the last one (``SyncEngine/Event/accountChange(_:)``).
     public func accountStatus() async -> AccountStatus {
         guard !core.settings.isAnonymous else { return .noAccount }
         do {
@@ -56,7 +56,7 @@ extension Container {
 
     // MARK: Oneself
 
-    /// What the signed-in user says of itself, in all containers.
+    /// The profile that the signed-in user has set, the same in all containers.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func userProfile() async throws -> UserProfile {
@@ -95,9 +95,9 @@ extension Container {
 
     /// The user of a record; nil if no user who wants to be found has it.
     ///
-    /// The record is one of type `Users`, as ``userRecordID()`` tells it to its user, and as
-    /// records say by whom they were made. Users have another record in each container. Of the
-    /// signed-in user, ``userProfile()`` tells more.
+    /// The record is of type `Users`: ``userRecordID()`` returns it to its user, and records name
+    /// it as their creator. Users have another record in each container. For the signed-in user,
+    /// ``userProfile()`` returns more.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func userIdentity(forUserRecordID userRecordID: Record.ID) async throws -> UserIdentity?
@@ -105,9 +105,10 @@ extension Container {
         try await userIdentities(forUserRecordIDs: [userRecordID]).values.first
     }
 
-    /// The users with these e-mail addresses, without those who don't want to be found.
+    /// The users with these e-mail addresses, without users who don't want to be found.
     ///
-    /// - Throws: As ``userIdentity(forEmailAddress:)``, for all of them if one can't be looked up.
+    /// - Throws: The errors of ``userIdentity(forEmailAddress:)``, for all of them if one can't be
+    ///   looked up.
     public func userIdentities(
         forEmailAddresses addresses: [String]
     ) async throws -> [String: UserIdentity] {
@@ -117,9 +118,10 @@ extension Container {
         }
     }
 
-    /// The users with these telephone numbers, without those who don't want to be found.
+    /// The users with these telephone numbers, without users who don't want to be found.
     ///
-    /// - Throws: As ``userIdentity(forPhoneNumber:)``, for all of them if one can't be looked up.
+    /// - Throws: The errors of ``userIdentity(forPhoneNumber:)``, for all of them if one can't be
+    ///   looked up.
     public func userIdentities(
         forPhoneNumbers numbers: [String]
     ) async throws -> [String: UserIdentity] {
@@ -129,9 +131,9 @@ extension Container {
         }
     }
 
-    /// The users of these records, without those who don't want to be found.
+    /// The users of these records, without users who don't want to be found.
     ///
-    /// - Throws: As ``userIdentity(forUserRecordID:)``.
+    /// - Throws: The errors of ``userIdentity(forUserRecordID:)``.
     public func userIdentities(
         forUserRecordIDs userRecordIDs: [Record.ID]
     ) async throws -> [Record.ID: UserIdentity] {

@@ -97,7 +97,7 @@ struct GreetingSigner: Sendable {
     /// The greeting with the signature that a server asks for.
     ///
     /// - Parameters:
-    ///   - serverNonce: What the server sent.
+    ///   - serverNonce: The nonce that the server sent.
     ///   - nonce: 32 random bytes.
     ///   - certificate: The digest of the server's; empty over plain TCP.
     func sign(

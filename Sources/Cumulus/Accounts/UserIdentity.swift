@@ -8,7 +8,7 @@ import Foundation
 
 /// A user who wants to be found, as others find it.
 public struct UserIdentity: Hashable, Sendable {
-    /// What a user is looked up by.
+    /// The address or record by which a user is looked up.
     public enum LookupInfo: Hashable, Sendable {
         /// An e-mail address; case makes no difference.
         case emailAddress(String)
@@ -20,9 +20,9 @@ public struct UserIdentity: Hashable, Sendable {
 
     /// The user's record in the container that asked.
     public let userRecordID: Record.ID
-    /// What the user calls itself; may be empty.
+    /// The name that the user has chosen; may be empty.
     public let displayName: String
-    /// By what it was found.
+    /// The address or record by which it was found.
     public let lookupInfo: LookupInfo
 
     /// nil for the answer that says nothing.
@@ -34,9 +34,9 @@ public struct UserIdentity: Hashable, Sendable {
     }
 }
 
-/// What a user says of itself.
+/// The profile that a user has set.
 public struct UserProfile: Hashable, Sendable {
-    /// For people; may be empty.
+    /// A name for people; may be empty.
     public var displayName: String
     /// Whether others find the user by its handles and its record.
     public var isDiscoverable: Bool
@@ -55,8 +55,7 @@ extension UserProfile {
 }
 
 extension UserIdentity.LookupInfo {
-    /// As it is sent: one spelling for all that readers take for the same; nil for a user's record,
-    /// which is no handle.
+    /// The handle in its one spelling, as it is sent; nil for a user's record, which is no handle.
     var handle: WireHandle? {
         switch self {
         case .emailAddress(let address):

@@ -18,8 +18,8 @@ extension Asset {
         self.init(source: .bytes([UInt8](data)), size: UInt64(data.count))
     }
 
-    /// The file with the content: the one that the asset was made from, or the one that it was
-    /// downloaded to; nil before.
+    /// The file with the content: the one that the asset was made from, or a download; nil if there
+    /// is none yet.
     ///
     /// A downloaded file is in a cache, which may drop it later: move or copy what is to stay.
     public var fileURL: URL? {

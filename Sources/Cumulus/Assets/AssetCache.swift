@@ -19,11 +19,11 @@ final class AssetCache: Sendable {
     private let suspectAfterBoot = Mutex(false)
 
     private struct State {
-        /// By asset.
+        /// Running downloads by asset.
         var running: [Bytes: Running] = [:]
-        /// That were begun.
+        /// Number of downloads that were begun.
         var downloads: UInt64 = 0
-        /// All that have not ended, those that nobody waits for any more too.
+        /// All tasks that have not ended, including tasks that nothing waits for any more.
         var tasks: [UInt64: Task<String, any Error>] = [:]
         /// Chunks that are on their way, and with which download.
         var claims: [Bytes: UInt64] = [:]
@@ -255,8 +255,8 @@ final class AssetCache: Sendable {
         }
     }
 
-    /// Claims chunks for a download; those that another one has claimed are returned, with the
-    /// download to wait for.
+    /// Claims chunks for a download; returns chunks that another download has claimed, with that
+    /// download.
     ///
     /// Once per download: so none waits for one that waits for it.
     func claim(
@@ -288,7 +288,7 @@ final class AssetCache: Sendable {
 }
 
 extension Task where Failure == any Error {
-    /// What it returns; an error at once if the waiting task is cancelled.
+    /// The task's result; throws at once if the waiting task is cancelled.
     func valueUnlessCancelled() async throws -> Success {
         let waiter = TaskWaiter<Success>()
         return try await withTaskCancellationHandler {

@@ -1,8 +1,8 @@
 // How files were cut that were uploaded from here: one that is uploaded again is only hashed, also
 // by another process.
 //
-// Asked by `AssetUpload`. What is remembered is a guess, which `AssetSource` compares with the file
-// before it believes any of it; it may be gone at any time, like all that is in the cache.
+// `AssetUpload` asks it. A remembered cut is a guess, which `AssetSource` compares with the file
+// before it uses any of it. It may be deleted at any time, like everything in the cache.
 
 import Crypto
 import CumulusAssets

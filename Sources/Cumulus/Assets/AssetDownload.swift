@@ -132,7 +132,7 @@ struct AssetDownload: Sendable {
             do {
                 try await take(pages, &writer, into: file, &group)
             } catch {
-                // What is written needn't come again.
+                // Chunks that are written needn't be fetched again.
                 while let taken = try? await group.next() { writer?.note(taken) }
                 throw error
             }
@@ -178,7 +178,7 @@ struct AssetDownload: Sendable {
 
 // MARK: - Writing
 
-/// Which chunks of an asset are in its file, and how others get there.
+/// Tracks which chunks of an asset are in its file, and writes the others.
 private struct Writer {
     /// Where a chunk stands in the file.
     struct Place: Sendable {

@@ -17,7 +17,7 @@ public final class AssetProgress: AsyncSequence, Sendable {
         public internal(set) var totalBytes: UInt64 = 0
         /// Bytes of content that need not travel any more.
         public internal(set) var completedBytes: UInt64 = 0
-        /// Those of the completed bytes that were there already.
+        /// The part of the completed bytes that was already there.
         public internal(set) var skippedBytes: UInt64 = 0
         /// Bytes that travelled, compressed as they were.
         public internal(set) var transferredBytes: UInt64 = 0

@@ -1,8 +1,9 @@
-// Brings the content of assets to the server: cut, ask what is missing, send just that, ask again
-// until nothing is.
+// Uploads the content of assets: cuts it, asks which chunks are missing, sends them, and asks again
+// until none is missing.
 //
-// Used by saves before their records are sent. What a lost connection, a restart of the node or of
-// this process interrupted goes on where the server's next answer says. hot: once per chunk.
+// Saves call it before they send their records. After a lost connection, or a restart of the node
+// or of this process, the upload continues where the server's next answer says. hot: once per
+// chunk.
 //
 // Folder: files of records on their way up and down. Read `AssetUpload`, then `AssetDownload` and
 // `AssetCache`.
@@ -96,7 +97,7 @@ struct AssetUpload: Sendable {
                 problem = error.why
             }
             let rest = try await missing(of: prepared)
-            // As long as something arrives, it is worth going on.
+            // The upload goes on as long as some chunks arrive.
             if rest.count < pieces.count {
                 deadline = core.environment.now() + core.settings.callMilliseconds
                 attempt = 0
@@ -226,7 +227,7 @@ struct AssetUpload: Sendable {
         }
     }
 
-    /// Reads and compresses some messages ahead of the one that is sent.
+    /// Reads and compresses a few messages ahead of the one that is being sent.
     private func packing(
         _ groups: [ArraySlice<Piece>],
         _ send: (Message) async -> Bool

@@ -1,4 +1,4 @@
-// One call on its way through a connection: what is sent, and who is told what comes back.
+// One call on its way through a connection: the bytes to send, and the receiver of the answer.
 //
 // Made by `ClientCore` for every attempt, owned by the connection's loop until it ends; it ends
 // exactly once.

@@ -11,8 +11,8 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     enum Event: Sendable {
         case opened(ServerHello)
-        /// What this run of the node answers from now on, before the next of these, is covered by
-        /// this token.
+        /// This token covers all answers of this run of the node from now until the next such
+        /// event.
         case reached(run: UInt64, Bytes)
         case refused(ServiceError)
         /// No new calls; those in flight go on.
@@ -33,7 +33,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     private var isOpen = false
     private var isClosed = false
     private var isRetired = false
-    /// Of the node that answers.
+    /// The run of the node that answers.
     private var run: UInt64 = 0
     private var closeReason = "the server closed the connection"
     private var nextStream: UInt32
@@ -239,7 +239,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     /// Sends the greeting, if it had to wait for what the server wants signed.
     private func greet(_ serverNonce: Bytes) throws(ProtocolFault) {
         guard let signer else { return }
-        // Of another length it could stand for other parts of what is signed.
+        // A nonce of another length could overlap other parts of the signed bytes.
         guard serverNonce.count == ServiceKeyProof.nonceBytes else {
             throw ProtocolFault("the server's NONCE can't be signed")
         }

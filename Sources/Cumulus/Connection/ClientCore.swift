@@ -1,7 +1,8 @@
 // The client behind a `Container`: what happens to a call until it has an outcome.
 //
-// Shared by all databases of a container. Connections are the pool's, and what is tried again, and
-// when, is said by `Retries`; a change whose outcome stays unknown ends as 34. hot: once per call.
+// All databases of a container share it. Connections belong to the pool, and `Retries` decides what
+// is tried again and when. A change whose outcome stays unknown ends with code 34. hot: once per
+// call.
 //
 // Folder: what happens to a call until it has an outcome. Read `ClientCore`, then `ConnectionPool`,
 // `ClientConnection` and `Retries`.
@@ -163,7 +164,7 @@ final class ClientCore: Sendable {
         return answer
     }
 
-    /// What a call to that run of a node carries: as much as one may.
+    /// The tokens for a call to that run of a node, as many as are allowed.
     private func tokens(for run: UInt64) -> [Bytes] {
         Array(seen.tokens.withLock { $0.tokens(for: run) }.prefix(ClientCore.tokensPerCall))
     }
@@ -196,7 +197,7 @@ final class ClientCore: Sendable {
         try ClientCore.checkCancellation()
         try? await environment.sleep(pause)
         guard environment.now() >= deadline else { return }
-        // What a node said tells more than that the time is up.
+        // A node's refusal explains more than a timeout.
         throw retries.outcome(retries.refusal ?? pool.unreachable)
     }
 
@@ -317,7 +318,7 @@ final class ClientCore: Sendable {
         return StreamedCall(call: call, connection: lease.connection)
     }
 
-    /// What the server said about itself, connecting if need be.
+    /// The server's description of itself; connects if needed.
     func hello() async throws -> ServerHello {
         if let hello = pool.hello { return hello }
         let lease = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
@@ -325,7 +326,7 @@ final class ClientCore: Sendable {
         return lease.hello
     }
 
-    /// What calls have seen so far, for another client to begin with.
+    /// The tokens of all calls so far, for another client to begin with.
     var session: [Bytes] { seen.tokens.withLock { $0.all } }
 
     func join(_ session: [Bytes]) {

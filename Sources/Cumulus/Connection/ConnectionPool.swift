@@ -17,7 +17,7 @@ final class ConnectionPool: Sendable {
         let endpoint: String
         let connection: ClientConnection
         let hello: ServerHello
-        /// What to add to our wall clock to get the server's.
+        /// The difference between the server's clock and our wall clock.
         let clockOffset: Int64
         /// It is for a stream that is followed, which is no call at once.
         var isFollowed = false
@@ -54,15 +54,15 @@ final class ConnectionPool: Sendable {
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
         var turns: EndpointTurns
-        /// Leases that were not given back yet, also those of connections that are lost.
+        /// Leases that were not given back yet, including leases of lost connections.
         var leases = 0
-        /// Those of them that are for streams that are followed.
+        /// The part of the leases that is for followed streams.
         var followed = 0
-        /// All that were greeted and have not ended, those of a draining server too.
+        /// All connections that were greeted and have not ended, also to a draining server.
         var connections: [ObjectIdentifier: ClientConnection] = [:]
         var isClosed = false
-        /// What came of the endpoints that were tried since a node last took this client: how it
-        /// was refused, or nil: nobody answered.
+        /// The results of the endpoints that were tried since a node last accepted this client: the
+        /// refusal, or nil if there was no answer.
         var verdicts: [String: ServiceError?] = [:]
         /// Waits for the last lease of a container that is closed.
         var onLastRelease: [@Sendable () -> Void] = []
@@ -89,7 +89,7 @@ final class ConnectionPool: Sendable {
         state = Mutex(State(slots: slots, turns: turns))
     }
 
-    /// What the server said about itself on a connection that is open now; nil if there is none.
+    /// The server's greeting on a connection that is open now; nil if there is none.
     var hello: ServerHello? {
         state.withLock { state in
             for slot in state.slots {
@@ -99,8 +99,8 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// What a call ends with that couldn't be sent in its time: it names the nodes that were tried,
-    /// and why each was given up.
+    /// The error of a call that couldn't be sent in time: it names the nodes that were tried, and
+    /// why each failed.
     var unreachable: ServiceError {
         state.withLock { $0.turns }.unreachable(settings.endpoints)
     }
@@ -140,7 +140,7 @@ final class ConnectionPool: Sendable {
         _ isFollowed: Bool,
         _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
     ) -> Result<UInt64, ServiceError> {
-        // Those who waited then have been told.
+        // Earlier waiters have been notified.
         if state.isClosed { return .failure(ConnectionPool.isClosed) }
         guard state.waiters.count < settings.waitingLimit else {
             return .failure(

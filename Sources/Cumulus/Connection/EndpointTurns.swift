@@ -23,10 +23,10 @@ struct EndpointTurns {
         let attempt: UInt64
     }
 
-    /// By endpoint: how the node there refused clients.
+    /// The last refusal of the node at each endpoint.
     private var refusals: [String: Refusal] = [:]
 
-    /// By endpoint that was tried: why it was given up last.
+    /// The last problem of each endpoint that was tried.
     private var problems: [String: String] = [:]
 
     /// A node is tried again after this, even if it asked for more milliseconds.
@@ -61,14 +61,14 @@ struct EndpointTurns {
         (refusals[endpoint], problems[endpoint]) = (nil, nil)
     }
 
-    /// What a call ends with that couldn't be sent to any of these in its time.
+    /// The error of a call that couldn't be sent to any of these in time.
     func unreachable(_ endpoints: [String]) -> ServiceError {
         let tried = endpoints.filter { problems[$0] != nil }
         let text =
             tried.isEmpty
             ? "\(endpoints.joined(separator: ", ")): no answer came in time"
             : tried.map { "\($0): \(problems[$0] ?? "")" }.joined(separator: "; ")
-        // What a node says tells more than that another one is silent.
+        // A node's refusal explains more than another node's silence.
         let refusal = endpoints.lazy.compactMap { refusals[$0]?.error }.first
         var error = refusal ?? ServiceError(.networkFailure, "")
         error.message = "could not reach \(text)"

@@ -25,7 +25,7 @@ final class FollowedStream {
     /// Throws what a node says about the request itself, and what a call throws that no node takes
     /// in the time of a call.
     ///
-    /// - Parameter request: What a stream is asked for that begins behind the last page.
+    /// - Parameter request: Makes the request for a stream that begins behind the last page.
     func next(_ request: () -> Bytes) async throws -> Bytes {
         while true {
             do {

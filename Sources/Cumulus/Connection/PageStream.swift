@@ -16,12 +16,12 @@ final class PageStream: @unchecked Sendable {
     /// The first one, until it is asked for.
     private var first: Bytes?
 
-    /// As they arrive; bounded by the credit that `next` grants.
+    /// Messages as they arrive, bounded by the credit that `next` grants.
     private typealias Messages = AsyncThrowingStream<Bytes, any Error>
 
     /// - Parameters:
     ///   - window: Bytes that may be on their way, beyond what the protocol begins with.
-    ///   - patience: Of a stream that goes on without an end: how long the server may say nothing,
+    ///   - patience: For a stream without an end: how long the server may be silent,
     ///     in milliseconds; nil: the whole answer has the longest time of a call.
     static func open(
         _ core: ClientCore,
@@ -74,8 +74,8 @@ final class PageStream: @unchecked Sendable {
     /// nil at the end of the answer.
     func next() async throws -> Bytes? {
         guard let message = try await take() else {
-            // For a cancelled task the messages end too: the reader must not take that for all of
-            // them.
+            // The messages also end for a cancelled task: the reader must not take that for the end
+            // of the list.
             try ClientCore.checkCancellation()
             return nil
         }

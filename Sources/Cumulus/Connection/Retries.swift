@@ -1,16 +1,16 @@
-// What the attempts at one call have shown so far, and what follows from the next one.
+// Decides the next step of a call from the results of its attempts so far.
 //
-// Held by `ClientCore` while a call lasts. What is safe to repeat is repeated: reads, and changes
-// by their request id, as long as nothing is known of what became of them.
+// `ClientCore` holds it while a call lasts. It repeats what is safe to repeat: reads, and changes
+// by their request id as long as their outcome is unknown.
 
 import CumulusModel
 
 struct Retries {
-    /// What comes next.
+    /// The next step.
     enum Step {
         /// Another attempt, after so many milliseconds.
         case again(after: Int64)
-        /// The same, but this node has no use any more.
+        /// Try again on another node, because this one can't serve the call any more.
         case elsewhere(after: Int64, why: String)
         /// At once, over a new connection and under a new request id.
         case anew
@@ -28,7 +28,7 @@ struct Retries {
     private(set) var count = 0
     /// A change is with a node, and nothing is known of its outcome.
     private var wasSent = false
-    /// What a node said last: it tells more than that the time is up.
+    /// The last refusal of a node, which explains more than a timeout.
     private(set) var refusal: ServiceError?
     private var renewals = 0
 
@@ -72,7 +72,7 @@ struct Retries {
             return .anew
         }
         let isBetterElsewhere = isBetterElsewhere(error)
-        // What a node asks for, it asks for itself.
+        // A node's wish to wait concerns that node only.
         let asked = isBetterElsewhere ? 0 : Int64(error.retryAfterMilliseconds ?? 0)
         let pause = max(backoff, asked)
         guard isBetterElsewhere || error.isPassing, canWait(pause) else {
@@ -84,7 +84,7 @@ struct Retries {
             ? .elsewhere(after: pause, why: error.message) : .again(after: pause)
     }
 
-    /// What a call ends with that can't go on: what an earlier attempt did stays open.
+    /// The error of a call that can't go on; the outcome of an earlier attempt may stay unknown.
     func outcome(_ error: ServiceError) -> ServiceError {
         wasSent && leavesOpen(error) ? Retries.outcomeUnknown : error
     }

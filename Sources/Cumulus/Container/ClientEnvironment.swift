@@ -1,4 +1,4 @@
-// What the client takes from the world: time, dice, a way to wait, and a way to the network.
+// The client's environment: time, dice, waiting, and the network.
 //
 // `Container` makes the real one; tests and a simulator hand in theirs.
 
@@ -16,7 +16,7 @@ package struct ClientEnvironment: Sendable {
     /// Waits that many milliseconds; throws when the task is cancelled.
     package var sleep: @Sendable (Int64) async throws -> Void
     package var dialer: any FrameDialer
-    /// What runs the client's own tasks; nil means the system's threads.
+    /// The executor of the client's own tasks; nil means the system's threads.
     package var executor: (any TaskExecutor)?
     /// One of the threads that serve the connections, another one each time where there are more.
     package var connectionExecutor: @Sendable () -> any TaskExecutor
@@ -39,8 +39,8 @@ package struct ClientEnvironment: Sendable {
         self.connectionExecutor = connectionExecutor
     }
 
-    /// What runs the connections of all containers of this process: a thread for every two
-    /// processors, not one for every container.
+    /// The event loops for the connections of all containers in this process: a thread for every
+    /// two processors, not one for every container.
     private static let loops = EventLoops(
         threads: max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
     )

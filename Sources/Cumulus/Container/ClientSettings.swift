@@ -1,4 +1,4 @@
-// What a client was told, once and for all: where its nodes are, who calls, and how patient it is.
+// The fixed settings of a client: its nodes, the caller, and its timeouts.
 //
 // `Container` and `NodeOperator` make it of their configuration.
 
@@ -7,7 +7,7 @@ import CumulusWire
 
 struct ClientSettings: Sendable {
     var endpoints: [String]
-    /// What the first calls must see already.
+    /// Tokens that the first calls must cover.
     var session: [Bytes] = []
     var connections: Int
     /// Other nodes that are to hold a change; nil means as the node is set up.
@@ -19,7 +19,7 @@ struct ClientSettings: Sendable {
     var isAnonymous: Bool { hello.token.isEmpty && signer == nil }
     var assetDirectory = ""
     var assetCacheBytes: UInt64 = 1 << 30
-    /// What seals and opens encrypted fields.
+    /// The keys that seal and open encrypted fields.
     var keyring = Keyring([], container: "")
     /// Milliseconds that a call may take, retries included.
     var callMilliseconds: Int64

@@ -23,7 +23,7 @@ public struct Container: Sendable {
         /// A user's token: of a session (``Container/signIn(name:password:label:)``), or made by an
         /// operator; nil means anonymous.
         public var accessToken: String?
-        /// What a server shows in place of a user's token; the container has one of the two.
+        /// The key that a server uses instead of a user's token; the container has one of the two.
         public var serviceKey: ServiceKey?
         /// Names this device to the server; at most 64 bytes.
         public var deviceID: String = ""
@@ -44,7 +44,7 @@ public struct Container: Sendable {
         public var assetDirectory: String?
         /// Bytes that downloaded assets may take; the least recently used go first.
         public var assetCacheBytes: UInt64 = 1 << 30
-        /// What the first calls must have seen: another container's ``Container/session``.
+        /// The session that the first calls must cover: another container's ``Container/session``.
         public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
         /// again before another one is.
@@ -61,7 +61,7 @@ public struct Container: Sendable {
             Endpoint.address(from: text)
         }
 
-        /// What `address(from:)` takes, for messages.
+        /// The form that `address(from:)` accepts, for messages.
         package static let addressForm = Endpoint.form
 
         /// Whether that address stands for all of a machine.
@@ -76,7 +76,10 @@ public struct Container: Sendable {
         case automatic
         /// All.
         case always
-        /// None. Nodes take no tokens over them from other machines, unless they are told to.
+        /// The connection has no TLS.
+        ///
+        /// Nodes refuse tokens from other machines over it, unless they are configured to accept
+        /// them.
         case never
     }
 
@@ -85,7 +88,7 @@ public struct Container: Sendable {
     /// If that takes longer than the call may, it fails with `serviceUnavailable`, and the message
     /// says where the change is: it is made nevertheless, and travels on.
     public enum WriteConcern: Hashable, Sendable {
-        /// As the node is set up.
+        /// The node's own setting.
         case standard
         /// The node that is asked.
         case local
@@ -126,7 +129,7 @@ public struct Container: Sendable {
         hello.container = Array(identifier.utf8)
         hello.environment = UInt32(configuration.environment.rawValue)
         hello.deviceID = Array(configuration.deviceID.utf8)
-        // With both, the server refuses the caller and says why.
+        // If both are set, the server refuses the caller and says why.
         hello.token = Array((configuration.accessToken ?? "").utf8)
         hello.features = .causalTokens
         core = ClientCore(
@@ -147,11 +150,11 @@ public struct Container: Sendable {
         )
     }
 
-    /// What everybody can read, and signed-in users can add to.
+    /// The records that all can read, and signed-in users can add to.
     public var publicCloudDatabase: Database { database(with: .public) }
-    /// What only the signed-in user sees.
+    /// The records that only the signed-in user sees.
     public var privateCloudDatabase: Database { database(with: .private) }
-    /// What other users share with the signed-in user.
+    /// The records that other users share with the signed-in user.
     public var sharedCloudDatabase: Database { database(with: .shared) }
 
     /// The database of that scope.
@@ -159,7 +162,7 @@ public struct Container: Sendable {
         Database(scope, core)
     }
 
-    /// What the calls so far have seen, for another container to begin with.
+    /// Everything that the calls so far have seen, for another container to begin with.
     public var session: Session { Session(tokens: core.session) }
 
     /// From now on, calls see all that another container's calls have seen.
@@ -196,8 +199,8 @@ public struct Container: Sendable {
     /// Task(executorPreference: executor) { try await database.record(for: id) }
     /// ```
     ///
-    /// For programs that make very many calls. Such a task must neither wait for anything but by
-    /// `await` nor compute for long: all connections of the process stand still meanwhile.
+    /// It is for programs that make very many calls. Such a task must neither block nor compute for
+    /// long, because all connections of the process stop meanwhile.
     public var connectionExecutor: any TaskExecutor { core.environment.connectionExecutor() }
 
     /// Ends all connections.

@@ -1,5 +1,5 @@
-// Keys of encrypted fields, and what is done with them: values are sealed before a record is sent,
-// and opened when one has come.
+// The keys of encrypted fields: values are sealed before a record is sent, and opened when one
+// arrives.
 //
 // Called by `Database` for every record, either way. A sealed value is: version (1 byte), key id
 // (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. `ExactMoments` says what version 2 adds.
@@ -13,7 +13,7 @@ import CumulusWire
 
 /// A key that seals and opens encrypted fields: 32 bytes that no server ever gets.
 ///
-/// Without it, what it sealed can't be read.
+/// Without it, values that it sealed can't be read.
 ///
 /// ```swift
 /// let key = EncryptionKey()          // keep key.text where only you can read it
@@ -45,9 +45,9 @@ package struct Keyring: Sendable {
         let key: SymmetricKey
     }
 
-    /// Of a value whose moments milliseconds hold.
+    /// The version of a value whose moments fit into milliseconds.
     private static let version: UInt8 = 1
-    /// Of a value behind its exact moments.
+    /// The version of a value that follows its exact moments.
     private static let exactVersion: UInt8 = 2
     private static let idBytes = 8
 
@@ -74,7 +74,7 @@ package struct Keyring: Sendable {
 
     // MARK: Records
 
-    /// The record with the values sealed that are sent: those that changed, or all.
+    /// The record with the values sealed that will be sent: the changed ones, or all.
     package func sealing(_ record: Record, all: Bool = true) throws(ServiceError) -> Record {
         var sealed = record
         for (field, value) in record.encryptedValues.values {
@@ -163,9 +163,9 @@ package struct Keyring: Sendable {
             ? FieldValue(exactBytes: Bytes(plain)) : FieldValue(encoded: Bytes(plain))
     }
 
-    /// What is authenticated with a value.
+    /// The context that is authenticated with a value.
     ///
-    /// Without the zone's owner, whom each participant calls by another name.
+    /// It leaves out the zone's owner, whom each participant calls by another name.
     private func context(of sealed: SealedValue, at place: Place) -> Bytes {
         var writer = CanonicalWriter()
         for part in [

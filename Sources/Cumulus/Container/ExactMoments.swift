@@ -53,7 +53,7 @@ extension FieldValue {
         return all
     }
 
-    /// The same value with other moments: those of dates, and those of places.
+    /// The value with the moments of its dates and places changed.
     private func mapMoments(_ change: (Timestamp) -> Timestamp) -> FieldValue {
         switch self {
         case .timestamp(let moment): return .timestamp(change(moment))

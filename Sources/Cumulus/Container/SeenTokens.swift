@@ -1,16 +1,16 @@
-// What the calls of a client have seen, as the nodes told it: the newest token of each node.
+// The newest token of each node: together they cover what a client's calls have seen.
 //
-// Noted by connections and carried by calls. A call carries the tokens of other nodes than the one
-// that it goes to; when that one has answered, its own token covers them. hot: asked once per call.
+// Connections note tokens and calls carry them. A call to a node carries the tokens of the other
+// nodes; the token of its answer then covers them. hot: asked once per call.
 
 import CumulusModel
 import Synchronization
 
 struct SeenTokens: Sendable {
-    /// Who told a token: a run of a node, and over which connection.
+    /// The source of a token: a run of a node, and the connection.
     ///
-    /// Of two connections to one node the slower may bring an older token later, and nobody but
-    /// nodes can tell which is newer.
+    /// The slower of two connections to one node may bring an older token later, and only nodes can
+    /// tell which is newer.
     private struct Source: Hashable {
         let run: UInt64
         let connection: UInt64
@@ -36,7 +36,7 @@ struct SeenTokens: Sendable {
         return unique(foreign + sources.compactMap { own[$0]?.token })
     }
 
-    /// What a call to that run of a node has to carry.
+    /// The tokens that a call to that run of a node has to carry.
     func tokens(for run: UInt64) -> [Bytes] {
         // Nearly always one node answers all calls.
         if foreign.isEmpty, own.keys.allSatisfy({ $0.run == run }) { return [] }
@@ -62,9 +62,10 @@ struct SeenTokens: Sendable {
         for source in own.keys where source.connection == connection { own[source]?.end = next }
     }
 
-    /// That run of a node answered a call that carried these: its own token covers them.
+    /// Forgets the tokens of a call that a run has answered: its own token covers them.
     ///
-    /// That one stays, also where it is one of them, since nothing was committed there meanwhile.
+    /// The run's own token stays, even if it is one of them, since nothing was committed there
+    /// meanwhile.
     mutating func forget(_ tokens: [Bytes], coveredBy run: UInt64) {
         foreign.removeAll { tokens.contains($0) }
         own = own.filter { $0.key.run == run || !tokens.contains($0.value.token) }

@@ -1,9 +1,10 @@
-// What a container's calls have seen, to be handed to another container.
+// What a container's calls have seen, as a value to hand to another container.
 
 import CumulusModel
 import Foundation
 
-/// What was seen so far: a container that begins with it sees nothing older, on any node.
+/// Covers everything that was seen so far: a container that begins with it sees nothing older, on
+/// any node.
 ///
 /// A container keeps one by itself, so that its own calls never go back in time when they reach
 /// another node. Hand it on where one process continues what another one did:

@@ -4,7 +4,7 @@ public import CumulusModel
 import CumulusWire
 
 extension Database.DatabaseChange {
-    /// What a database's change sequence tells at a time.
+    /// The news that a database's change sequence delivers at once.
     public struct Page: Hashable, Sendable {
         /// Zones that were made, or whose records changed.
         public var modifications: [Modification]
@@ -18,7 +18,7 @@ extension Database.DatabaseChange {
 }
 
 extension Database.RecordZoneChange {
-    /// What a zone's change sequence tells at a time.
+    /// The news that a zone's change sequence delivers at once.
     public struct Page: Sendable {
         /// Records that were saved, as they are now.
         public var modifications: [Modification]
@@ -49,15 +49,15 @@ extension Database {
     /// Unlike ``databaseChanges(since:resultsLimit:)``, and unlike CloudKit, it tells of default
     /// zones too, and follows the public database.
     ///
-    /// - Parameter changeToken: Of the last page, or the last fetch of this database's changes; nil
-    ///   means from the beginning.
+    /// - Parameter changeToken: The token of the last page, or of the last fetch of this database's
+    ///   changes; nil means from the beginning.
     public func followDatabaseChanges(since changeToken: ServerChangeToken?)
         -> DatabaseChangeSequence
     {
         DatabaseChangeSequence(database: self, token: changeToken)
     }
 
-    /// What changed in a zone since a token, and from then on each change, at once.
+    /// The changes in a zone since a token, and from then on each change as it happens.
     ///
     /// ```swift
     /// for try await page in database.followRecordZoneChanges(inZoneWith: zoneID, since: token) {
@@ -75,11 +75,12 @@ extension Database {
     /// reached for as long as a call may take.
     ///
     /// Unlike ``recordZoneChanges(inZoneWith:since:desiredKeys:resultsLimit:)``, and unlike
-    /// CloudKit, it follows default zones too, those of the public database among them.
+    /// CloudKit, it also follows default zones, including the public database's.
     ///
     /// - Parameters:
     ///   - zoneID: The zone.
-    ///   - changeToken: Of the last page, or the last fetch of this zone's changes; nil: from the
+    ///   - changeToken: The token of the last page, or of the last fetch of this zone's changes;
+    ///     nil: from the
     ///     beginning, without deletions that are over.
     ///   - desiredKeys: The fields to tell; nil means all; empty: system fields only.
     public func followRecordZoneChanges(

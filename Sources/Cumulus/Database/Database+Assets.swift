@@ -35,7 +35,7 @@ extension Database {
         return records.map { uploaded[$0.recordID] ?? $0 }
     }
 
-    /// - Parameter zone: Of the records, in the shared database.
+    /// - Parameter zone: The zone of the records, in the shared database.
     private func uploading(
         _ records: [Record],
         for zone: RecordZone.ID?,
@@ -56,12 +56,13 @@ extension Database {
 
     /// An asset with its content in a file: see `Asset.fileURL`.
     ///
-    /// What is in the container's cache already is not fetched again. The public and the shared
-    /// database are asked whether the user may read the record in which the value was read, and
-    /// whether its field still holds that asset.
+    /// A file in the container's cache is not fetched again. The public and the shared database
+    /// check whether the user may read the record in which the value was read, and whether its
+    /// field still holds that asset.
     ///
     /// - Parameters:
-    ///   - asset: Of a record of this database: as its field gave it, but in the private one any.
+    ///   - asset: An asset of a record of this database, as its field gave it; in the private
+    ///     database any asset.
     ///   - progress: Follows what arrives.
     public func download(_ asset: Asset, progress: AssetProgress? = nil) async throws -> Asset {
         defer { progress?.finish() }
@@ -94,9 +95,9 @@ extension Database {
         return whole
     }
 
-    /// What a node has of an asset.
+    /// The part of an asset that a node has.
     public struct AssetStatus: Hashable, Sendable {
-        /// All chunks of it, those that occur several times as often.
+        /// Number of its chunks, repeated ones included.
         public var chunks: Int
         /// Different chunks that have not reached that node.
         public var missingChunks: Int
@@ -104,7 +105,7 @@ extension Database {
         public var storedBytes: UInt64
     }
 
-    /// What the node that answers has of an asset.
+    /// The part of an asset that the answering node has.
     public func status(of asset: Asset) async throws -> AssetStatus {
         var request = DownloadAssetRequest(database: databaseScope, asset)
         request.onlyList = true
@@ -121,7 +122,7 @@ extension Database {
     /// Part of an asset's content, fetched without the cache.
     ///
     /// - Parameters:
-    ///   - asset: Of a record of this database.
+    ///   - asset: An asset of a record of this database.
     ///   - range: Bytes of its content; what lies behind its end is left out.
     public func bytes(of asset: Asset, in range: Range<UInt64>) async throws -> [UInt8] {
         let range = range.clamped(to: 0..<asset.size)

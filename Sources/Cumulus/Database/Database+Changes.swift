@@ -5,7 +5,7 @@ public import CumulusModel
 import CumulusWire
 
 extension Database {
-    /// What a fetch of a database's changes tells.
+    /// One change of a database.
     public enum DatabaseChange {
         /// A zone that was made, or whose records changed.
         public struct Modification: Hashable, Sendable {
@@ -32,7 +32,7 @@ extension Database {
         }
     }
 
-    /// What a fetch of a zone's changes tells.
+    /// One change of a zone.
     public enum RecordZoneChange {
         /// A record that was saved.
         public struct Modification: Sendable {
@@ -55,7 +55,8 @@ extension Database {
     /// and begin without one.
     ///
     /// - Parameters:
-    ///   - changeToken: Of the last fetch of this database's changes; nil means from the beginning.
+    ///   - changeToken: The token of the last fetch of this database's changes; nil means from the
+    ///     beginning.
     ///   - resultsLimit: Most zones to tell; nil means the server decides.
     /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at once.
     public func databaseChanges(
@@ -77,15 +78,16 @@ extension Database {
         return (page.modifications, page.deletions, page.changeToken, !page.isUpToDate)
     }
 
-    /// What changed in a zone since a token: records as they are now, each once, and deletions.
+    /// The changes in a zone since a token: records as they are now, each once, and deletions.
     ///
-    /// The order is not promised: a record may come before the one that it refers to. Own changes
-    /// come too. Fails with `changeTokenExpired` if the token can't be used any more: forget what
-    /// was fetched of the zone and begin without one.
+    /// There is no promised order: a record may come before one that it refers to. The caller's own
+    /// changes come too. It fails with `changeTokenExpired` if the token can't be used any more:
+    /// drop the fetched records of the zone and begin without a token.
     ///
     /// - Parameters:
     ///   - zoneID: A custom zone; the default zone keeps no changes.
-    ///   - changeToken: Of the last fetch of this zone's changes; nil: from the beginning, without
+    ///   - changeToken: The token of the last fetch of this zone's changes; nil: from the
+    ///     beginning, without
     ///     deletions that are over.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records and deletions to tell; nil means the server decides.

@@ -58,7 +58,7 @@ extension Database {
     /// ```
     ///
     /// - Parameters:
-    ///   - query: What is asked.
+    ///   - query: The query.
     ///   - zoneID: The zone that is searched; nil: all zones of the private database, the default
     ///     zone of the public one.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
@@ -80,10 +80,10 @@ extension Database {
         )
     }
 
-    /// The records that follow those of an earlier page.
+    /// The records after the ones of an earlier page.
     ///
     /// - Parameters:
-    ///   - queryCursor: Of that page.
+    ///   - queryCursor: The cursor of that page.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records of the page; `maximumResults`: the server decides.
     public func records(
@@ -107,7 +107,7 @@ extension Database {
     /// All records that a query finds, in their order, fetched page by page as they are taken.
     ///
     /// - Parameters:
-    ///   - query: What is asked.
+    ///   - query: The query.
     ///   - zoneID: The zone that is searched; nil: all zones of the private database, the default
     ///     zone of the public one.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.

@@ -6,7 +6,7 @@
 public import CumulusModel
 import CumulusWire
 
-/// What a save compares and sends.
+/// How a save compares and sends fields.
 public enum RecordSavePolicy: UInt32, Sendable {
     /// Changed keys, if the record did not change since it was fetched.
     case ifServerRecordUnchanged = 0
@@ -36,7 +36,7 @@ extension Database {
     /// The records with these names; each has a result of its own.
     ///
     /// - Parameters:
-    ///   - ids: Names; those that stand here twice are fetched once.
+    ///   - ids: Ids of records; a repeated id is fetched once.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     public func records(
         for ids: [Record.ID],
@@ -59,7 +59,7 @@ extension Database {
     /// Assets that were made from files or data are uploaded first.
     ///
     /// - Parameters:
-    ///   - record: What is to be saved.
+    ///   - record: The record to save.
     ///   - progress: Follows the upload of its assets.
     /// - Returns: The saved record, with its new change tag. Go on with this value.
     @discardableResult
@@ -86,12 +86,12 @@ extension Database {
     /// - Parameters:
     ///   - recordsToSave: New records, and changed ones.
     ///   - recordIDsToDelete: Names of records; one that isn't there is no error.
-    ///   - savePolicy: What a save overwrites.
+    ///   - savePolicy: When a save may overwrite the server's record.
     ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it means
     ///     nothing.
     ///   - progress: Follows the upload of assets, which goes first.
-    /// - Throws: What fails all items. Of a request that is sent in parts, what fails a later part
-    ///   is the result of its items, and of those that were not sent then.
+    /// - Throws: An error that concerns all items. A request may be sent in parts. If a later part
+    ///   fails, its error is the result of its items and of all items after them.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],
@@ -136,7 +136,7 @@ extension Database {
                 note(error, of: part, &saveResults, &deleteResults)
                 continue
             } catch let error as ServiceError where number > 0 {
-                // What was saved before must not be lost with it: it has new change tags.
+                // Items that were saved before must keep their results, which have new change tags.
                 failure = error
                 note(error, of: part, &saveResults, &deleteResults)
                 continue
@@ -174,7 +174,8 @@ extension Database {
         for id in part.deletes { deleteResults[id] = .failure(error) }
     }
 
-    /// Of what was sent the outcome may be unknown; of what wasn't it is not.
+    /// The error for items that were not sent: their outcome is known, unlike the outcome of sent
+    /// items.
     static func unsent(after failure: ServiceError) -> ServiceError {
         guard failure.code == .serverResponseLost else { return failure }
         return ServiceError(
@@ -225,7 +226,7 @@ extension Database {
         "the server's answer lacks a result"
     )
 
-    /// An answer has a result for everything that it was asked for, or it is none.
+    /// Checks that an answer has a result for each item.
     static func check(_ count: Int, of asked: Int) throws {
         guard count == asked else { throw missingResult }
     }
@@ -287,7 +288,7 @@ extension Database {
 
     /// Cuts a request where it would exceed the server's limits.
     ///
-    /// What may not be cut is sent whole, for the server to judge.
+    /// Records that must not be separated are sent together, for the server to judge.
     private func split(
         _ records: [Record],
         _ ids: [Record.ID],

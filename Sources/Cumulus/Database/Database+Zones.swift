@@ -61,8 +61,8 @@ extension Database {
 
     /// Makes and deletes zones, in this order; each has a result of its own.
     ///
-    /// What exceeds the server's limits is sent in parts. Where the first of them fails whole, so
-    /// does the call; after that the zones that it concerns, and those after them, do.
+    /// A request that exceeds the server's limits is sent in parts. If the first part fails as a
+    /// whole, the call throws. If a later part does, its zones fail, and so do the zones after it.
     public func modifyRecordZones(
         saving recordZonesToSave: [RecordZone],
         deleting recordZoneIDsToDelete: [RecordZone.ID]

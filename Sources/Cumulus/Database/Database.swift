@@ -8,10 +8,10 @@ import CumulusWire
 
 /// The public, private or shared database of a container.
 ///
-/// Method names follow CloudKit's `CKDatabase`. Errors are `ServiceError`s; per-item results
-/// carry those of items.
+/// Method names follow CloudKit's `CKDatabase`. Errors are `ServiceError`s; per-item results carry
+/// the errors of items.
 public struct Database: Sendable {
-    /// Which of the container's databases this is.
+    /// The database's scope in the container.
     public let databaseScope: DatabaseScope
     let core: ClientCore
 

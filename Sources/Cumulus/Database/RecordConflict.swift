@@ -1,4 +1,4 @@
-// What concurrent changes cost, for the command line.
+// Entries of the conflict log, for the command line.
 
 package import CumulusModel
 import CumulusWire
@@ -20,7 +20,7 @@ package struct RecordConflict: Sendable {
     /// Names it, on the node that was asked.
     package var id: String
     package var database: DatabaseScope
-    /// Of a private database: user record name.
+    /// User record name of a private database's owner.
     package var owner: String
     /// The record's id, with the fields that were lost.
     package var lost: Record

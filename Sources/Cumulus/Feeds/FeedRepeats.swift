@@ -1,9 +1,9 @@
 // Leaves out notifications that a feed tells again. If a stream is lost before the device is up to
 // date, the next one begins again, and the caller should not be told twice.
 //
-// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may divide the
-// same changes into other pages. So once a stream has told something new of a record, nothing more
-// of that record is left out, and the last notification counts.
+// `FeedSequence.Iterator` holds it, and so do devices of the simulation. Another node may divide
+// the same changes into other pages. So once a stream has told something new of a record, all later
+// notifications of that record are delivered, and the last one counts.
 
 package import CumulusModel
 
@@ -13,7 +13,7 @@ package struct FeedRepeats: Sendable {
         let id: RecordZone.ID
     }
 
-    /// The records and zones of which this stream has told something new.
+    /// The records and zones with news in this stream.
     private struct Changes {
         var records: [Zone: Set<String>] = [:]
         var deletedZones: Set<Zone> = []

@@ -10,7 +10,7 @@ import CumulusWire
 
 /// A page of a feed.
 public struct FeedPage: Hashable, Sendable {
-    /// What happened, in the order in which it is to be applied.
+    /// Notifications in the order in which they are to be applied.
     public var notifications: [FeedNotification]
     /// The subscriptions whose changes the server can't tell completely; nil if it tells them all.
     ///
@@ -46,12 +46,11 @@ extension Container {
     /// }
     /// ```
     ///
-    /// A page comes when there is news; some pages bring only a newer token. A device that goes on
-    /// from the token of its last page misses nothing and is told nothing twice, for as long as the
-    /// server remembers (30 days, unless it is set up otherwise). What the server can't tell
-    /// exactly, it resets; see ``FeedPage/reset``. If an app ends before it was up to date, and
-    /// goes on at another node, a notification may come again, with the same
-    /// ``FeedNotification/id``: apply it again.
+    /// A page comes when there is news; some pages bring only a newer token. A device that
+    /// continues from the token of its last page misses nothing and gets nothing twice, for as long
+    /// as the server remembers (30 days by default). The server resets what it can't tell exactly;
+    /// see ``FeedPage/reset``. If an app ends before it was up to date and continues at another
+    /// node, a notification may come again with the same ``FeedNotification/id``: apply it again.
     ///
     /// Changes by this device are left out, if ``Configuration/deviceID`` names it.
     ///
@@ -67,7 +66,7 @@ extension Container {
         FeedSequence(core: core, token: token)
     }
 
-    /// What all subscriptions of the user have told, up to now: CloudKit's notification history.
+    /// All notifications of the user's subscriptions until now: CloudKit's notification history.
     ///
     /// ```swift
     /// for try await page in container.notificationHistory() {
@@ -88,7 +87,8 @@ extension Container {
     }
 }
 
-/// What a user's subscriptions tell, as it happens; see ``Container/notifications(since:)``.
+/// The notifications of a user's subscriptions as they happen; see
+/// ``Container/notifications(since:)``.
 public struct FeedSequence: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = FeedPage

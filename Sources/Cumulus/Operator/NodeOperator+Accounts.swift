@@ -34,7 +34,7 @@ extension NodeOperator {
         }
     }
 
-    /// The user of a name, without its record name; nil if there is none.
+    /// The user with a name, without its record name; nil if there is none.
     package func user(named name: String) async throws -> User? {
         let message = OperatorMessages.request(name: Bytes(name.utf8))
         // A node of an earlier release answers with all users.
@@ -97,7 +97,7 @@ extension NodeOperator {
         )
     }
 
-    /// Ends all sessions and access tokens of a user, also those that other nodes open now.
+    /// Ends all sessions and access tokens of a user, including sessions that other nodes open now.
     package func revokeAllSessions(of user: String) async throws {
         _ = try await revoke(RevokeSessionsRequest(id: [], user: Bytes(user.utf8)))
     }

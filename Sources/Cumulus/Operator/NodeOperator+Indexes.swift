@@ -15,7 +15,7 @@ extension NodeOperator {
         /// Records that the build of this index has read so far.
         package var looked: UInt64
         package var records: UInt64
-        /// What a verification found.
+        /// The counts of a verification.
         package var rows: UInt64
         package var missing: UInt64
         package var wrong: UInt64

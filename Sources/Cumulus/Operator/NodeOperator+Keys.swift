@@ -5,9 +5,9 @@ import CumulusWire
 
 extension NodeOperator {
     package struct RegisteredKey: Hashable, Sendable {
-        /// As ``ServiceKey/id``.
+        /// The id, as in ``ServiceKey/id``.
         package var id: String
-        /// For people.
+        /// A text for people.
         package var label: String
         package var created: Timestamp
         /// nil: never.

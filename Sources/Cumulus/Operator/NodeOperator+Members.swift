@@ -21,7 +21,7 @@ extension NodeOperator {
         package var isConnected: Bool
         /// Where another process with its id listens that was refused lately; empty if none was.
         package var twin: String
-        /// What the log of the node that answers holds for it: bytes of disk, about.
+        /// Approximate bytes of disk that the answering node's log keeps for it.
         package var logBytes: UInt64
         /// About when the log drops what it lacks, so that it has to take state; nil if it lacks
         /// nothing.

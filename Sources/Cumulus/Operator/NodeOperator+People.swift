@@ -1,4 +1,4 @@
-// What users say of themselves, and the handles by which others find them.
+// Users' profiles, and the handles by which others find them.
 
 import CumulusModel
 import CumulusWire
@@ -6,7 +6,7 @@ import CumulusWire
 extension NodeOperator {
     package struct HeldHandle: Hashable, Sendable {
         package var handle: UserIdentity.LookupInfo
-        /// Who said that it is the user's.
+        /// The verifier of the handle.
         package var verifiedBy: String
     }
 

@@ -1,4 +1,4 @@
-// What a node says of itself: its state, what it holds of each scope and zone, and its peers.
+// A node's description of itself: its state, the content of each scope and zone, and its peers.
 
 package import CumulusModel
 import CumulusWire
@@ -14,7 +14,7 @@ extension NodeOperator {
         /// dated ahead of its clock, since clocks were ahead before; "joining": it is new, and lets
         /// no clients in until it has taken its cluster's state.
         package var state: String
-        /// What a node that is joining waits for; empty in every other state.
+        /// What a joining node waits for; empty in every other state.
         package var notReady: String
         package var started: Timestamp
         package var connections: Int
@@ -22,14 +22,14 @@ extension NodeOperator {
         package var callsInProgress: Int
         package var commits: UInt64
         package var flushes: UInt64
-        /// What the node handed to its engine: rows, and bytes of their keys and values.
+        /// The rows that the node handed to its engine, and bytes of their keys and values.
         package var (rows, rowBytes): (UInt64, UInt64)
         package var freeBytes: UInt64
         package var assetBytes: UInt64
         /// Assets that records name and whose bytes are not all there; 1,000 means that many or
         /// more.
         package var wantedAssets: Int
-        /// What the logs of commits take of the disk, and what they may take.
+        /// The disk space that the logs of commits take, and the space that they may take.
         package var (logBytes, logLimit): (UInt64, UInt64)
         /// Bytes that a user's private database and a container's public one may take; 0: no limit.
         package var (privateQuota, publicQuota): (UInt64, UInt64)
@@ -38,7 +38,7 @@ extension NodeOperator {
         package var peers: [Peer]
     }
 
-    /// What a node holds of one scope.
+    /// The content of one scope on a node.
     ///
     /// Nodes that tell equal commits and digests hold the same.
     package struct Scope: Sendable {
@@ -50,7 +50,7 @@ extension NodeOperator {
         ///
         /// Empty if the node is of an earlier release and does not tell them.
         package var applied: String
-        /// Of all records, in hexadecimal digits.
+        /// Digest of all records, in hexadecimal digits.
         package var digest: String
         /// Entries of the scope's vector: runs that tokens name, and retired ones.
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
@@ -69,14 +69,14 @@ extension NodeOperator {
         package var problem: String
     }
 
-    /// What a node holds of a zone.
+    /// The content of a zone on a node.
     package struct ZoneStatus: Sendable {
         package var database: DatabaseScope
         package var owner: String
         package var zone: String
         package var records: UInt64
         package var bytes: UInt64
-        /// Of the assets that the records name.
+        /// Bytes of the assets that the records name.
         package var assetBytes: UInt64
         /// In hexadecimal digits; equal on nodes that have applied the same commits.
         package var digest: String
@@ -134,12 +134,12 @@ extension NodeOperator {
         )
     }
 
-    /// What the node measures, in the text form that Prometheus reads.
+    /// The node's metrics in the text form that Prometheus reads.
     package func metrics() async throws -> String {
         try await call(.operatorMetrics) { try MetricsResponse.text(wire: $0) }
     }
 
-    /// What the node holds of each zone of a container.
+    /// The content of each zone of a container on the node.
     package func zones(
         of container: String,
         _ environment: Environment,

@@ -1,11 +1,10 @@
-// What an operator lets a node do with its data: back it up, compare it with a peer, give up what
-// was lost.
+// Upkeep of a node's data by an operator: backup, comparison with a peer, giving up lost data.
 
 import CumulusModel
 import CumulusWire
 
 extension NodeOperator {
-    /// What a comparison of two nodes found.
+    /// The findings of a comparison of two nodes.
     package struct Verdict: Sendable {
         package struct Difference: Sendable {
             package var container: String
@@ -30,7 +29,7 @@ extension NodeOperator {
             package var kind: String
             /// "not asked", "mended", "not settled" or "not mendable".
             package var outcome: String
-            /// Of the row in the store, in hexadecimal digits.
+            /// Key of the row in the store, in hexadecimal digits.
             package var key: String
         }
 
@@ -48,7 +47,7 @@ extension NodeOperator {
         package var damagedChunks: UInt64
         /// Assets that records name and that lack chunks.
         package var incompleteAssets: UInt64
-        /// Rows of the asked node's store that were read, damaged ones, and those that were mended.
+        /// Rows of the asked node's store: read, damaged and mended ones.
         package var rows: UInt64
         package var damaged: UInt64
         package var mended: UInt64
@@ -69,7 +68,7 @@ extension NodeOperator {
     /// says nothing, and it says how far it is every second.
     ///
     /// - Parameters:
-    ///   - repairs: The peer's records replace those that differ or are damaged.
+    ///   - repairs: Whether the peer's records replace differing or damaged ones.
     ///   - progress: Told what was found so far.
     package func verify(
         with peer: String,

@@ -1,7 +1,7 @@
 // An operator's connection to one node: the calls of `cumulus` that need the operator token.
 //
-// For the command line. The token lies in the node's data directory. Each other file of this folder
-// holds the values and calls of one subject.
+// The command line uses it. The token lies in the node's data directory. Each other file of this
+// folder holds the values and calls of one subject.
 //
 // Folder: what an operator asks of a node. Read `NodeOperator`, which sends the calls, then the
 // subject: `NodeOperator+Status`, `NodeOperator+Members`, `NodeOperator+Accounts`.

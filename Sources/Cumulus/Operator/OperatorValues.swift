@@ -11,7 +11,7 @@ extension Timestamp {
 }
 
 extension Incarnation {
-    /// As logs name it.
+    /// The digits that logs show.
     var digits: String { withUnsafeBytes(of: value.bigEndian, Array.init).hex }
 }
 

@@ -1,4 +1,4 @@
-// What a user does with the URL of a share, and how participants are found.
+// Reading and accepting the URL of a share, and finding participants.
 //
 // Method names follow CloudKit's `CKContainer`.
 
@@ -7,10 +7,10 @@ import CumulusWire
 public import Foundation
 
 extension Container {
-    /// What a URL leads to.
+    /// The share that a URL leads to.
     ///
     /// - Parameters:
-    ///   - url: As ``Share/url`` gave it to somebody.
+    ///   - url: The ``Share/url`` that the user was given.
     ///   - fetchingRootRecord: Whether the root comes along.
     ///   - desiredKeys: The fields of the root to fetch; nil means all.
     /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure` if
@@ -32,7 +32,7 @@ extension Container {
         return try Share.Metadata(answer, of: url, in: self)
     }
 
-    /// What these URLs lead to; each has a result of its own.
+    /// The shares that these URLs lead to; each has a result of its own.
     public func shareMetadatas(
         for urls: [URL]
     ) async throws -> [URL: Result<Share.Metadata, any Error>] {
@@ -51,10 +51,10 @@ extension Container {
     ///
     /// Doing it again changes nothing.
     ///
-    /// - Throws: As ``shareMetadata(for:fetchingRootRecord:desiredKeys:)``; `invalidArguments` for
-    ///   an own share; `participantAlreadyInvited` if the share was opened for everybody while an
-    ///   invitation to the caller is pending; `tooManyParticipants` if the share is full;
-    ///   `limitExceeded` if the caller is in too many zones of others.
+    /// - Throws: The errors of ``shareMetadata(for:fetchingRootRecord:desiredKeys:)``;
+    ///   `invalidArguments` for the caller's own share; `participantAlreadyInvited` if the share
+    ///   was opened for all while an invitation to the caller is pending; `tooManyParticipants` if
+    ///   the share is full; `limitExceeded` if the caller is in too many zones of others.
     @discardableResult
     public func accept(_ metadata: Share.Metadata) async throws -> Share {
         try await accept(metadata.url).share
@@ -64,7 +64,7 @@ extension Container {
     @discardableResult
     public func accept(_ url: URL) async throws -> Share.Metadata {
         let request = AcceptShareRequest(url: Bytes(url.absoluteString.utf8))
-        // To accept twice is to accept once: it may be sent again after a lost answer.
+        // Accepting twice has the same effect as once, so a lost answer may be retried.
         let answer = try await core.read(.sharingAccept, request.encoded())
         return try Share.Metadata(answer, of: url, in: self)
     }
@@ -86,7 +86,7 @@ extension Container {
 
     /// Somebody to add to a share, by a telephone number with its country.
     ///
-    /// - Throws: As ``shareParticipant(forEmailAddress:)``.
+    /// - Throws: The errors of ``shareParticipant(forEmailAddress:)``.
     public func shareParticipant(forPhoneNumber number: String) async throws -> Share.Participant {
         try await shareParticipant(for: .phoneNumber(number))
     }
@@ -100,8 +100,8 @@ extension Container {
 
     /// People to add to a share, by their e-mail addresses.
     ///
-    /// - Throws: As ``shareParticipant(forEmailAddress:)``, for all of them if one can't be looked
-    ///   up.
+    /// - Throws: The errors of ``shareParticipant(forEmailAddress:)``, for all of them if one can't
+    ///   be looked up.
     public func shareParticipants(
         forEmailAddresses addresses: [String]
     ) async throws -> [String: Share.Participant] {
@@ -111,8 +111,8 @@ extension Container {
 
     /// People to add to a share, by their telephone numbers.
     ///
-    /// - Throws: As ``shareParticipant(forEmailAddress:)``, for all of them if one can't be looked
-    ///   up.
+    /// - Throws: The errors of ``shareParticipant(forEmailAddress:)``, for all of them if one can't
+    ///   be looked up.
     public func shareParticipants(
         forPhoneNumbers numbers: [String]
     ) async throws -> [String: Share.Participant] {

@@ -24,7 +24,7 @@ extension Database {
 
     /// Saves a new share with the record that it shares, in one batch.
     ///
-    /// - Throws: As ``save(_:)-(Share)``.
+    /// - Throws: The errors of ``save(_:)-(Share)``.
     @discardableResult
     public func save(
         _ share: Share,
@@ -45,7 +45,7 @@ extension Database {
         try await share(Record.ID(recordName: Share.zoneWideRecordName, zoneID: zoneID))
     }
 
-    /// The share of which a record is the root; nil if it is the root of none.
+    /// The share whose root is the record; nil if it is no root.
     public func share(of rootRecord: Record) async throws -> Share? {
         guard let name = rootRecord.share?.recordName else { return nil }
         return try await share(Record.ID(recordName: name, zoneID: rootRecord.recordID.zoneID))

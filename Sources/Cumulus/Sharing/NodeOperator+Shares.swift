@@ -6,7 +6,8 @@ import CumulusWire
 extension NodeOperator {
     /// The shares in a user's private database that are in force, by zones and names.
     ///
-    /// Without their fields: an operator learns who may do what, and not what is shared.
+    /// The shares come without their fields: an operator learns who may do what, but not what is
+    /// shared.
     package func shares(
         of user: String,
         in container: String,
@@ -22,7 +23,7 @@ extension NodeOperator {
 
     /// Ends a user's share; returns false if there is no such share.
     ///
-    /// - Parameter share: Of the user's zone; its owner name does not count.
+    /// - Parameter share: A share of the user's zone; its owner name does not count.
     package func stop(
         _ share: Record.ID,
         of user: String,

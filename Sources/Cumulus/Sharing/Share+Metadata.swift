@@ -1,4 +1,4 @@
-// What a URL leads to: a share, and how the caller stands to it.
+// The target of a share's URL: the share, and the caller's part in it.
 
 public import CumulusModel
 import CumulusWire
@@ -13,9 +13,9 @@ extension Share {
         public let share: Share
         /// The root, if it was asked for; nil if the zone is shared.
         public let rootRecord: Record?
-        /// What the caller is in the share, or would be.
+        /// The caller's role in the share, or the role that it would get.
         public let participantRole: Participant.Role
-        /// What the caller may do, or could.
+        /// The caller's permission, or the permission that it would get.
         public let participantPermission: Participant.Permission
         /// Whether the caller has accepted.
         public let participantStatus: Participant.AcceptanceStatus
@@ -51,7 +51,7 @@ extension Share {
                 && left.participantStatus == right.participantStatus
         }
 
-        /// By the URL.
+        /// Hashes the URL.
         public func hash(into hasher: inout Hasher) { hasher.combine(url) }
     }
 }

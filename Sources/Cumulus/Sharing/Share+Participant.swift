@@ -1,17 +1,17 @@
-// Who is in a share: whom the owner invited, and who joined by the URL.
+// A participant of a share: invited by the owner, or joined by the URL.
 
 public import CumulusModel
 import CumulusWire
 
 extension Share {
-    /// Somebody with whom something is shared.
+    /// A person with whom something is shared.
     ///
-    /// To invite somebody, make one of an e-mail address, a telephone number or a user record, and
-    /// add it to the share.
+    /// To invite a person, make one from an e-mail address, a telephone number or a user record,
+    /// and add it to the share.
     public struct Participant: Hashable, Identifiable, Sendable {
-        /// What a participant may do with the records that are shared.
+        /// What a participant may do with the shared records.
         public typealias Permission = ShareParticipant.Permission
-        /// What a participant is in a share.
+        /// The role of a participant in a share.
         public typealias Role = ShareParticipant.Role
         /// How far an invitation has come.
         public typealias AcceptanceStatus = ShareParticipant.AcceptanceStatus
@@ -44,7 +44,8 @@ extension Share {
 
         /// A user to be invited.
         ///
-        /// - Parameter userRecordID: As ``Container/userRecordID()`` told that user.
+        /// - Parameter userRecordID: The id that ``Container/userRecordID()`` returned to that
+        ///   user.
         public init(
             userRecordID: Record.ID,
             permission: Permission = .readOnly,
@@ -67,21 +68,22 @@ extension Share {
             details.user.isEmpty ? nil : Record.ID(recordName: details.user)
         }
 
-        /// By what the participant was invited; nil if by its user record.
+        /// The address by which the participant was invited; nil if by its user record.
         public var lookupInfo: UserIdentity.LookupInfo? {
             details.handle.flatMap {
                 UserIdentity.LookupInfo(WireHandle(kind: $0.kind, value: Bytes($0.text.utf8)))
             }
         }
 
-        /// What the participant is in the share: a private user, or an administrator, who may
-        /// invite and remove others.
+        /// The role of the participant.
+        ///
+        /// It is a private user, or an administrator, who may invite and remove others.
         public var role: Role {
             get { details.role }
             set { details.role = newValue }
         }
 
-        /// What the participant may do; of a public user it is the share's public permission.
+        /// What the participant may do; for a public user it is the share's public permission.
         public var permission: Permission {
             get { details.permission }
             set { details.permission = newValue }

@@ -1,4 +1,4 @@
-// A share: a record that says what of a zone is shared, and with whom.
+// A share: a record that says which part of a zone is shared, and with whom.
 //
 // Made by apps, or of a record that was fetched; saved with `Database.save(_:rootRecord:)`. A value
 // around its record, which is all that is stored.
@@ -9,7 +9,7 @@
 public import CumulusModel
 public import Foundation
 
-/// What is shared with other users, and with whom: a record of type `cloudkit.share`.
+/// A record of type `cloudkit.share`, which says what is shared with other users, and with whom.
 ///
 /// A share is of a whole custom zone of the private database, or of a record there and all records
 /// below it by ``Record/parent``. The others find it in their shared database once they have
@@ -33,11 +33,11 @@ public struct Share: Hashable, Sendable {
 
     /// Names of fields that sharing has a meaning for.
     public enum SystemFieldKey {
-        /// What it is called, for people: a STRING.
+        /// The title, for people: a STRING.
         public static let title = "cloudkit.title"
         /// A small picture of it: BYTES.
         public static let thumbnailImageData = "cloudkit.thumbnailImageData"
-        /// What it is, for the app: a STRING.
+        /// The app's type of the share: a STRING.
         public static let shareType = "cloudkit.type"
     }
 
@@ -50,7 +50,7 @@ public struct Share: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - rootRecord: In a custom zone of the private database.
-    ///   - shareID: Of the share's record, in the same zone; nil means a random name.
+    ///   - shareID: The id of the share's record, in the same zone; nil means a random name.
     public init(rootRecord: Record, shareID: Record.ID? = nil) {
         let zone = rootRecord.recordID.zoneID
         record = Record(
@@ -97,7 +97,7 @@ public struct Share: Hashable, Sendable {
         set { record[key] = newValue }
     }
 
-    /// What it is called, for people.
+    /// The title, for people.
     public var title: String? {
         get { record[SystemFieldKey.title]?.string }
         set { record[SystemFieldKey.title] = newValue.map { .string($0) } }
@@ -105,29 +105,29 @@ public struct Share: Hashable, Sendable {
 
     /// Where others accept it; nil before the first save.
     ///
-    /// The same for the same root, on every node. It is an address and no key: it lets in only whom
-    /// the share lets in.
+    /// It is the same for the same root, on every node. It is an address and no key: it admits only
+    /// people whom the share admits.
     public var url: URL? { details.url.isEmpty ? nil : URL(string: details.url) }
 
     // MARK: With whom
 
-    /// What everybody who has the URL may do; `none` means that only participants may join.
+    /// What all who have the URL may do; `none` means that only participants may join.
     ///
-    /// Opening a share drops those who have not accepted; setting it to `none` drops all who joined
-    /// by the URL alone. While it is not `none`, nobody can be invited or removed by name.
+    /// Opening a share drops participants who have not accepted; setting it to `none` drops all who
+    /// joined by the URL alone. While it is not `none`, nobody can be invited or removed by name.
     public var publicPermission: Participant.Permission {
         get { details.publicPermission }
         set { details.publicPermission = newValue }
     }
 
-    /// The owner, and those participants whom the caller may see.
+    /// The owner, and the participants whom the caller may see.
     ///
     /// Users who joined by the URL alone see the owner and themselves; others see all.
     public var participants: [Participant] {
         (owner.map { [$0] } ?? []) + details.participants.map(Participant.init)
     }
 
-    /// Whose zone it is; nil before the first save.
+    /// The owner of its zone; nil before the first save.
     public var owner: Participant? {
         guard !details.owner.isEmpty else { return nil }
         return Participant(
@@ -177,7 +177,7 @@ public struct Share: Hashable, Sendable {
     /// Whether both hold the same state of the same share.
     public static func == (left: Share, right: Share) -> Bool { left.record == right.record }
 
-    /// By the name of its record.
+    /// Hashes the name of its record.
     public func hash(into hasher: inout Hasher) { hasher.combine(recordID) }
 }
 

@@ -77,8 +77,9 @@ extension Database {
 
     /// Saves and deletes subscriptions, in this order; each has a result of its own.
     ///
-    /// What exceeds the server's limits is sent in parts. If the first part fails as a whole, the
-    /// call throws. If a later part does, its subscriptions fail, and those of the parts after it.
+    /// A request that exceeds the server's limits is sent in parts. If the first part fails as a
+    /// whole, the call throws. If a later part does, its subscriptions fail, and so do the
+    /// subscriptions after it.
     public func modifySubscriptions(
         saving subscriptionsToSave: [Subscription],
         deleting subscriptionIDsToDelete: [Subscription.ID]

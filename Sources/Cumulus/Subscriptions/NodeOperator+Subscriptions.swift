@@ -4,7 +4,7 @@ package import CumulusModel
 import CumulusWire
 
 extension NodeOperator {
-    /// What a subscription of a user costs.
+    /// The costs of a user's subscription.
     package struct UserSubscription: Hashable, Sendable {
         package var database: DatabaseScope
         package var id: Subscription.ID

@@ -55,9 +55,9 @@ extension SyncEngine {
         /// Fails if there is nothing to send.
         ///
         /// - Parameters:
-        ///   - pendingChanges: Changes to send: those of ``State/pendingRecordZoneChanges`` that
+        ///   - pendingChanges: Changes to send: the ones of ``State/pendingRecordZoneChanges`` that
         ///     are in the scope of the send.
-        ///   - limits: What the server takes: ``SendChangesContext/limits``.
+        ///   - limits: The server's limits: ``SendChangesContext/limits``.
         ///   - recordProvider: Returns a record as it is to be saved. If it returns nil, the change
         ///     is left out and stays pending: remove it from the state if the record is gone.
         public init?(

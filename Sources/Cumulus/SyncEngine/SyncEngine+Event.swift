@@ -3,7 +3,7 @@
 public import CumulusModel
 
 extension SyncEngine {
-    /// What an engine tells its delegate.
+    /// The events that an engine tells its delegate.
     ///
     /// The next event comes when the delegate has handled this one.
     public enum Event: Sendable {
@@ -34,7 +34,7 @@ extension SyncEngine {
 
         /// A new state of the engine.
         public struct StateUpdate: Sendable {
-            /// What the next engine begins with.
+            /// The state that the next engine begins with.
             public var stateSerialization: State.Serialization
         }
 
@@ -70,7 +70,7 @@ extension SyncEngine {
             public var deletions: [Database.RecordZoneChange.Deletion]
         }
 
-        /// What became of changes of zones.
+        /// The results of changes of zones.
         public struct SentDatabaseChanges: Sendable {
             /// A zone that was not saved.
             public struct FailedZoneSave: Sendable {
@@ -90,7 +90,7 @@ extension SyncEngine {
             public var failedZoneDeletes: [RecordZone.ID: ServiceError] = [:]
         }
 
-        /// What became of changes of records.
+        /// The results of changes of records.
         ///
         /// A change that failed stays pending if ``ServiceError/isRetriedBySyncEngine`` is true for
         /// its error. Any other change is no longer pending: add it again once its cause is mended.

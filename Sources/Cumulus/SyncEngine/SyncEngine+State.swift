@@ -24,7 +24,7 @@ extension SyncEngine {
         case deleteZone(RecordZone.ID)
     }
 
-    /// What a sync engine has to do, and how far it has come.
+    /// The work of a sync engine, and its progress.
     ///
     /// Pending changes are sets: a change that is added twice is sent once, and a later change of
     /// the same record or zone replaces the earlier one. The engine removes what was sent, and what
@@ -75,8 +75,9 @@ extension SyncEngine {
 
         /// Adds zones to save or delete.
         ///
-        /// To make a zone anew, wait until its deletion was sent before you add the save. A save
-        /// that is added earlier replaces the deletion, and the zone keeps its records.
+        /// To replace a zone by a new one, wait until its deletion was sent before you add the
+        /// save. A save that is added earlier replaces the deletion, and the zone keeps its
+        /// records.
         ///
         /// An app that is killed before the next ``Event/stateUpdate(_:)`` has to add them again.
         public func add(pendingDatabaseChanges changes: [PendingDatabaseChange]) {

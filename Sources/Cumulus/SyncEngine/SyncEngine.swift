@@ -12,10 +12,10 @@ import Synchronization
 
 /// Keeps an app's copy of a private or shared database equal to the server's.
 ///
-/// The app adds what it changed to ``state``, gives the records when the engine asks for them, and
-/// applies the events that its delegate gets. The engine decides when to sync, cuts what it sends
-/// to the server's limits, keeps the change tokens, and retries after errors that pass. Its
-/// contract is that of CloudKit's `CKSyncEngine`. Use one engine for a database on a device.
+/// The app adds its changes to ``state``, gives the records when the engine asks for them, and
+/// applies the events that its delegate gets. The engine decides when to sync, cuts requests to the
+/// server's limits, keeps the change tokens, and retries after temporary errors. Its contract is
+/// the one of CloudKit's `CKSyncEngine`. Use one engine for a database on a device.
 ///
 /// ```swift
 /// let configuration = SyncEngine.Configuration(
@@ -74,7 +74,7 @@ public final class SyncEngine: Sendable {
         weak var value: (any SyncEngineDelegate)?
     }
 
-    /// What callers and the engine's task share.
+    /// The state that callers and the engine's task share.
     private struct Desk {
         var lastNumber = 0
         /// Callers of `fetchChanges` and `sendChanges`.
@@ -88,7 +88,7 @@ public final class SyncEngine: Sendable {
 
     /// The database that is synced.
     public let database: Database
-    /// What waits to be sent and to be fetched.
+    /// The changes that wait to be sent and fetched.
     public let state: State
     private let delegate: WeakDelegate
     /// nil if the engine does nothing by itself.
@@ -156,8 +156,8 @@ public final class SyncEngine: Sendable {
 
     /// Sends what is pending, at once; returns when the delegate knows what became of it.
     ///
-    /// What the delegate adds again after a refusal waits for the next send. Do not await it in a
-    /// method of the delegate.
+    /// Changes that the delegate adds again after a refusal wait for the next send. Do not await it
+    /// in a method of the delegate.
     ///
     /// - Throws: `partialFailure` if changes were refused, with their errors in the events; or the
     ///   error that ended the send early: what was not sent stays pending.
@@ -165,10 +165,10 @@ public final class SyncEngine: Sendable {
         try await perform(.send(options))
     }
 
-    /// Ends the fetch or send that is under way, and those that wait.
+    /// Ends the current fetch or send, and all waiting ones.
     ///
-    /// What was not sent stays pending. It returns at once; their callers get `operationCancelled`
-    /// when the delegate has the last event.
+    /// Unsent changes stay pending. It returns at once; callers get `operationCancelled` when the
+    /// delegate has the last event.
     public func cancelOperations() async {
         cancelCall(of: state.change { $0.cancelAll() })
     }

@@ -1,4 +1,4 @@
-// What a sync engine asks of its app, and with which options it fetches and sends.
+// The questions of a sync engine to its app, and the options of fetches and sends.
 
 public import CumulusModel
 
@@ -18,7 +18,7 @@ public protocol SyncEngineDelegate: AnyObject, Sendable {
         syncEngine: SyncEngine
     ) async -> SyncEngine.RecordZoneChangeBatch?
 
-    /// What the engine fetches; by default what `context` proposes.
+    /// The options for the next fetch; by default the ones that `context` proposes.
     func nextFetchChangesOptions(
         _ context: SyncEngine.FetchChangesContext,
         syncEngine: SyncEngine
@@ -26,7 +26,7 @@ public protocol SyncEngineDelegate: AnyObject, Sendable {
 }
 
 extension SyncEngineDelegate {
-    /// What the engine proposes.
+    /// The options that the engine proposes.
     public func nextFetchChangesOptions(
         _ context: SyncEngine.FetchChangesContext,
         syncEngine: SyncEngine
@@ -44,7 +44,7 @@ extension SyncEngine {
         case manual
     }
 
-    /// What to fetch.
+    /// The options of a fetch.
     public struct FetchChangesOptions: Sendable {
         /// Zones to fetch.
         public enum Scope: Sendable {
@@ -77,7 +77,7 @@ extension SyncEngine {
         }
     }
 
-    /// What to send.
+    /// The options of a send.
     public struct SendChangesOptions: Sendable {
         /// Pending changes to send.
         public enum Scope: Sendable {
@@ -124,7 +124,7 @@ extension SyncEngine {
     public struct FetchChangesContext: Sendable {
         /// Why it fetches.
         public internal(set) var reason: SyncReason
-        /// What it fetches.
+        /// The options of the fetch.
         public internal(set) var options: FetchChangesOptions
     }
 
@@ -132,7 +132,7 @@ extension SyncEngine {
     public struct SendChangesContext: Sendable {
         /// Why it sends.
         public internal(set) var reason: SyncReason
-        /// What it sends.
+        /// The options of the send.
         public internal(set) var options: SendChangesOptions
         /// How much the server takes in one request.
         public internal(set) var limits: BatchLimits

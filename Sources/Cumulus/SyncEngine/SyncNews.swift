@@ -139,7 +139,7 @@ final class SyncBell: Sendable {
 
     private let hook = Mutex(Hook())
 
-    /// Ends the current wait; if there is none, the next wait ends at once.
+    /// Ends the current wait; without one, the next wait ends at once.
     func ring() {
         let sleeper = hook.withLock { hook in
             let sleeper = hook.sleeper

@@ -4,8 +4,8 @@
 // that says so comes before the next state update; after a crash in between, the change is sent
 // again.
 //
-// A send tries each item until it is refused once. What the app then adds again waits for the next
-// send. The send goes on with the other changes, and ends with an error.
+// A send tries each item until it is refused once. If the app then adds it again, it waits for the
+// next send. The send goes on with the other changes, and ends with an error.
 
 import CumulusModel
 
@@ -29,7 +29,7 @@ struct SyncSend: Sendable {
     private(set) var isFruitful = false
     private var refusals = Refusals()
 
-    /// What was refused for good in this send.
+    /// The items that were refused for good in this send.
     private struct Refusals {
         var zones: Set<RecordZone.ID> = []
         var records: Set<Record.ID> = []
@@ -38,7 +38,7 @@ struct SyncSend: Sendable {
 
         mutating func note(_ error: ServiceError) { first = first ?? error }
 
-        /// What the send ends with; nil if nothing was refused.
+        /// The error of the send; nil if nothing was refused.
         var error: ServiceError? {
             guard let first else { return nil }
             let count = zones.count + records.count

@@ -6,7 +6,7 @@
 import CumulusModel
 
 extension SyncEngine.State {
-    /// What an engine needs to go on where an earlier one stopped.
+    /// The state that an engine needs to continue where an earlier one stopped.
     ///
     /// Keep the newest one that a ``SyncEngine/Event/stateUpdate(_:)`` event brought, together with
     /// what the events before it brought, and begin the next engine with it.

@@ -12,7 +12,7 @@ import CumulusWire
 struct SyncState: Sendable {
     /// A call to the server.
     enum Call: Sendable {
-        /// Who is signed in, and what the server takes.
+        /// Find out who is signed in, and the server's limits.
         case identify
         case databaseChanges(since: ServerChangeToken?)
         case zoneChanges(RecordZone.ID, since: ServerChangeToken?)
@@ -109,7 +109,7 @@ struct SyncState: Sendable {
     /// Fetches and sends take turns while both are wanted.
     private var hasFetchedLast = false
     private var isSignedOut = false
-    /// The number of fetches and sends that have begun; names the one that is under way.
+    /// The number of fetches and sends that have begun; it identifies the current one.
     private(set) var run = 0
     private(set) var isCancelled = false
     private var backoff = SyncBackoff()
@@ -361,7 +361,7 @@ struct SyncState: Sendable {
     }
 }
 
-/// What a fetch or a send does next.
+/// The next step of a fetch or a send.
 enum SyncTurn: Sendable {
     case step(SyncState.Step)
     /// There are events to deliver, or there is more to do.

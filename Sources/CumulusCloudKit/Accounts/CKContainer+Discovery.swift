@@ -5,7 +5,7 @@
 internal import Cumulus
 
 extension CKContainer {
-    /// What an app may ask its user to allow.
+    /// The permissions that an app may ask its user for.
     public struct ApplicationPermissions: OptionSet, Hashable, Sendable {
         /// The bits.
         public let rawValue: UInt
@@ -109,7 +109,7 @@ extension CKContainer {
             .reduce(into: [:]) { $0[$1.lookupInfo?.phoneNumber ?? ""] = $1 }
     }
 
-    /// The users of these records: the signed-in user, and those who want to be found.
+    /// The users of these records: the signed-in user, and users who want to be found.
     public func userIdentities(
         forUserRecordIDs userRecordIDs: [CKRecord.ID]
     ) async throws -> [CKRecord.ID: CKUserIdentity] {

@@ -119,7 +119,7 @@ extension CKContainer {
         )
     }
 
-    /// Finds the users of these records: the signed-in user, and those who want to be found.
+    /// Finds the users of these records: the signed-in user, and users who want to be found.
     @preconcurrency
     public func discoverUserIdentities(
         forUserRecordIDs userRecordIDs: [CKRecord.ID],

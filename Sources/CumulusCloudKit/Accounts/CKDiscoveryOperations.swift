@@ -4,7 +4,7 @@ internal import Foundation
 
 /// Finds users by their addresses, numbers or records.
 open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
-    /// What to look up.
+    /// The addresses and records to look up.
     @_Guarded public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
     /// Called for each user who is found.
     @_Block

@@ -7,7 +7,7 @@
 internal import Cumulus
 public import Foundation
 
-/// What a user is looked up by: `CKUserIdentity.LookupInfo`.
+/// The address or record by which a user is looked up: `CKUserIdentity.LookupInfo`.
 public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// An e-mail address.
     public let emailAddress: String?
@@ -83,14 +83,14 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
 
 /// A user who wants to be found, as others find it.
 public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
-    /// What a user is looked up by.
+    /// The address or record by which a user is looked up.
     public typealias LookupInfo = CKUserIdentityLookupInfo
 
     /// The user's record in the container that asked.
     public let userRecordID: CKRecord.ID?
-    /// By what the user was found.
+    /// The address or record by which the user was found.
     public let lookupInfo: LookupInfo?
-    /// What the user calls itself; nil if it doesn't say.
+    /// The name that the user has chosen; nil if there is none.
     public let nameComponents: PersonNameComponents?
 
     init(_ identity: UserIdentity, _ info: LookupInfo) {

@@ -42,7 +42,7 @@ extension Database {
         return results.indices.map { (results[$0].0, delivered[$0] ?? results[$0].1) }
     }
 
-    /// What came of the record at a place of the results.
+    /// The result for the record at a place of the results.
     private struct Delivery: Sendable {
         let place: Int
         let result: Result<Record, any Error>

@@ -34,7 +34,7 @@ internal import Foundation
 /// CKContainer.connection.accessToken = token
 /// ```
 public struct CumulusConnection: Hashable, Sendable {
-    /// Which of a container's two worlds.
+    /// One of a container's two environments.
     public enum Environment: String, Hashable, Sendable {
         /// Types and fields appear as records are saved.
         case development
@@ -48,7 +48,7 @@ public struct CumulusConnection: Hashable, Sendable {
         case automatic
         /// All.
         case always
-        /// None.
+        /// The connection never uses TLS.
         case never
     }
 
@@ -70,7 +70,7 @@ public struct CumulusConnection: Hashable, Sendable {
     public var endpoints: [String]
     /// The container of `CKContainer.default()`; nil if the app names its containers itself.
     public var containerIdentifier: String?
-    /// Which of the containers' two worlds.
+    /// The container's environment.
     public var environment = Environment.development
     /// The user's access token; nil means that no user is signed in.
     public var accessToken: String?
@@ -98,7 +98,7 @@ public struct CumulusConnection: Hashable, Sendable {
         self.accessToken = accessToken
     }
 
-    /// What a process that has no name of a device is called.
+    /// The name of a process that has no name of a device.
     private static let processID = UUID().uuidString
 
     /// Whether somebody else is signed in, or on another server.

@@ -1,4 +1,4 @@
-// Who is signed in: with `await`, and with handlers.
+// The account that is signed in: with `await`, and with handlers.
 
 internal import Cumulus
 internal import Foundation

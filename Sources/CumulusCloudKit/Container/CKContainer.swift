@@ -32,15 +32,15 @@ public enum CKAccountStatus: Int, Sendable {
 /// The databases of an app, and its user.
 open class CKContainer: NSObject, @unchecked Sendable {
     let client: ContainerClient
-    /// What `configuredWith` set; nil outside.
+    /// The settings of `configuredWith`; nil outside.
     let settings: CallSettings?
     let queue: OperationQueue
 
-    /// What everybody can read, and signed-in users can add to.
+    /// The records that all can read, and signed-in users can add to.
     public let publicCloudDatabase: CKDatabase
-    /// What only the signed-in user sees.
+    /// The records that only the signed-in user sees.
     public let privateCloudDatabase: CKDatabase
-    /// What other users share with the signed-in user.
+    /// The records that other users share with the signed-in user.
     public let sharedCloudDatabase: CKDatabase
 
     /// How containers reach the server, unless they are made with a connection of their own.

@@ -13,7 +13,7 @@ struct CallSettings: Sendable {
     /// Seconds that the client library gives a call.
     private static let standardTimeout: TimeInterval = 60
 
-    /// What an operation's configuration leaves at its default comes from its group.
+    /// Settings that an operation's configuration leaves at their defaults come from its group.
     init(_ configuration: CKOperation.Configuration?, _ group: CKOperationGroup? = nil) {
         let own = configuration ?? CKOperation.Configuration()
         let merged = own.completed(by: group?.defaultConfiguration)

@@ -7,7 +7,7 @@ extension CKDatabase {
     /// The zones that changed since a token; the default zone is never among them.
     ///
     /// - Parameters:
-    ///   - changeToken: Of the last fetch of this database's changes; nil means from the
+    ///   - changeToken: The token of the last fetch of this database's changes; nil means from the
     ///     beginning.
     ///   - resultsLimit: Most zones to tell; nil means the server decides.
     /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at
@@ -24,11 +24,12 @@ extension CKDatabase {
         try await call { try await $0.changes(since: changeToken, limit: resultsLimit) }
     }
 
-    /// What changed in a zone since a token: records as they are now, each once, and deletions.
+    /// The changes in a zone since a token: records as they are now, each once, and deletions.
     ///
     /// - Parameters:
     ///   - zoneID: A custom zone; the default zone keeps no changes.
-    ///   - changeToken: Of the last fetch of this zone's changes; nil means from the beginning.
+    ///   - changeToken: The token of the last fetch of this zone's changes; nil means from the
+    ///     beginning.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records and deletions to tell; nil means the server decides.
     /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at

@@ -111,7 +111,7 @@ extension CKDatabase {
         )
     }
 
-    /// Fetches the records that follow those of an earlier page.
+    /// Fetches the records after the ones of an earlier page.
     @preconcurrency
     public func fetch(
         withCursor queryCursor: CKQueryOperation.Cursor,

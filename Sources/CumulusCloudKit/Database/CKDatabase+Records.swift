@@ -14,7 +14,7 @@ extension CKDatabase {
     /// The records of these names; each has a result of its own.
     ///
     /// - Parameters:
-    ///   - ids: Names; those that stand here twice are fetched once.
+    ///   - ids: Ids of records; a repeated id is fetched once.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     public func records(
         for ids: [CKRecord.ID],
@@ -28,7 +28,7 @@ extension CKDatabase {
     /// - Parameters:
     ///   - recordsToSave: New records, and changed ones; they become what was saved.
     ///   - recordIDsToDelete: Names of records; one that isn't there is no error.
-    ///   - savePolicy: What a save overwrites.
+    ///   - savePolicy: When a save may overwrite the server's record.
     ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it
     ///     means nothing.
     public func modifyRecords(
@@ -75,7 +75,7 @@ extension CKDatabase {
     /// The first records that a query finds; each has a result of its own.
     ///
     /// - Parameters:
-    ///   - query: What is asked.
+    ///   - query: The query.
     ///   - zoneID: The zone that is searched; nil: all zones of the private database, the
     ///     default zone of the public one.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
@@ -100,10 +100,10 @@ extension CKDatabase {
         }
     }
 
-    /// The records that follow those of an earlier page.
+    /// The records after the ones of an earlier page.
     ///
     /// - Parameters:
-    ///   - queryCursor: Of that page.
+    ///   - queryCursor: The cursor of that page.
     ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records of the page; `maximumResults`: the server decides.
     public func records(

@@ -11,20 +11,20 @@ public import Foundation
 
 /// The public, private or shared database of a container.
 open class CKDatabase: NSObject, @unchecked Sendable {
-    /// Which of a container's databases.
+    /// The scope of a database in its container.
     public enum Scope: Int, Sendable {
         /// Everybody reads it; users write what is theirs.
         case `public` = 1
         /// A user's own.
         case `private` = 2
-        /// What others share with a user.
+        /// The records that others share with a user.
         case shared = 3
     }
 
-    /// Which of the container's databases this is.
+    /// The database's scope in the container.
     public let databaseScope: Scope
     let client: ContainerClient
-    /// What `configuredWith` set; nil outside.
+    /// The settings of `configuredWith`; nil outside.
     let settings: CallSettings?
     private let queue: OperationQueue
 

@@ -1,11 +1,11 @@
-// What fetches of changes tell.
+// The results of fetches of changes.
 //
 // Made by `CKDatabase+Changes`, and by the sync engine.
 
 internal import Cumulus
 
 extension CKDatabase {
-    /// What a fetch of a database's changes tells.
+    /// One change of a database.
     public enum DatabaseChange {
         /// A zone that was made, or whose records changed.
         public struct Modification: Hashable, Sendable {
@@ -44,7 +44,7 @@ extension CKDatabase {
         }
     }
 
-    /// What a fetch of a zone's changes tells.
+    /// One change of a zone.
     public enum RecordZoneChange {
         /// A record that was saved.
         public struct Modification: Hashable, Sendable {

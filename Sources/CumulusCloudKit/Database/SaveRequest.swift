@@ -1,5 +1,5 @@
-// What of a save can be sent, and what fails before: a field that was set to what no field can
-// hold, an asset whose file is missing.
+// Splits a save into the records that can be sent and the ones that fail before: a field was set to
+// a value that no field can hold, or the file of an asset is missing.
 //
 // Made by `Database+Records`. Such an item gets its own error; in an atomic zone the others get
 // `batchRequestFailed`, as if the server had found it.

@@ -1,4 +1,4 @@
-// From the errors of the client library to those of CloudKit.
+// Converts errors of the client library to CloudKit's errors.
 //
 // Called wherever an error leaves the client library.
 
@@ -6,7 +6,7 @@ internal import CumulusModel
 internal import Foundation
 
 extension CKError {
-    /// - Parameter record: What was to be saved.
+    /// - Parameter record: The record that was to be saved.
     init(_ error: ServiceError, saving record: CKRecord? = nil) {
         var info: [String: Any] = [NSLocalizedDescriptionKey: error.message]
         // An object of Foundation casts to each type in which apps ask for the seconds.
@@ -23,7 +23,7 @@ extension CKError {
 
     /// The error itself, or one that stands for an error of another type.
     ///
-    /// - Parameter record: What was to be saved.
+    /// - Parameter record: The record that was to be saved.
     init(any error: any Error, saving record: CKRecord? = nil) {
         switch error {
         case let error as CKError: self = error

@@ -5,7 +5,7 @@
 public import Foundation
 
 extension CKError {
-    /// What kind of error it is.
+    /// The kind of an error.
     public enum Code: Int, CaseIterable, Sendable {
         /// The node failed; its log says why.
         case internalError = 1
@@ -53,7 +53,7 @@ extension CKError {
         case batchRequestFailed = 22
         /// The zone is being changed as a whole.
         case zoneBusy = 23
-        /// That can't be done in this database.
+        /// The operation can't be done in this database.
         case badDatabase = 24
         /// The user's assets would take too many bytes.
         case quotaExceeded = 25

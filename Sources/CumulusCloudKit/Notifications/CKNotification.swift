@@ -1,4 +1,4 @@
-// What a device is told of a change: a notification of a subscription.
+// A notification of a subscription, which tells a device of a change.
 //
 // Made from the dictionaries that a push service delivers on Apple's systems, and
 // `CKNotificationReceiver` here.
@@ -67,7 +67,7 @@ open class CKNotification: NSObject, CKNotificationDictionary, @unchecked Sendab
     /// Names a notification.
     public typealias ID = CKNotificationID
 
-    /// What changed.
+    /// The kind of a notification.
     public enum NotificationType: Int, Sendable {
         /// A record that a query subscription watches.
         case query = 1
@@ -93,7 +93,7 @@ open class CKNotification: NSObject, CKNotificationDictionary, @unchecked Sendab
         }
     }
 
-    /// What changed.
+    /// The kind of the notification.
     public var notificationType: NotificationType {
         if payload.isRead { return .readNotification }
         return switch payload.news {
@@ -120,19 +120,19 @@ open class CKNotification: NSObject, CKNotificationDictionary, @unchecked Sendab
     public var alertBody: String? { payload.info.alertBody }
     /// Key of the alert's text in the app's strings.
     public var alertLocalizationKey: String? { payload.info.alertLocalizationKey }
-    /// What stands in that text.
+    /// The arguments of that text.
     public var alertLocalizationArgs: [String]? { payload.info.alertLocalizationArgs }
     /// The title of the alert.
     public var title: String? { payload.info.title }
     /// Key of the title in the app's strings.
     public var titleLocalizationKey: String? { payload.info.titleLocalizationKey }
-    /// What stands in that title.
+    /// The arguments of that title.
     public var titleLocalizationArgs: [String]? { payload.info.titleLocalizationArgs }
     /// The line below the title.
     public var subtitle: String? { payload.info.subtitle }
     /// Key of that line in the app's strings.
     public var subtitleLocalizationKey: String? { payload.info.subtitleLocalizationKey }
-    /// What stands in that line.
+    /// The arguments of that line.
     public var subtitleLocalizationArgs: [String]? { payload.info.subtitleLocalizationArgs }
     /// Key of the title of the alert's button in the app's strings.
     public var alertActionLocalizationKey: String? { payload.info.alertActionLocalizationKey }
@@ -148,7 +148,7 @@ open class CKNotification: NSObject, CKNotificationDictionary, @unchecked Sendab
 
 /// Tells of a record that a query subscription watches.
 public final class CKQueryNotification: CKNotification, @unchecked Sendable {
-    /// What happened to a record.
+    /// The change of a record.
     public enum Reason: Int, Sendable {
         /// It was not there before.
         case recordCreated = 1
@@ -165,7 +165,7 @@ public final class CKQueryNotification: CKNotification, @unchecked Sendable {
         return news
     }
 
-    /// What happened to the record.
+    /// The change of the record.
     public var queryNotificationReason: Reason {
         Reason(rawValue: query.reason) ?? .recordUpdated
     }

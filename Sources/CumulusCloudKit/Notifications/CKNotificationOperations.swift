@@ -1,4 +1,4 @@
-// The history of notifications, marks of those that were read, and the badge.
+// The history of notifications, marks of read notifications, and the badge.
 //
 // Apple's CloudKit has dropped these operations; feeds offer what they need.
 
@@ -10,7 +10,7 @@ internal import Foundation
 ///
 /// A notification that the user marked as read on any device has the type `readNotification`.
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
-    /// Of the last fetch; nil means from the oldest notification that the server knows.
+    /// The token of the last fetch; nil means from the oldest notification that the server knows.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// Has no effect: all notifications are fetched.
     @_Guarded public var resultsLimit = 0
@@ -59,7 +59,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     /// The notifications to mark.
     @_Guarded public var notificationIDs: [CKNotification.ID] = []
-    /// Called at the end, with those that were marked.
+    /// Called at the end, with the ids that were marked.
     @_Block
     public var markNotificationsReadCompletionBlock:
         (([CKNotification.ID]?, (any Error)?) -> Void)? = nil

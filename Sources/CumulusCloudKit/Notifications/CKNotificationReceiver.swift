@@ -105,7 +105,7 @@ struct SubscribedZones: Sendable {
         return zone
     }
 
-    /// What the subscriptions are told that a feed can't tell.
+    /// The notifications for changes that a feed can't tell.
     func told(of reset: FeedReset) async throws -> [NotificationPayload] {
         var payloads: [NotificationPayload] = []
         for scope in DatabaseScope.allCases {

@@ -1,4 +1,4 @@
-// From the notifications of a feed to those of a push service.
+// Converts the notifications of a feed to a push service's.
 //
 // Called by `CKNotificationReceiver` and by the history of notifications.
 
@@ -6,7 +6,7 @@ internal import Cumulus
 internal import CumulusModel
 
 extension NotificationPayload {
-    /// What CloudKit would tell of a feed's notification.
+    /// The payload that CloudKit would send for a feed's notification.
     ///
     /// - Parameter zone: The zone of the subscription, if it is one to a zone.
     init(_ notification: FeedNotification, subscribedZone zone: RecordZone.ID?) {
@@ -21,7 +21,7 @@ extension NotificationPayload {
         info = notification.notificationInfo ?? info
     }
 
-    /// What CloudKit would tell where a feed can't tell what changed: ask anew.
+    /// The payload that CloudKit would send if a feed can't tell what changed: ask anew.
     init(resetOf subscription: Subscription, in scope: DatabaseScope) {
         let news: News =
             switch subscription.kind {

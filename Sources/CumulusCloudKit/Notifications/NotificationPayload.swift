@@ -1,7 +1,7 @@
 // The dictionary of a notification, as a push service would deliver it, and what it says.
 //
-// `CKNotification` reads it, `CKNotificationReceiver` writes it. The keys are those that were seen
-// in CloudKit's own pushes.
+// `CKNotification` reads it, `CKNotificationReceiver` writes it. The keys are the ones that were
+// seen in CloudKit's own pushes.
 
 internal import CumulusFoundation
 internal import CumulusModel
@@ -102,7 +102,7 @@ struct NotificationPayload: Sendable {
 
     // MARK: - Writing
 
-    /// Of Foundation's objects, as a push service's dictionaries are: apps cast them to
+    /// The payload as Foundation's objects, like a push service's dictionaries: apps cast them to
     /// `[String: NSObject]`.
     var dictionary: [AnyHashable: Any] {
         ["aps": NSDictionary(payload: aps), "ck": NSDictionary(payload: cloud)]

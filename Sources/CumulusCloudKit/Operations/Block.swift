@@ -1,8 +1,8 @@
 // A property of an operation that holds a block of the app.
 //
-// Blocks are plain functions, as in Apple's framework: a block may capture what is not sendable.
-// That is sound because an operation calls its blocks one after the other, in its own task. Public
-// only because the properties are.
+// Blocks are plain functions, as in Apple's framework: a block may capture values that are not
+// sendable. That is sound because an operation calls its blocks one after the other, in its own
+// task. It is public only because the properties are.
 
 internal import Synchronization
 

@@ -1,4 +1,4 @@
-// What operations on a database have in common.
+// The common base of operations on a database.
 
 internal import Cumulus
 internal import Foundation

@@ -5,7 +5,7 @@ internal import Foundation
 
 /// Fetches which zones changed since a token; default zones are never among them.
 open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Of the last fetch; nil means from the beginning.
+    /// The token of the last fetch; nil means from the beginning.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// Most zones of a page; 0 means the server decides.
     @_Guarded public var resultsLimit = 0

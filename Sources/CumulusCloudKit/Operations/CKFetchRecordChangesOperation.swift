@@ -7,7 +7,7 @@ public import Foundation
 open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The zone.
     @_Guarded public var recordZoneID: CKRecordZone.ID? = nil
-    /// Of the last fetch of the zone; nil means from the beginning.
+    /// The token of the last fetch of the zone; nil means from the beginning.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// Most records and deletions; 0 means the server decides.
     @_Guarded public var resultsLimit = 0

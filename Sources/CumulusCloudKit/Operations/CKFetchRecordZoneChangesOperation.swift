@@ -8,7 +8,7 @@ public import Foundation
 public final class CKFetchRecordZoneChangesConfiguration: NSObject, NSSecureCoding, NSCopying,
     @unchecked Sendable
 {
-    /// Of the last fetch of the zone; nil means from the beginning.
+    /// The token of the last fetch of the zone; nil means from the beginning.
     @_Guarded public var previousServerChangeToken: CKServerChangeToken? = nil
     /// Most records and deletions of a page; 0 means the server decides.
     @_Guarded public var resultsLimit = 0

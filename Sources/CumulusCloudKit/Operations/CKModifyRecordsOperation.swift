@@ -3,7 +3,7 @@
 internal import Cumulus
 public import Foundation
 
-/// What a save compares and sends: `CKModifyRecordsOperation.RecordSavePolicy`.
+/// How a save compares and sends fields: `CKModifyRecordsOperation.RecordSavePolicy`.
 public enum CKRecordSavePolicy: Int, Sendable {
     /// Changed keys, if the record did not change since it was fetched.
     case ifServerRecordUnchanged = 0
@@ -24,14 +24,14 @@ public enum CKRecordSavePolicy: Int, Sendable {
 
 /// Saves and deletes records; the objects become what was saved.
 open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// What a save compares and sends.
+    /// How a save compares and sends fields.
     public typealias RecordSavePolicy = CKRecordSavePolicy
 
     /// New records, and changed ones.
     @_Guarded public var recordsToSave: [CKRecord]? = nil
     /// The records to delete.
     @_Guarded public var recordIDsToDelete: [CKRecord.ID]? = nil
-    /// What a save compares and sends.
+    /// How a save compares and sends fields.
     @_Guarded public var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
     /// Whether all of a zone's items succeed or none; means nothing in default zones.
     @_Guarded public var isAtomic = true

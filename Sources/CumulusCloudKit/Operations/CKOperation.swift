@@ -1,4 +1,4 @@
-// What operations have in common: their life in a queue, settings, and how they end.
+// The common base of operations: their life in a queue, settings, and how they end.
 //
 // A subclass overrides `run`, which does the work and calls the blocks of single items, and
 // `conclude`, which calls the block of the whole. Both are called in one task, one after the other,

@@ -53,7 +53,7 @@ public final class CKOperationConfiguration: NSObject, NSCopying, @unchecked Sen
 public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// Roughly how many bytes a group moves.
     public enum TransferSize: Int, Sendable {
-        /// Not known.
+        /// The size is not known.
         case unknown = 0
         /// Below a megabyte.
         case kilobytes = 1
@@ -74,7 +74,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     /// Names the group.
     public let operationGroupID: String
     @_Guarded private var ownConfiguration = CKOperation.Configuration()
-    /// What the group does, for people.
+    /// The purpose of the group, for people.
     @_Guarded public var name: String? = nil
     /// How many items the group moves.
     @_Guarded public var quantity = 0

@@ -11,7 +11,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The page size that the server chooses by itself.
     public static let maximumResults = 0
 
-    /// What is asked; nil if the operation goes on from a cursor.
+    /// The query; nil if the operation goes on from a cursor.
     @_Guarded public var query: CKQuery? = nil
     /// Where an earlier operation ended.
     @_Guarded public var cursor: Cursor? = nil

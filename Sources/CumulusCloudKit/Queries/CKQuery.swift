@@ -14,7 +14,7 @@ internal import Synchronization
 public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     /// The type whose records are searched.
     public let recordType: CKRecord.RecordType
-    /// What a record must satisfy.
+    /// The predicate that records must satisfy.
     public let predicate: NSPredicate
     private let order: Mutex<Order>
 

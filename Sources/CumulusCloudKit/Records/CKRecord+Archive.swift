@@ -1,7 +1,6 @@
 // A record in an archive: what the server knows of it, and its fields.
 //
-// The system fields are those of the client library, as JSON. Fields are objects, as apps read
-// them.
+// The system fields are the client library's, as JSON. Fields are objects, as apps read them.
 
 internal import CumulusFoundation
 internal import CumulusModel
@@ -25,8 +24,8 @@ extension CKRecord {
 
     /// Archives what the server knows of the record, without its fields.
     ///
-    /// A record that is made of such an archive has no fields. What is set in it is saved if
-    /// the record did not change on the server since then.
+    /// A record that is made from such an archive has no fields. Fields that are set in it are
+    /// saved if the record did not change on the server since then.
     public func encodeSystemFields(with coder: NSCoder) {
         let fields = read(\.systemFields)
         guard let data = try? JSONEncoder().encode(fields) else { return }
@@ -51,7 +50,7 @@ extension CKRecord {
         fields.allKeys().reduce(into: [:]) { $0[$1] = fields.object(forKey: $1) }
     }
 
-    /// What an archive holds; nil if it holds no record.
+    /// The content of an archive; nil if it holds no record.
     static func content(from coder: NSCoder) -> Content? {
         guard let data = coder.decodeBytes(forKey: Key.system),
             let system = try? JSONDecoder().decode(Record.SystemFields.self, from: data)
@@ -81,8 +80,7 @@ extension CKRecord {
                 record.receive(encrypted: .open(value), for: key)
             }
         }
-        // What was removed has no value; whether it was encrypted makes no difference to a
-        // save.
+        // A removed field has no value; whether it was encrypted makes no difference to a save.
         for key in changedKeys where record[key] == nil && secret[key] == nil {
             record[key] = nil
         }

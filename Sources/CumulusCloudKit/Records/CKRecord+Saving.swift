@@ -35,7 +35,7 @@ extension CKRecord {
 
     /// Becomes the saved record.
     ///
-    /// What was set since `sent` was taken stays, and counts as changed.
+    /// Fields that were set since `sent` was taken stay, and count as changed.
     func become(_ saved: Record, sent: Record) {
         content.withLock { content in
             let saved = saved.keepingFiles(of: sent)

@@ -22,7 +22,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     public typealias ID = CKRecordID
     /// A pointer to another record.
     public typealias Reference = CKReference
-    /// What happens to the referring record when its target is deleted.
+    /// The effect on the referring record when its target is deleted.
     public typealias ReferenceAction = CKReferenceAction
     /// The name of a type of records.
     public typealias RecordType = String
@@ -233,7 +233,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
 
     // MARK: - Sharing
 
-    /// The share of which the record is the root; nil if it is the root of none.
+    /// The share whose root is the record; nil if it is no root.
     ///
     /// The server sets it when a share of the record is saved.
     public var share: Reference? {

@@ -6,7 +6,7 @@ internal import CumulusFoundation
 package import CumulusModel
 public import Foundation
 
-/// What happens to the referring record when its target is deleted.
+/// The effect on the referring record when its target is deleted.
 public enum CKReferenceAction: UInt, Sendable {
     /// Nothing: the reference then names a record that is not there.
     case none = 0
@@ -22,7 +22,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
 
     /// The target.
     public let recordID: CKRecordID
-    /// What happens to the referring record when the target goes.
+    /// The effect on the referring record when its target is deleted.
     public let action: CKReferenceAction
 
     /// A reference to the record of that name.
@@ -36,7 +36,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         self.init(recordID: record.recordID, action: action)
     }
 
-    /// What a field of a record in that zone holds.
+    /// Reads the reference of a field of a record in that zone.
     convenience init(_ reference: Record.Reference, in zone: RecordZone.ID) {
         self.init(
             recordID: CKRecordID(Record.ID(recordName: reference.recordName, zoneID: zone)),
@@ -44,7 +44,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, Sendable {
         )
     }
 
-    /// The reference as a field holds it: without the zone, which is that of the record.
+    /// The reference as a field holds it: without the zone, which is the record's own.
     var model: Record.Reference {
         Record.Reference(
             recordName: recordID.recordName,

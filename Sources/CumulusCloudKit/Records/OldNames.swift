@@ -32,53 +32,53 @@ public let CKShareTypeKey = CKShare.SystemFieldKey.shareType
 /// The old name of `CKQueryOperation.maximumResults`.
 public let CKQueryOperationMaximumResults = CKQueryOperation.maximumResults
 
-/// What `CKShare.ParticipantType` was called.
+/// The old name of `CKShare.ParticipantType`.
 public typealias CKShareParticipantType = CKShare.ParticipantType
-/// What `CKQuerySubscription.Options` was called.
+/// The old name of `CKQuerySubscription.Options`.
 public typealias CKQuerySubscriptionOptions = CKQuerySubscription.Options
-/// What `CKSubscription.SubscriptionType` was called.
+/// The old name of `CKSubscription.SubscriptionType`.
 public typealias CKSubscriptionType = CKSubscription.SubscriptionType
-/// What `CKDatabase.Scope` was called.
+/// The old name of `CKDatabase.Scope`.
 public typealias CKDatabaseScope = CKDatabase.Scope
-/// What `CKRecordZone.Capabilities` was called.
+/// The old name of `CKRecordZone.Capabilities`.
 public typealias CKRecordZoneCapabilities = CKRecordZone.Capabilities
-/// What `CKError.Code` was called.
+/// The old name of `CKError.Code`.
 public typealias CKErrorCode = CKError.Code
-/// What `CKFetchRecordZoneChangesOperation.ZoneConfiguration` was called.
+/// The old name of `CKFetchRecordZoneChangesOperation.ZoneConfiguration`.
 public typealias CKFetchRecordZoneChangesOptions = CKFetchRecordZoneChangesConfiguration
-/// What `CKOperationGroup.TransferSize` was called.
+/// The old name of `CKOperationGroup.TransferSize`.
 public typealias CKOperationGroupTransferSize = CKOperationGroup.TransferSize
 
-/// What `CKNotification.NotificationType` was called.
+/// The old name of `CKNotification.NotificationType`.
 public typealias CKNotificationType = CKNotification.NotificationType
-/// What `CKQueryNotification.Reason` was called.
+/// The old name of `CKQueryNotification.Reason`.
 public typealias CKQueryNotificationReason = CKQueryNotification.Reason
-/// What `CKContainer.ApplicationPermissions` was called.
+/// The old name of `CKContainer.ApplicationPermissions`.
 public typealias CKApplicationPermissions = CKContainer.ApplicationPermissions
-/// What `CKContainer.ApplicationPermissionStatus` was called.
+/// The old name of `CKContainer.ApplicationPermissionStatus`.
 public typealias CKApplicationPermissionStatus = CKContainer.ApplicationPermissionStatus
 
-/// What `CKContainer.ApplicationPermissions` was called.
+/// The old name of `CKContainer.ApplicationPermissions`.
 @available(*, deprecated, renamed: "CKContainer.ApplicationPermissions")
 public typealias CKContainer_Application_Permissions = CKContainer.ApplicationPermissions
-/// What `CKContainer.ApplicationPermissionStatus` was called.
+/// The old name of `CKContainer.ApplicationPermissionStatus`.
 @available(*, deprecated, renamed: "CKContainer.ApplicationPermissionStatus")
 public typealias CKContainer_Application_PermissionStatus = CKContainer.ApplicationPermissionStatus
-/// What `CKContainer.ApplicationPermissionBlock` was called.
+/// The old name of `CKContainer.ApplicationPermissionBlock`.
 @available(*, deprecated, renamed: "CKContainer.ApplicationPermissionBlock")
 public typealias CKContainer_Application_PermissionBlock = CKContainer.ApplicationPermissionBlock
-/// What `CKRecord.ReferenceAction` was called.
+/// The old name of `CKRecord.ReferenceAction`.
 @available(*, deprecated, renamed: "CKRecord.ReferenceAction")
 public typealias CKRecord_Reference_Action = CKRecord.ReferenceAction
-/// What `CKShare.ParticipantAcceptanceStatus` was called.
+/// The old name of `CKShare.ParticipantAcceptanceStatus`.
 @available(*, deprecated, renamed: "CKShare.ParticipantAcceptanceStatus")
 public typealias CKShare_Participant_AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
-/// What `CKShare.ParticipantPermission` was called.
+/// The old name of `CKShare.ParticipantPermission`.
 @available(*, deprecated, renamed: "CKShare.ParticipantPermission")
 public typealias CKShare_Participant_Permission = CKShare.ParticipantPermission
-/// What `CKShare.ParticipantRole` was called.
+/// The old name of `CKShare.ParticipantRole`.
 @available(*, deprecated, renamed: "CKShare.ParticipantRole")
 public typealias CKShare_Participant_Role = CKShare.ParticipantRole
-/// What `CKShare.ParticipantType` was called.
+/// The old name of `CKShare.ParticipantType`.
 @available(*, deprecated, renamed: "CKShare.ParticipantType")
 public typealias CKShare_Participant_ParticipantType = CKShare.ParticipantType

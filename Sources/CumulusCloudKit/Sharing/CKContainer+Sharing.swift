@@ -1,4 +1,4 @@
-// What a user does with the URL of a share, and how participants are found, with `await`.
+// Reading and accepting the URL of a share, and finding participants, with `await`.
 //
 // Each item of a call has a result of its own; what concerns the whole call, such as a node that
 // can't be reached, is thrown. Used by the forms with handlers and by the operations too.
@@ -8,7 +8,7 @@ internal import CumulusModel
 public import Foundation
 
 extension CKContainer {
-    /// What a URL leads to.
+    /// The share that a URL leads to.
     ///
     /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure`
     ///   if the user is not invited, or by an address that is not verified as its own.
@@ -17,7 +17,7 @@ extension CKContainer {
         try await CKDatabase.only(shareMetadatas(for: [url])[url])
     }
 
-    /// What these URLs lead to.
+    /// The shares that these URLs lead to.
     public func shareMetadatas(
         for urls: [URL]
     ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
@@ -46,7 +46,7 @@ extension CKContainer {
     ///
     /// Doing it again changes nothing.
     ///
-    /// - Throws: As `shareMetadata(for:)`; `invalidArguments` for an own share;
+    /// - Throws: The errors of `shareMetadata(for:)`; `invalidArguments` for the user's own share;
     ///   `participantAlreadyInvited`; `tooManyParticipants`.
     @discardableResult
     public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {

@@ -16,12 +16,12 @@ internal import Synchronization
 /// The name of the record that shares a whole zone.
 public let CKRecordNameZoneWideShare = Share.zoneWideRecordName
 
-/// Says what of a zone is shared, and with whom.
+/// A record that says which part of a zone is shared, and with whom.
 ///
-/// A new share of a record is saved in one batch with the record. What is saved are the
-/// participants as they stand in the share: who is missing is removed.
+/// A new share of a record is saved in one batch with the record. A save sends the participants as
+/// they stand in the share: a missing one is removed.
 open class CKShare: CKRecord, @unchecked Sendable {
-    /// Somebody with whom it is shared.
+    /// A person with whom it is shared.
     public typealias Participant = CKShareParticipant
     /// A share as a user with its URL sees it.
     public typealias Metadata = CKShareMetadata
@@ -33,19 +33,19 @@ open class CKShare: CKRecord, @unchecked Sendable {
     public typealias ParticipantAcceptanceStatus = CKShareParticipantAcceptanceStatus
     /// What a participant may do.
     public typealias ParticipantPermission = CKShareParticipantPermission
-    /// What a participant is in a share.
+    /// The role of a participant in a share.
     public typealias ParticipantRole = CKShareParticipantRole
     /// The old name of `ParticipantRole`.
     public typealias ParticipantType = CKShareParticipantRole
 
     /// Names of fields that sharing has a meaning for.
     public enum SystemFieldKey {
-        /// What it is called, for people: a text.
+        /// The title, for people: a text.
         public static let title: CKRecord.FieldKey = Share.SystemFieldKey.title
         /// A small picture of it: data.
         public static let thumbnailImageData: CKRecord.FieldKey = Share.SystemFieldKey
             .thumbnailImageData
-        /// What it is, for the app: a text.
+        /// The app's type of the share: a text.
         public static let shareType: CKRecord.FieldKey = Share.SystemFieldKey.shareType
     }
 
@@ -108,7 +108,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// The same whenever the same root is shared.
     public var url: URL? { model?.url }
 
-    /// What everybody who has the URL may do; `none` means that only participants may join.
+    /// What all who have the URL may do; `none` means that only participants may join.
     ///
     /// While it is not `none`, participants can't be invited or removed by name.
     public var publicPermission: ParticipantPermission {
@@ -118,12 +118,12 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     // MARK: - With whom
 
-    /// Whose zone it is: the signed-in user before the first save.
+    /// The owner of its zone: the signed-in user before the first save.
     public var owner: Participant {
         Participant(model?.owner ?? .unsavedOwner, in: self)
     }
 
-    /// The owner, and those participants whom the signed-in user may see.
+    /// The owner, and the participants whom the signed-in user may see.
     ///
     /// Setting a participant's permission or role sets it in this share.
     public var participants: [Participant] {

@@ -1,4 +1,4 @@
-// What a URL leads to: a share, and how the signed-in user stands to it.
+// The target of a share's URL: the share, and the signed-in user's part in it.
 //
 // Made by `CKContainer+Sharing` of what a node answers. Never changes.
 
@@ -15,13 +15,13 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
     public let hierarchicalRootRecordID: CKRecord.ID?
     /// The root, if it was asked for; nil if the zone is shared.
     public let rootRecord: CKRecord?
-    /// What the user is in the share, or would be.
+    /// The user's role in the share, or the role that the user would get.
     public let participantRole: CKShare.ParticipantRole
     /// Whether the user has accepted.
     public let participantStatus: CKShare.ParticipantAcceptanceStatus
-    /// What the user may do, or could.
+    /// The user's permission, or the permission that the user would get.
     public let participantPermission: CKShare.ParticipantPermission
-    /// By which it was found, and is accepted.
+    /// The URL by which it was found, and is accepted.
     let url: URL
 
     init(_ metadata: Share.Metadata) {
@@ -35,7 +35,7 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, Sendabl
         url = metadata.url
     }
 
-    /// Whose zone it is.
+    /// The owner of the zone.
     public var ownerIdentity: CKUserIdentity { share.owner.userIdentity }
 
     /// The old form of `hierarchicalRootRecordID`; the share itself if the zone is shared.

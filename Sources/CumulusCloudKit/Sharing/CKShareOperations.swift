@@ -1,5 +1,4 @@
-// What a user does with the URL of a share, and how participants are found, as
-// operations.
+// Reading and accepting the URL of a share, and finding participants, as operations.
 
 internal import CumulusModel
 public import Foundation
@@ -124,7 +123,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Called at the end.
     @_Block
     public var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)? = nil
-    /// The old form of `perShareParticipantResultBlock`: called for those who are found.
+    /// The old form of `perShareParticipantResultBlock`: called for each participant who is found.
     @_Block
     public var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)? = nil
     /// The old form of `fetchShareParticipantsResultBlock`.

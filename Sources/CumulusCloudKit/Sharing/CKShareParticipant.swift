@@ -1,7 +1,7 @@
-// Somebody with whom something is shared.
+// A person with whom something is shared.
 //
-// Made by look-ups, and by `CKShare` for those who are in it. One that is in a share writes there
-// what is set in it.
+// Look-ups make participants, and so does `CKShare` for its own. Setting a property of a
+// participant in a share changes the share.
 
 internal import Cumulus
 internal import CumulusFoundation
@@ -11,7 +11,7 @@ internal import Synchronization
 
 /// How far an invitation has come: `CKShare.ParticipantAcceptanceStatus`.
 public enum CKShareParticipantAcceptanceStatus: Int, Sendable {
-    /// Not told, or neither invited nor in.
+    /// The status is not known, or the person is neither invited nor in the share.
     case unknown = 0
     /// Invited, and has not accepted.
     case pending = 1
@@ -31,9 +31,9 @@ public enum CKShareParticipantAcceptanceStatus: Int, Sendable {
     }
 }
 
-/// What a participant may do with the records that are shared: `CKShare.ParticipantPermission`.
+/// What a participant may do with the shared records: `CKShare.ParticipantPermission`.
 public enum CKShareParticipantPermission: Int, Sendable {
-    /// Not told; set, it means `none`.
+    /// The permission is not known; setting it means `none`.
     case unknown = 0
     /// Nothing.
     case none = 1
@@ -60,11 +60,11 @@ public enum CKShareParticipantPermission: Int, Sendable {
     }
 }
 
-/// What a participant is in a share: `CKShare.ParticipantRole`.
+/// The role of a participant in a share: `CKShare.ParticipantRole`.
 public enum CKShareParticipantRole: Int, Sendable {
-    /// Not told; set, it means `privateUser`.
+    /// The role is not known; setting it means `privateUser`.
     case unknown = 0
-    /// Whose zone it is.
+    /// The owner of the zone.
     case owner = 1
     /// Was invited, and may invite and remove others.
     case administrator = 2
@@ -93,7 +93,7 @@ public enum CKShareParticipantRole: Int, Sendable {
     }
 }
 
-/// Somebody with whom something is shared: `CKShare.Participant`.
+/// A person with whom something is shared: `CKShare.Participant`.
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Names a participant in its share.
     public typealias ID = String
@@ -125,7 +125,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
     /// The client library's participant.
     var model: Share.Participant { state.withLock(\.model) }
 
-    /// What is set from now on goes to that share.
+    /// Later changes of the participant go to that share.
     func join(_ share: CKShare?) {
         state.withLock { $0.share = share }
     }
@@ -138,10 +138,10 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, Send
         share?.update(model)
     }
 
-    /// Who it is; without a user record before the invitation is accepted.
+    /// The person; without a user record before the invitation is accepted.
     public var userIdentity: CKUserIdentity { CKUserIdentity(model) }
 
-    /// What the participant is in the share: a private user, or an administrator.
+    /// The role of the participant: a private user, or an administrator.
     public var role: CKShare.ParticipantRole {
         get { CKShare.ParticipantRole(model.role) }
         set { change { $0.role = newValue.model } }
@@ -250,7 +250,7 @@ extension CKUserIdentity {
     }
 }
 
-/// Who may join, in what people choose from when they share.
+/// Who may join, as a choice for people who share.
 public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
     /// The sum of the options' numbers.
     public let rawValue: UInt
@@ -260,7 +260,7 @@ public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
 
     /// Everybody who has the URL.
     public static let anyoneWithLink = CKSharingParticipantAccessOption(rawValue: 1 << 0)
-    /// Only those who are invited.
+    /// Only people who are invited.
     public static let specifiedRecipientsOnly = CKSharingParticipantAccessOption(
         rawValue: 1 << 1
     )
@@ -270,7 +270,7 @@ public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
     ]
 }
 
-/// What participants may do, in what people choose from when they share.
+/// What participants may do, as a choice for people who share.
 public struct CKSharingParticipantPermissionOption: OptionSet, Sendable {
     /// The sum of the options' numbers.
     public let rawValue: UInt

@@ -7,9 +7,9 @@ public import Foundation
 
 /// Somebody who asks for access to a share: `CKShare.AccessRequester`.
 public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, Sendable {
-    /// Who asks.
+    /// The user who asks.
     public let userIdentity: CKUserIdentity
-    /// What the user is looked up by, to be added to the share.
+    /// The address or record by which the user is looked up, to be added to the share.
     public let participantLookupInfo: CKUserIdentity.LookupInfo
 
     /// The requester itself, since it never changes.
@@ -36,7 +36,7 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying, 
 
 /// Somebody who may not ask for access to a share any more: `CKShare.BlockedIdentity`.
 public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying, Sendable {
-    /// Who is blocked.
+    /// The user who is blocked.
     public let userIdentity: CKUserIdentity
 
     /// The identity itself, since it never changes.

@@ -1,4 +1,4 @@
-// What a share's record says besides its fields, in an archive.
+// The details of a share's record besides its fields, in an archive.
 //
 // Used by `CKRecord`'s archives and by `CKShareParticipant`. JSON; a later release may add keys,
 // which this one passes over.

@@ -1,11 +1,11 @@
-// What the notifications of a subscription show and carry.
+// The content of a subscription's notifications.
 //
 // Set by apps; saved with subscriptions.
 
 internal import CumulusModel
 public import Foundation
 
-/// What the notifications of a subscription show and carry: `CKSubscription.NotificationInfo`.
+/// The content of a subscription's notifications: `CKSubscription.NotificationInfo`.
 ///
 /// Arguments are names of fields; the app puts their values into its localised text.
 public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
@@ -45,13 +45,14 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     @_Guarded public var category: String? = nil
     /// A later notification with the same one takes the place of an earlier one.
     @_Guarded public var collapseIDKey: String? = nil
-    /// Not one of CloudKit's; kept for subscriptions that are fetched, changed and saved.
+    /// CloudKit has no such property; it is kept for subscriptions that are fetched, changed and
+    /// saved.
     @_Guarded var webhook: String? = nil
 
     /// Nothing is shown and nothing is carried.
     public override init() {}
 
-    /// What is named here; the rest as in `init()`.
+    /// Sets the named properties; the others are as in `init()`.
     public convenience init(
         alertBody: String? = nil,
         alertLocalizationKey: String? = nil,

@@ -6,9 +6,9 @@ public import Foundation
 
 /// A subscription to the records of a type that satisfy a predicate.
 ///
-/// Without an option that fires, the save fails with `invalidArguments`.
+/// If no option fires, the save fails with `invalidArguments`.
 public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
-    /// Which changes fire.
+    /// The changes on which a subscription fires.
     public struct Options: OptionSet, Hashable, Sendable {
         /// The bits as they travel.
         public let rawValue: UInt
@@ -28,9 +28,9 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     /// The type whose records are watched; never nil.
     public var recordType: CKRecord.RecordType? { type }
     private let type: CKRecord.RecordType
-    /// What a record must satisfy.
+    /// The predicate that records must satisfy.
     public let predicate: NSPredicate
-    /// Which changes fire.
+    /// The changes on which it fires.
     public let querySubscriptionOptions: Options
     /// The zone that is watched; nil means all.
     @_Guarded public var zoneID: CKRecordZone.ID? = nil

@@ -1,4 +1,4 @@
-// What a user wants to be told of, as apps written for CloudKit say it.
+// A user's wish to be told of certain changes, in CloudKit's terms.
 //
 // Folder: subscriptions. Read `CKSubscription`, then `CKQuerySubscription` and
 // `CKNotificationInfo`.
@@ -7,14 +7,14 @@ internal import CumulusModel
 public import Foundation
 internal import Synchronization
 
-/// What a user wants to be told of: a query, a zone or a database subscription.
+/// A user's wish to be told of certain changes: a query, a zone or a database subscription.
 open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    /// Names a subscription among those of its user and database.
+    /// The id of a subscription, unique for its user and database.
     public typealias ID = String
     /// What notifications show and carry.
     public typealias NotificationInfo = CKNotificationInfo
 
-    /// What is watched.
+    /// The kind of a subscription: what it watches.
     public enum SubscriptionType: Int, Sendable {
         /// The records of a type that satisfy a predicate.
         case query = 1
@@ -26,14 +26,14 @@ open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Senda
 
     /// 1 to 255 printable ASCII characters.
     public let subscriptionID: ID
-    /// What notifications show and carry; nil means nothing beyond what fired.
+    /// What notifications show and carry; nil means only what fired.
     @_Guarded public var notificationInfo: NotificationInfo? = nil
 
     init(id: ID) {
         subscriptionID = id
     }
 
-    /// What is watched.
+    /// The kind of the subscription: what it watches.
     public var subscriptionType: SubscriptionType {
         switch self {
         case is CKQuerySubscription: .query
@@ -44,10 +44,10 @@ open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Senda
 
     // MARK: - The client library's form
 
-    /// What is watched, as the client library takes it.
+    /// The watched records, zone or database, as the client library takes it.
     var kind: Subscription.Kind { get throws(ServiceError) { .database() } }
 
-    /// Which changes fire.
+    /// The changes on which it fires.
     var fires: Subscription.Options { .standard }
 
     /// The subscription as the client library takes it.

@@ -1,4 +1,4 @@
-// What the values of a sync engine say of themselves, for people.
+// Descriptions of a sync engine's values, for people.
 //
 // Used by logs of apps. The state of an engine is left out: it is long, and opaque.
 
@@ -29,7 +29,7 @@ extension CKSyncEngine.Configuration: CustomStringConvertible {
 // MARK: - Events
 
 extension CKSyncEngine.Event: CustomStringConvertible {
-    /// What happened.
+    /// The event.
     public var description: String {
         switch self {
         case .stateUpdate(let event): event.description
@@ -54,7 +54,7 @@ extension CKSyncEngine.Event.StateUpdate: CustomStringConvertible {
 }
 
 extension CKSyncEngine.Event.AccountChange: CustomStringConvertible {
-    /// What changed, and whose account it is.
+    /// The change, and the account.
     public var description: String {
         switch changeType {
         case .signIn(let user): "<AccountChange: signIn=\(user)>"
@@ -203,14 +203,14 @@ extension CKSyncEngine.SyncReason: CustomStringConvertible {
 }
 
 extension CKSyncEngine.FetchChangesOptions: CustomStringConvertible {
-    /// Which zones, and which of them come first.
+    /// The zones, and the ones that come first.
     public var description: String {
         "<FetchChangesOptions: scope=\(scope), prioritizedZoneIDs=\(prioritizedZoneIDs)>"
     }
 }
 
 extension CKSyncEngine.FetchChangesOptions.Scope: CustomStringConvertible {
-    /// Which zones.
+    /// The zones.
     public var description: String {
         switch self {
         case .all: "all"
@@ -221,12 +221,12 @@ extension CKSyncEngine.FetchChangesOptions.Scope: CustomStringConvertible {
 }
 
 extension CKSyncEngine.SendChangesOptions: CustomStringConvertible {
-    /// Which changes.
+    /// The scope of the changes.
     public var description: String { "<SendChangesOptions: scope=\(scope)>" }
 }
 
 extension CKSyncEngine.SendChangesOptions.Scope: CustomStringConvertible {
-    /// Which changes.
+    /// The scope of the changes.
     public var description: String {
         switch self {
         case .all: "all"

@@ -16,7 +16,7 @@ public protocol CKSyncEngineDelegate: AnyObject, Sendable {
         syncEngine: CKSyncEngine
     ) async -> CKSyncEngine.RecordZoneChangeBatch?
 
-    /// What the engine fetches; by default what `context` proposes.
+    /// The options for the next fetch; by default the ones that `context` proposes.
     func nextFetchChangesOptions(
         _ context: CKSyncEngine.FetchChangesContext,
         syncEngine: CKSyncEngine
@@ -24,7 +24,7 @@ public protocol CKSyncEngineDelegate: AnyObject, Sendable {
 }
 
 extension CKSyncEngineDelegate {
-    /// What the engine proposes.
+    /// The options that the engine proposes.
     public func nextFetchChangesOptions(
         _ context: CKSyncEngine.FetchChangesContext,
         syncEngine: CKSyncEngine
@@ -34,7 +34,7 @@ extension CKSyncEngineDelegate {
 }
 
 extension CKSyncEngine {
-    /// What an engine tells its delegate; the next event comes when this one is handled.
+    /// The events that an engine tells its delegate; the next event comes when this one is handled.
     public enum Event: Sendable {
         /// The engine's state changed: keep it with what the earlier events brought.
         case stateUpdate(StateUpdate)
@@ -63,13 +63,13 @@ extension CKSyncEngine {
 
         /// A new state of the engine.
         public struct StateUpdate: Sendable {
-            /// What the next engine begins with.
+            /// The state that the next engine begins with.
             public let stateSerialization: State.Serialization
         }
 
         /// A change of the signed-in user.
         public struct AccountChange: Sendable {
-            /// What changed, by user record names.
+            /// The change of the account, by user record names.
             public enum ChangeType: Equatable, Sendable {
                 /// A user signed in, and none was before; also the first event of an engine
                 /// without a state.
@@ -80,7 +80,7 @@ extension CKSyncEngine {
                 case switchAccounts(previousUser: CKRecord.ID, currentUser: CKRecord.ID)
             }
 
-            /// What changed.
+            /// The change of the account.
             public let changeType: ChangeType
         }
 
@@ -100,7 +100,7 @@ extension CKSyncEngine {
             public let deletions: [CKDatabase.RecordZoneChange.Deletion]
         }
 
-        /// What became of changes of zones.
+        /// The results of changes of zones.
         public struct SentDatabaseChanges: Sendable {
             /// A zone that was not saved.
             public struct FailedZoneSave: Sendable {
@@ -120,7 +120,7 @@ extension CKSyncEngine {
             public let failedZoneDeletes: [CKRecordZone.ID: CKError]
         }
 
-        /// What became of changes of records.
+        /// The results of changes of records.
         ///
         /// The engine retries by itself after errors that pass. After any other error the
         /// change is no longer pending: add it again once its cause is mended.

@@ -1,4 +1,4 @@
-// What a sync engine fetches and sends, and why.
+// The options of a sync engine's fetches and sends, and their reasons.
 
 internal import Cumulus
 internal import CumulusModel
@@ -16,7 +16,7 @@ extension CKSyncEngine {
         }
     }
 
-    /// What to fetch.
+    /// The options of a fetch.
     public struct FetchChangesOptions: Sendable {
         /// Zones to fetch.
         public enum Scope: Equatable, Sendable {
@@ -76,7 +76,7 @@ extension CKSyncEngine {
         }
     }
 
-    /// What to send.
+    /// The options of a send.
     public struct SendChangesOptions: Sendable {
         /// Pending changes to send.
         public enum Scope: Equatable, Sendable {
@@ -144,7 +144,7 @@ extension CKSyncEngine {
     public struct FetchChangesContext: Sendable {
         /// Why it fetches.
         public let reason: SyncReason
-        /// What it fetches.
+        /// The options of the fetch.
         public let options: FetchChangesOptions
 
         init(_ context: SyncEngine.FetchChangesContext) {
@@ -157,7 +157,7 @@ extension CKSyncEngine {
     public struct SendChangesContext: Sendable {
         /// Why it sends.
         public let reason: SyncReason
-        /// What it sends.
+        /// The options of the send.
         public let options: SendChangesOptions
 
         init(_ context: SyncEngine.SendChangesContext) {
@@ -191,7 +191,7 @@ extension CKSyncEngine {
         /// Fails if there is nothing to send.
         ///
         /// - Parameters:
-        ///   - pendingChanges: Changes to send: those of the state that are in the scope of the
+        ///   - pendingChanges: Changes to send: the ones of the state that are in the scope of the
         ///     send.
         ///   - recordProvider: Returns a record as it is to be saved. If it returns nil, the
         ///     change is left out and stays pending: remove it from the state if the record is

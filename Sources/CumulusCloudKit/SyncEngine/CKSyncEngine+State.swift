@@ -48,12 +48,12 @@ extension CKSyncEngine {
         }
     }
 
-    /// What a sync engine has to do, and how far it has come.
+    /// The work of a sync engine, and its progress.
     ///
     /// Pending changes are sets: a change that is added twice is sent once, and a later change
     /// of the same record or zone replaces the earlier one.
     public final class State: Sendable {
-        /// What an engine needs to go on where an earlier one stopped.
+        /// The state that an engine needs to continue where an earlier one stopped.
         public struct Serialization: Codable, Sendable {
             let model: SyncEngine.State.Serialization
 

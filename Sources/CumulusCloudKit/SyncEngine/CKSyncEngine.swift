@@ -42,7 +42,7 @@ public final class CKSyncEngine: Sendable {
 
     /// The database that is synced.
     public let database: CKDatabase
-    /// What waits to be sent and to be fetched.
+    /// The changes that wait to be sent and fetched.
     public let state: State
     private let model: SyncEngine
     private let adapter: SyncAdapter
@@ -84,8 +84,8 @@ public final class CKSyncEngine: Sendable {
 
     /// Sends what is pending, at once; returns when the delegate knows what became of it.
     ///
-    /// What the delegate adds again after a refusal waits for the next send. Do not await it in a
-    /// method of the delegate.
+    /// Changes that the delegate adds again after a refusal wait for the next send. Do not await it
+    /// in a method of the delegate.
     ///
     /// - Throws: `partialFailure` if changes were refused, with their errors in the events; or the
     ///   error that ended the send early.
@@ -97,7 +97,7 @@ public final class CKSyncEngine: Sendable {
         }
     }
 
-    /// Ends the fetch or send that is under way, and those that wait.
+    /// Ends the current fetch or send, and all waiting ones.
     public func cancelOperations() async {
         await model.cancelOperations()
     }

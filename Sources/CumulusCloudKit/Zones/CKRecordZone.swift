@@ -12,7 +12,7 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, Sendable {
     /// Names a zone.
     public typealias ID = CKRecordZoneID
 
-    /// What a zone can do; decided by the server.
+    /// The capabilities of a zone, which the server decides.
     public struct Capabilities: OptionSet, Hashable, Sendable {
         /// The bits as they travel.
         public let rawValue: UInt

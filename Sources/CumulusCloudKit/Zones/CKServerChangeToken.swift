@@ -1,6 +1,7 @@
 // How far changes were fetched, as an app keeps it.
 //
-// Made of the client library's tokens: those of changes, and those of the history of notifications.
+// They are made from the client library's tokens: tokens of changes, and of the history of
+// notifications.
 
 internal import Cumulus
 public import Foundation
