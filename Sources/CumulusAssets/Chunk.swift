@@ -33,12 +33,12 @@ package struct Chunk: Hashable, Sendable {
         digest.count == 32 && (1...ContentCutter.largest).contains(size)
     }
 
-    /// What callers are told whose chunks are not well-formed.
+    /// The error text for chunks that are not well-formed.
     package static let shape = "a chunk has a digest of 32 bytes and 1 to 1,048,576 plain bytes"
 
     /// The plain bytes, if they are what the chunk says that they are.
     ///
-    /// - Parameter codec: Of the calling thread.
+    /// - Parameter codec: The codec of the calling thread.
     package func plain(_ codec: ChunkCodec) throws(MalformedBytes) -> ArraySlice<UInt8> {
         guard isWellFormed else { throw MalformedBytes(Chunk.shape) }
         let plain = isCompressed ? try codec.expand(content, to: size)[...] : content

@@ -12,7 +12,7 @@ package final class ChunkCodec {
     private var buffer: [UInt8] = []
     /// Fast; higher levels gain little on what people store.
     private static let level: Int32 = 1
-    /// What a frame may make its reader keep at once: no chunk is larger.
+    /// The largest window that a frame may require of its reader: no chunk is larger.
     private static let largestWindow = ContentCutter.largest
 
     package init() {
@@ -30,7 +30,7 @@ package final class ChunkCodec {
 
     /// A chunk of these bytes; plain where compression would gain less than a sixteenth.
     ///
-    /// - Parameter digest: Of the bytes.
+    /// - Parameter digest: The digest of the bytes.
     package func chunk(_ plain: ArraySlice<UInt8>, digest: Bytes) -> Chunk {
         let most = plain.count - plain.count / 16
         if buffer.count < plain.count { buffer = [UInt8](repeating: 0, count: plain.count) }

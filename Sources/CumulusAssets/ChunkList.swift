@@ -1,5 +1,4 @@
-// What an asset consists of: its chunks in order, each by the SHA-256 of its bytes and by their
-// number.
+// The content of an asset: its chunks in order, each with the SHA-256 and the number of its bytes.
 //
 // The list is what names an asset; clients make it from a file, nodes keep it beside the chunks,
 // and it is checked whole wherever it comes from outside.
@@ -20,7 +19,7 @@ package struct ChunkList: Hashable, Sendable {
         }
     }
 
-    /// As it travels and rests: for each chunk 32 bytes of digest and 4 of size, big-endian.
+    /// The encoded list: for each chunk 32 bytes of digest and 4 bytes of size, big-endian.
     package private(set) var bytes: Bytes
     /// Plain bytes of all chunks.
     package private(set) var size: UInt64
@@ -59,7 +58,7 @@ package struct ChunkList: Hashable, Sendable {
             guard sizes.updateValue(size, forKey: bytes[start..<start + 32]) ?? size == size else {
                 throw MalformedBytes("chunk \(index) has \(size) bytes, and before it had others")
             }
-            // So a list is never much longer than what it stands for.
+            // A list is therefore never much longer than its asset requires.
             let smallest = index + 1 < count ? ContentCutter.smallest : 1
             guard (smallest...ContentCutter.largest).contains(size) else {
                 throw MalformedBytes(

@@ -19,7 +19,7 @@ package enum ContentCutter {
 
     /// The length of the first chunk of what is left of an asset.
     ///
-    /// - Parameter bytes: Not empty; at least `largest` of them, unless the asset ends there.
+    /// - Parameter bytes: Not empty; at least `largest` bytes, unless the asset ends there.
     package static func cut(_ bytes: UnsafeRawBufferPointer) -> Int {
         let end = min(bytes.count, largest)
         guard end > smallest else { return end }
@@ -41,7 +41,7 @@ package enum ContentCutter {
         private static let span = 4 * quarter
         private static let quarter = 4 << 10
 
-        /// The first place where the fingerprint begins with so many zeros; nil: there is none.
+        /// The first place whose fingerprint begins with that many zeros; nil if there is none.
         mutating func cut(upTo end: Int, zeros: UInt64) -> Int? {
             let limit: UInt64 = 1 &<< (64 &- zeros)
             while position &+ Search.span <= end, skip(limit) {}
@@ -79,7 +79,7 @@ package enum ContentCutter {
             fingerprint = (fingerprint &<< 1) &+ gear[Int(bytes[place])]
         }
 
-        /// What 64 bytes leave is all that there is: the ones before them are shifted out.
+        /// The fingerprint depends on the last 64 bytes only: earlier ones are shifted out.
         private func fingerprint(before place: Int) -> UInt64 {
             (place &- 64..<place).reduce(into: 0) { step(&$0, $1) }
         }

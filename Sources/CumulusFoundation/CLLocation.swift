@@ -26,7 +26,7 @@ open class CLLocation: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable 
     /// When the place was measured; 1970 if a stored place doesn't say when.
     public let timestamp: Date
 
-    /// A place of which only the coordinate is known.
+    /// A place with a coordinate only.
     public convenience init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
         self.init(
             coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude),
@@ -144,7 +144,7 @@ extension CLLocation: FormatArgument {
 }
 
 extension CLLocation {
-    /// The place as a field holds it: what is unknown here is absent there.
+    /// The place as a field holds it: unknown parts are absent.
     package var location: Location {
         var location = Location(latitude: coordinate.latitude, longitude: coordinate.longitude)
         let hasAltitude = verticalAccuracy >= 0 || altitude != 0

@@ -1,6 +1,7 @@
-// What is a `CVarArg` on Apple's platforms and not on Linux: objects, dates, data, arrays and sets.
+// Makes the types conform to `CVarArg` that do on Apple's platforms and not on Linux: objects,
+// dates, data, arrays and sets.
 //
-// So that `date as CVarArg` compiles, which Xcode proposes for the arguments of predicates. In
+// So `date as CVarArg` compiles, which Xcode proposes for the arguments of predicates. In
 // `String(format:)` the sequence `%@` shows their description.
 
 public import Foundation

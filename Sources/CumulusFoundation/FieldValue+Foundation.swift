@@ -9,7 +9,7 @@ package import Foundation
 ///
 /// Types of values, such as strings and numbers, need not conform to it.
 package protocol FormatArgument {
-    /// What a field is compared with.
+    /// The value that a field is compared with.
     var formatArgument: FieldValue { get }
 }
 
@@ -44,7 +44,7 @@ extension FieldValue {
         }
     }
 
-    /// As the number was made: an INT64 of integers and booleans, a DOUBLE otherwise.
+    /// Keeps the kind of the number: INT64 for integers and booleans, DOUBLE otherwise.
     private static func number(_ number: NSNumber) -> FieldValue? {
         switch String(cString: number.objCType) {
         case "d", "f": .double(number.doubleValue)

@@ -6,7 +6,7 @@
 internal import CumulusModel
 internal import Foundation
 
-/// What `NSPredicate(format:)` returns.
+/// The class of the results of `NSPredicate(format:)`.
 final class FormatPredicate: NSPredicate {
     /// The predicate for a query, or why there is no query with it.
     let result: Result<Query.Predicate, ServiceError>

@@ -1,4 +1,4 @@
-// The initialisers of `NSPredicate` that Foundation lacks on Linux: those that take a format.
+// The initialisers of `NSPredicate` with a format, which Foundation lacks on Linux.
 //
 // Called by apps written for CloudKit. A class of our own named `NSPredicate` would be ambiguous in
 // every file that imports Foundation, so Foundation's own class gets the initialisers. They stand

@@ -1,4 +1,4 @@
-// From the predicates of Foundation to those of queries, and back.
+// Converts predicates of Foundation to predicates of queries, and back.
 //
 // Called by the CloudKit layer when a query or a subscription is sent, archived or received.
 

@@ -55,7 +55,7 @@ extension NSSortDescriptor {
     }
 }
 
-/// What `NSSortDescriptor(key:ascending:)` returns.
+/// The class of the results of `NSSortDescriptor(key:ascending:)`.
 open class KeySortDescriptor: NSSortDescriptor {
     fileprivate let name: String?
     /// Where distances are measured from; nil if the values themselves are compared.

@@ -142,7 +142,7 @@ struct Simulator: ParsableCommand {
         return (failures.load(ordering: .relaxed), printing.withLock { $0 })
     }
 
-    /// What is to be said of a seed; nothing if all is well and no story is wanted.
+    /// Reports a seed; prints nothing if all is well and no story is wanted.
     private func report(
         _ seed: UInt64
     ) -> (lines: [String], counts: [String: Int], isFailure: Bool) {
@@ -229,7 +229,7 @@ struct Simulator: ParsableCommand {
 
     /// Commit and build: a seed means something with both only.
     ///
-    /// The commit is that of the clone in which this program was built, if it is still as old.
+    /// The commit of the clone in which this program was built, if the clone has not changed since.
     private static let build: String = {
         #if DEBUG
             let mode = "debug build"
@@ -246,7 +246,7 @@ struct Simulator: ParsableCommand {
         return "commit \(commit)\(made < committed ? ", built before it" : ""), \(mode)"
     }()
 
-    /// What git says in the directory of a file; nil means it is in no clone.
+    /// The output of git in the directory of a file; nil if the file is in no clone.
     private static func git(_ words: String..., beside file: URL?) -> String? {
         guard let folder = file?.deletingLastPathComponent() else { return nil }
         let process = Process()

@@ -50,7 +50,7 @@ package enum Files {
         return UInt64(status.st_size)
     }
 
-    /// Who may read, write and run a file, as chmod takes it; nil if that can't be told.
+    /// The permissions of a file as chmod takes them; nil if they can't be read.
     package static func permissions(of path: String) -> UInt32? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

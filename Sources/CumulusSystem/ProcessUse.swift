@@ -1,4 +1,4 @@
-// What this process uses of the machine, as the system counts it.
+// The resources of the machine that this process uses, as the system counts them.
 //
 // Asked when metrics are read.
 

@@ -1,5 +1,5 @@
-// What the node's targets need of the system: Foundation's essentials, the C library, and a few
-// words beside them.
+// The parts of the system that the node's targets use: Foundation's essentials, the C library, and
+// a few functions beside them.
 //
 // Imported in place of Foundation by every target that `cumulusd` consists of. The rest of
 // Foundation would bring 34 MB of language data into the binary; a test holds the targets to

@@ -1,5 +1,5 @@
-// What has to be gone when a command ends by a signal, and the bench also by itself: processes,
-// directories and files, and what was changed about the terminal.
+// Removes what must not outlast a command that a signal ends, and what the bench leaves at its own
+// end: processes, directories and files, and changes of the terminal.
 //
 // Made once per run; every process that is started and every file that is made is entered here.
 

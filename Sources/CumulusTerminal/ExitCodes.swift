@@ -14,7 +14,7 @@ extension ExitCode {
     package static let unreachable = ExitCode(69)
     package static let internalError = ExitCode(70)
     package static let badOutput = ExitCode(74)
-    /// What a shell says of a process that SIGPIPE ended.
+    /// The code that a shell reports for a process that SIGPIPE ended.
     package static let closedPipe = ExitCode(128 + SIGPIPE)
 }
 

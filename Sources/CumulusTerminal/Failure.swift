@@ -1,7 +1,7 @@
 // The ways in which a command fails: its line on standard error and its exit code.
 //
-// Made by `Program` of what a command throws, and by commands of each item that failed. With --json
-// the line is an object, as `Failure.json` has it.
+// `Program` makes it from what a command throws; commands make one for each item that failed. With
+// --json the line is an object, as `Failure.json` makes it.
 
 package import ArgumentParser
 package import CumulusModel
@@ -9,10 +9,10 @@ import Foundation
 
 /// An error of the work itself: its line and its exit code.
 package struct Failure {
-    /// For people, with the server's code.
+    /// A message for people, with the server's code.
     package var message: String
     package var code: ExitCode
-    /// Of a server's refusal, or of a client that got no answer.
+    /// The server's refusal, or the error of a client that got no answer.
     private var error: ServiceError?
     /// The parser answers alike about an error, whichever of its types is asked.
     private typealias Parser = NodeOptions
@@ -50,12 +50,13 @@ package struct Failure {
         }
     }
 
-    /// What the argument parser reports; nil for help, and for what was reported already.
+    /// A failure that the argument parser reports; nil for help, and for failures that were already
+    /// reported.
     package init?(ofUsage error: any Error) {
         guard !(error is ExitCode), Parser.exitCode(for: error) == .validationFailure else {
             return nil
         }
-        // What the parser says of the option stands between the message and the usage.
+        // The explanation of an option stands between the message and the usage.
         let help = Parser.fullMessage(for: error).split(separator: "\n")
             .drop { !$0.hasPrefix("Help:") }.prefix { !$0.hasPrefix("Usage:") }
             .flatMap { $0.split(separator: " ") }.joined(separator: " ")
@@ -63,11 +64,11 @@ package struct Failure {
         code = .validationFailure
     }
 
-    /// As programs read it: the code is CloudKit's, or null for what no server said.
+    /// The form for programs: the code is CloudKit's, or null without a server's error.
     ///
     /// - Parameters:
-    ///   - item: Of several, the one that failed.
-    ///   - line: Of a file, the line that failed.
+    ///   - item: The item that failed, if there are several.
+    ///   - line: The line that failed, if the input is a file.
     package func json(item: String? = nil, line: Int? = nil) -> JSON {
         var members = [
             JSON.Member("code", error.map { .integer(Int64($0.code.rawValue)) } ?? .null),
@@ -108,6 +109,6 @@ package struct Failure {
 }
 
 extension ServiceError {
-    /// What was downloaded found no room on this machine.
+    /// Whether a download found no room on this machine.
     fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
 }

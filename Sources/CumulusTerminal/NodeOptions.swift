@@ -1,4 +1,4 @@
-// Which nodes a command asks, and how they are reached: options that all commands share.
+// Options that all commands share: the nodes to ask, and how to reach them.
 //
 // The groups of options of `cumulus` hold them, and so do the options of `cumulus-bench`. Where the
 // values come from is the business of `Setting`.
@@ -7,7 +7,7 @@ package import ArgumentParser
 package import Cumulus
 import Foundation
 
-/// Which nodes, and how they are reached.
+/// The nodes to ask, and how to reach them.
 package struct NodeOptions: ParsableArguments {
     @Option(
         help: """
@@ -55,7 +55,7 @@ package struct NodeOptions: ParsableArguments {
 
     private var authoritySetting: Setting { Setting(.authority, flag: authority) }
 
-    /// For `cumulus config show`.
+    /// The settings for `cumulus config show`.
     package var settings: [Setting] {
         let timeout = Setting(.timeout, flag: timeout.map { "\($0)" }, standard: "10.0")
         return [endpointSetting, tlsSetting, authoritySetting, timeout]

@@ -1,4 +1,4 @@
-// What a command throws where no server refused anything: a type for each exit code.
+// The errors of commands that no server reported: a type for each exit code.
 //
 // Thrown by commands and by what they call; `Failure` makes the line and the code of them.
 

@@ -10,8 +10,8 @@ extension AsyncParsableCommand {
     /// Runs the command that the command line names; ends the process if there is none, or if it
     /// fails.
     ///
-    /// - Parameter advice: What to say of the words of a command line that the parser refuses; nil
-    ///   means what the parser says.
+    /// - Parameter advice: Makes a message from words that the parser refuses; nil keeps the
+    ///   parser's message.
     package static func runProgram(
         advice: (_ words: [String]) -> String? = { _ in nil }
     ) async {

@@ -1,6 +1,6 @@
 // The outcome of a call as a value: kept until what must follow in any case is done.
 //
-// Used by commands that close or draw something after a call, and by those that report each item.
+// Commands use it that close or draw something after a call, or report each item.
 
 extension Result where Failure == any Error {
     /// Runs a body; what it returns or throws is the result.

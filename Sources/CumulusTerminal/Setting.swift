@@ -70,7 +70,7 @@ package struct Setting: Equatable {
         (value, origin) = (flag ?? "", flag == nil ? "default" : "flag")
     }
 
-    /// Neither a flag nor the environment says it.
+    /// Whether neither a flag nor the environment sets it.
     package var isStandard: Bool { origin == "default" }
 
     /// Where the value comes from, as people wrote it: the option or the variable.
@@ -82,6 +82,6 @@ package struct Setting: Equatable {
         }
     }
 
-    /// nil if there is none.
+    /// The path; nil if it is empty.
     package var file: String? { value.isEmpty ? nil : value }
 }

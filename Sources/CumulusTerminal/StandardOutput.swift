@@ -1,7 +1,7 @@
 // Standard output and standard error, as all commands write to them.
 //
-// What can't be written to standard output is an error, at once, and so ends also the fetching of
-// what would come next; what can't be written to standard error is lost.
+// A failed write to standard output is an error at once, so the command also stops fetching. A
+// failed write to standard error is ignored.
 
 import ArgumentParser
 package import Foundation
@@ -48,7 +48,7 @@ package func writeToStandardError(_ text: String) {
 }
 
 extension String {
-    /// Without what a terminal would act on.
+    /// The text without control characters that a terminal would act on.
     package var visible: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         var text = ""

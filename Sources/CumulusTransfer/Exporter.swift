@@ -1,8 +1,8 @@
 // Writes the records of one type, a line each, as they arrive.
 //
-// A list that breaks off leaves half of a moment. To a file it is started again from its beginning;
-// what went to a pipe can't be taken back, so there it is an error. No records of a type that isn't
-// there either are an error too: its name is misspelt.
+// An interrupted list covers half of a moment. If the output is a file, the list starts again from
+// its beginning. Output to a pipe can't be taken back, so there the interruption is an error. If
+// there are no records and no such type either, that is an error too: the name is misspelt.
 
 package import Cumulus
 package import CumulusModel
@@ -34,8 +34,9 @@ package struct Exporter {
         self.progress = progress
     }
 
-    /// Writes beside the file and gives it its name at the end; what is there and no file, a pipe
-    /// or a device, is written to and stays.
+    /// Writes beside the file and renames the result at the end.
+    ///
+    /// A target that is no file, such as a pipe or a device, is written to and stays.
     ///
     /// Returns how many records it holds.
     package mutating func write(toFile named: String) async throws -> Int {

@@ -1,7 +1,7 @@
 // Field values as JSON and back: the one mapping of import, export, `--json-fields` and `--json`.
 //
-// What JSON has no word for is an object with one key that begins with '$'; field names can't. What
-// is written is read back as the same value of the same kind.
+// A value without a JSON form is an object with one key that begins with '$', which field names
+// can't. A written value is read back as the same value of the same kind.
 
 package import CumulusModel
 import CumulusTerminal
@@ -121,7 +121,7 @@ extension Location {
         }
     }
 
-    /// With its two degrees alone, or under `$location` with all that is known.
+    /// The two degrees alone, or an object under `$location` with all known parts.
     fileprivate var json: JSON {
         let degrees = [
             JSON.Member("latitude", .decimal(latitude)),

@@ -1,4 +1,4 @@
-// What went wrong with the lines of an import: each mistake with its first lines, and a count.
+// The mistakes of an import: each kind with its first lines, and a count.
 //
 // A column of the wrong type makes as many failures as there are lines, all with one sentence.
 // `Importer` enters every line that failed.
@@ -20,7 +20,8 @@ struct ImportMistakes {
     private var places: [String: Int] = [:]
     /// Lines that are told of each.
     private static let told = 3
-    /// What differs from line to line is told of each line, and not kept beyond so many.
+    /// Mistakes that differ from line to line are reported for each line; at most this many are
+    /// kept.
     private static let kept = 1_000
 
     /// Returns whether the line is to be told.
@@ -37,7 +38,7 @@ struct ImportMistakes {
         return true
     }
 
-    /// What remains to be said at the end.
+    /// The messages that remain for the end.
     var rest: [String] {
         all.filter { $0.lines > ImportMistakes.told }.map {
             let more = $0.lines - ImportMistakes.told

@@ -1,10 +1,10 @@
 // Saves the records of many lines, in batches, a few batches at a time.
 //
-// Promises: what a line says is saved before the summary counts it; lines with the same record name
-// take effect in their order; the first line with a value of a field is the one that decides its
-// type; a record whose parent comes in a later line is saved after it; a lost connection or a
-// restart of the server is waited out, since saving a line twice does the same as once; memory is
-// bounded by the batches under way, and so many records that wait for parents.
+// It promises the following. A line's record is saved before the summary counts it. Lines with the
+// same record name take effect in order. The first line with a value of a field decides the field's
+// type. A record whose parent comes in a later line is saved after it. A lost connection or a
+// restart of the server is waited out, since saving a line twice has the same effect as once.
+// Memory is bounded by the batches under way and a bounded number of records that wait for parents.
 //
 // Folder: records from and to JSON lines: what the commands import and export do, and how `--json`
 // shows a record. It is a target of its own since it handles many records, and so is optimised,
@@ -317,7 +317,7 @@ package struct Importer {
         }
     }
 
-    /// Saves records and returns the errors of those that the server refused.
+    /// Saves records and returns the errors of the refused ones.
     private static func refusals(
         _ records: ArraySlice<Record>,
         in database: Database
@@ -334,7 +334,7 @@ package struct Importer {
             for case (_, let error as ServiceError) in refusals where error.mayPass { throw error }
             let tooMuch = Set(refusals.filter { $0.1.isTooMuch }.map(\.0))
             if tooMuch.isEmpty || records.count == 1 { return refusals }
-            // With what changes along by merge policies, they were too much for one batch.
+            // Records that merge policies change along made them too much for one batch.
             let rest = records.filter { tooMuch.contains($0.recordID) }[...]
             let parts =
                 rest.count < records.count

@@ -7,7 +7,7 @@ package struct LineReader {
     struct Line {
         /// From 1, as editors count.
         var number: Int
-        /// Without the line's end; nil if the line was longer than any record can be.
+        /// The line without its terminator; nil if it was longer than any record can be.
         var bytes: ArraySlice<UInt8>?
     }
 
@@ -24,7 +24,7 @@ package struct LineReader {
     private var start = 0
     private var number = 0
     private var isAtEnd = false
-    /// What was handed out so far, in bytes of the file.
+    /// Bytes of the file that were handed out so far.
     private(set) var byteCount = 0
 
     package init(_ handle: FileHandle, longestLine: Int = LineReader.longestLine) {
@@ -51,7 +51,7 @@ package struct LineReader {
                 return isNothing ? nil : line(upTo: buffer.count, endBytes: 0, isTooLong)
             }
             if buffer.count - start > longestLine {
-                // What is known to be useless is not kept.
+                // The rest of a line that is too long is not kept.
                 isTooLong = true
                 byteCount += buffer.count - start
                 start = buffer.count

@@ -60,7 +60,7 @@ package final class NIOFrameLoop: FrameLoop, TaskExecutor {
             queue.work.append(work)
             return queue.work.count == 1
         }
-        // Not under the lock: the loop wakes and wants it.
+        // The lock must not be held: the loop wakes and takes it.
         if isFirst { loop.execute { self.runQueue() } }
     }
 

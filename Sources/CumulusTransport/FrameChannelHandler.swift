@@ -39,7 +39,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private static let lingerSeconds: Int64 = 1
     private let handshakeMilliseconds: Int64
 
-    /// What stands before this handler in the pipeline.
+    /// The handlers before this one in the pipeline.
     package enum Security: Sendable {
         case plain
         /// TLS, by a certificate with this digest.

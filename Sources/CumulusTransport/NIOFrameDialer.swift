@@ -22,10 +22,10 @@ package struct NIOFrameDialer: FrameDialer {
     }
 
     package enum Failure: Error, CustomStringConvertible {
-        /// Not of the form "host:port".
+        /// The address does not have the form "host:port".
         case badEndpoint(String)
         case unreachable(String)
-        /// What answers there can't show that it is who it should be; trying again won't help.
+        /// The server can't prove its identity; trying again won't help.
         case untrusted(String)
 
         package var description: String {

@@ -24,7 +24,7 @@ package final class NIOFrameListener: FrameListener {
     private static let pause = TimeAmount.seconds(1)
     /// Connections that wait for `accept`.
     private static let backlog: Int32 = 1_024
-    /// What a connection may bring in one turn is what it can't be held back from: four of these.
+    /// One turn of a connection can't be held back; it may bring four of these buffers.
     private static let receiveBuffers = AdaptiveRecvByteBufferAllocator(
         minimum: 1_024,
         initial: 4_096,

@@ -44,7 +44,7 @@ enum TLS {
         throw TLSProblem("the certificate is not for the name '\(name)'")
     }
 
-    /// What proofs are bound to: SHA-256 of a certificate, DER.
+    /// The binding of proofs: SHA-256 of a certificate in DER.
     static func digest(of certificate: NIOSSLCertificate) throws -> Bytes {
         Bytes(SHA256.hash(data: try certificate.toDERBytes()))
     }
@@ -80,9 +80,9 @@ package final class TLSIdentity: Sendable {
     private let files: WatchedFiles<Loaded>
 
     /// - Parameters:
-    ///   - certificate: PEM file with the certificate, then those that lead to its authority.
+    ///   - certificate: PEM file with the certificate, then the certificates up to its authority.
     ///   - key: PEM file with its key.
-    ///   - onRenewal: Told of renewed files; those that can't be used aren't.
+    ///   - onRenewal: Called after files were renewed, unless they can't be used.
     ///
     /// Throws `TLSProblem`.
     package init(
@@ -97,7 +97,7 @@ package final class TLSIdentity: Sendable {
 
     var current: Loaded { files.current }
 
-    /// What an HTTP listener shows.
+    /// The context of an HTTP listener.
     package var web: NIOSSLContext { files.current.web }
 
     private static func load(_ certificate: String, _ key: String) throws -> Loaded {
@@ -159,7 +159,7 @@ package final class TLSTrust: Sendable {
     private let onRenewal: Renewal
 
     /// - Parameters:
-    ///   - authority: PEM file with the authorities to believe; nil means those of the system.
+    ///   - authority: PEM file with the trusted authorities; nil means the system's.
     ///   - onRenewal: Told of a renewed file; one that can't be used isn't.
     package init(
         _ mode: Mode = .automatic,
@@ -178,7 +178,7 @@ package final class TLSTrust: Sendable {
         _ = try files.withLock { try context(&$0) }
     }
 
-    /// What is believed about a host; nil means it is reached over plain TCP.
+    /// The context for connections to a host; nil means plain TCP.
     ///
     /// Throws `TLSProblem`.
     func context(for host: String) throws -> NIOSSLContext? {

@@ -10,7 +10,7 @@ import Synchronization
 package typealias Renewal = @Sendable (_ problem: String?) -> Void
 
 package final class WatchedFiles<Value: Sendable>: Sendable {
-    /// What tells a file from an earlier one of its name.
+    /// Distinguishes a file from an earlier one with the same name.
     private struct Mark: Equatable {
         var inode: UInt64
         var size: Int64

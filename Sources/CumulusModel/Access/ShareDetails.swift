@@ -1,10 +1,10 @@
-// What a share's record says besides its fields: what it shares, and with whom.
+// The details of a share's record besides its fields: what it shares, and with whom.
 //
 // Part of `Record` in the client library, which shows it as a `Share`, and of `ShareView` on the
 // node. Decoded and encoded by CumulusWire.
 
 package struct ShareDetails: Hashable, Sendable {
-    /// Somebody with whom it is shared; the owner is not among them.
+    /// A person with whom it is shared; the owner is not among them.
     package struct Participant: Hashable, Sendable {
         /// An e-mail address or a telephone number.
         package struct Handle: Hashable, Sendable {

@@ -1,12 +1,12 @@
-// What a participant of a share is: who, what for, and how far the invitation has come.
+// A participant's permission and role in a share, and the progress of the invitation.
 //
-// Used by storage, operations, wire and client; the numbers are those of `sharing.proto`.
+// Storage, operations, wire and client use it; the numbers are the ones of `sharing.proto`.
 //
 // Folder: the vocabulary of sharing. Read `ShareParticipant`, then `ShareURL` and `ShareView`.
 
-/// Somebody with whom a zone or a record tree is shared.
+/// A person with whom a zone or a record tree is shared.
 public enum ShareParticipant {
-    /// What a participant may do with the records that are shared.
+    /// What a participant may do with the shared records.
     public enum Permission: UInt8, CaseIterable, Comparable, Sendable {
         /// Nothing.
         case none = 0
@@ -21,7 +21,7 @@ public enum ShareParticipant {
         }
     }
 
-    /// What a participant is in a share.
+    /// The role of a participant in a share.
     public enum Role: UInt8, CaseIterable, Comparable, Sendable {
         /// Joined by the URL, while the share was open to the public.
         case publicUser = 0
@@ -29,7 +29,7 @@ public enum ShareParticipant {
         case privateUser = 1
         /// Was invited, and may invite and remove others.
         case administrator = 2
-        /// Whose zone it is.
+        /// The owner of the zone.
         case owner = 3
 
         /// Whether the left one is less trusted.
@@ -48,7 +48,7 @@ public enum ShareParticipant {
 }
 
 extension Names {
-    /// The type of records that say with whom something is shared.
+    /// The type of records that describe a share.
     package static let shareType = "cloudkit.share"
     /// The name of the record that shares a whole zone.
     package static let zoneShare = "cloudkit.zoneshare"

@@ -1,9 +1,9 @@
 // The address of a share: a prefix of the operator's choice and 22 characters.
 //
-// Made by the node, given to people by apps, read where somebody accepts. It lets in only whom the
-// share lets in.
+// The node makes it, apps give it to people, and accepting reads it. It admits only people whom the
+// share admits.
 
-/// What the URL of a share ends with: 16 bytes as 22 characters of base64url.
+/// The end of a share's URL: 16 bytes as 22 characters of base64url.
 public struct ShareURL: Hashable, Sendable {
     /// 16 of them.
     package let bytes: Bytes

@@ -17,7 +17,7 @@ package enum Endpoint {
 
     /// Where a node listens unless it is told otherwise.
     package static let standardPort = 7_420
-    /// What people may write where an address is wanted.
+    /// The forms of an address, for error messages.
     package static let form = "host, host:port or cumulus://host:port"
 
     /// An address as people write it, made "host:port": without scheme and last slash, and with the

@@ -1,4 +1,4 @@
-// Who and where: scopes, databases, zones and the sources of commits, as distinct types.
+// Distinct types for scopes, databases, zones and the sources of commits.
 //
 // Used by every layer. Names are checked once, on entry (`Names.swift`).
 
@@ -35,13 +35,13 @@ package struct ScopeID: Hashable, Sendable {
     package static let cluster = ScopeID(container: "", environment: .production)
 }
 
-/// Which of a container's databases, seen from the caller.
+/// One of a container's databases, as the caller sees it.
 public enum DatabaseScope: UInt8, CaseIterable, Sendable {
     /// Everybody reads it; users write what is theirs.
     case `public` = 1
     /// A user's own.
     case `private` = 2
-    /// What others share with a user: zones of their private databases.
+    /// The zones of other users' private databases that are shared with a user.
     case shared = 3
 
     /// The name on command lines and in messages.
@@ -96,7 +96,7 @@ package struct Dot: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var incarnation: Incarnation
     package var seq: UInt64
 
-    /// For people: "9f3a44c1d2e0b7f5:12".
+    /// A form for log messages: "9f3a44c1d2e0b7f5:12".
     package var description: String { "\(String(incarnation.value, radix: 16)):\(seq)" }
 
     package init(_ incarnation: Incarnation, _ seq: UInt64) {

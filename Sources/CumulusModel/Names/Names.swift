@@ -1,5 +1,5 @@
-// What may be a name. Checked once, where a name enters the node; a violation is `invalidArguments`
-// naming what was wrong.
+// The rules for names. They are checked once, where a name enters the node; a violation is
+// `invalidArguments` and says what was wrong.
 //
 // Folder: what may be a name, and how things are identified. Read `Names`, then `Identifiers`.
 
@@ -87,7 +87,7 @@ package enum Names {
         return try checkSchemaName(name, "record type")
     }
 
-    /// Field names: schema names, and those of shares, which begin with "cloudkit.".
+    /// Checks a field name: a name of the schema, or of a share, which begins with "cloudkit.".
     package static func checkFieldName(
         _ name: ArraySlice<UInt8>,
         _ what: String

@@ -69,7 +69,7 @@ package struct PredicateLexer: Sendable {
         return String(decoding: source.bytes[start..<position], as: UTF8.self)
     }
 
-    /// Longer spellings stand before those that they begin with.
+    /// Longer symbols come before their own prefixes.
     private static let symbols: [(spelling: Bytes, kind: PredicateToken.Kind)] = {
         let signs: [(String, PredicateToken.Kind)] = [
             ("&&", .keyword(.and)), ("||", .keyword(.or)),
@@ -186,7 +186,7 @@ package struct PredicateLexer: Sendable {
         throw refusal("the quote is never closed", at: start)
     }
 
-    /// What the characters behind a backslash stand for.
+    /// The bytes that an escape sequence stands for.
     private mutating func escapeSequence() throws(ServiceError) -> Bytes {
         let start = position - 1
         let byte = current

@@ -3,7 +3,7 @@
 // Part of the parser: called where it expects a comparison.
 
 extension PredicateParser {
-    /// What an operator says, before it is known what stands on its sides.
+    /// An operator as written, before the kinds of its sides are known.
     package enum Operation: Equatable {
         case relation(Query.Relation)
         case isIn
@@ -232,7 +232,7 @@ extension PredicateParser {
         return .search
     }
 
-    /// What is wrong with the sides of an operator, as far as it is the same for all of them.
+    /// The error for the sides of an operator, where it is the same for all operators.
     private func misfit(_ clause: Clause) -> ServiceError {
         switch (clause.left, clause.right) {
         case (.key, .key):
@@ -259,7 +259,7 @@ extension PredicateParser {
 }
 
 extension Query.Relation {
-    /// The relation that holds with the sides exchanged, for those that have one.
+    /// The relation with its sides exchanged, if there is one.
     package var mirrored: Query.Relation {
         switch self {
         case .lessThan: .greaterThan

@@ -121,7 +121,7 @@ extension PredicateParser {
         return value
     }
 
-    /// What the placeholder that is next stands for.
+    /// The argument of the next placeholder.
     private func argument(
         _ placeholder: PredicateToken.Placeholder,
         _ index: Int
@@ -167,7 +167,7 @@ extension PredicateParser {
 
     // MARK: - Lists
 
-    /// What stands behind IN, where a list may also have parentheses.
+    /// The term after IN, where a list may also have parentheses.
     package mutating func termOrParenthesizedList() throws(ServiceError) -> Term {
         next.kind == .symbol("(") ? .list(try list(until: ")")) : try term()
     }

@@ -64,7 +64,7 @@ package struct PredicateParser {
 
     // MARK: - Connectives
 
-    /// What NOT has to know of the predicate behind it.
+    /// What NOT has to know about the predicate after it.
     enum Shape {
         case comparison
         case constant
@@ -204,7 +204,7 @@ package struct PredicateParser {
 
     // MARK: - Tokens
 
-    /// Not yet taken; the end stays next for ever.
+    /// The next token, not yet taken; at the end it stays the end token.
     package var next: PredicateToken { tokens[position] }
 
     package var afterNext: PredicateToken { tokens[min(position + 1, tokens.count - 1)] }

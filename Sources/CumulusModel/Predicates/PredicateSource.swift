@@ -12,7 +12,7 @@ package struct PredicateSource: Sendable {
         bytes = Bytes(format.utf8)
     }
 
-    /// What stands there, shortened for a message.
+    /// The text of a range, shortened for a message.
     package func excerpt(_ range: Range<Int>) -> String {
         Self.shortened(String(decoding: bytes[range], as: UTF8.self))
     }

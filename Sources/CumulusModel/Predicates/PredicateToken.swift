@@ -6,16 +6,16 @@ package struct PredicateToken: Sendable {
     package var range: Range<Int>
 
     package enum Kind: Hashable, Sendable {
-        /// A word that is none of the language: a field, a function, or letters of an option.
+        /// A word that is not a keyword: a field, a function, or letters of an option.
         case word(String)
         /// A field whose name was marked with `#`.
         case escaped(String)
         case keyword(Keyword)
         case string(String)
-        /// Without sign: a minus is a symbol of its own.
+        /// An unsigned number: a minus is a symbol of its own.
         case integer(UInt64)
         case decimal(Double)
-        /// With its number among the placeholders, from 0.
+        /// A placeholder, with its number among the placeholders, from 0.
         case placeholder(Placeholder, Int)
         /// One of the six comparisons that have a sign.
         case relation(Query.Relation)
@@ -57,7 +57,7 @@ package struct PredicateToken: Sendable {
         }
     }
 
-    /// What a `%` sequence takes the place of.
+    /// The kind of argument that a `%` sequence stands for.
     package enum Placeholder: Sendable {
         case value
         case key

@@ -13,7 +13,7 @@ extension Query {
     /// A comparison with a list, other than by the functions that take one, is refused by the
     /// server.
     public struct Field: Sendable {
-        /// As in a format: a field of the type, or a system field such as `creationDate`.
+        /// A key as in a format: a field of the type, or a system field such as `creationDate`.
         public var key: String
 
         /// The field of that name.
@@ -139,22 +139,22 @@ extension Query.Predicate {
         Query.Predicate(nodes: [.comparison(.init("", relation, [.value(.string(words))]))])
     }
 
-    /// What satisfies both.
+    /// A predicate that holds if both hold.
     public static func && (left: Query.Predicate, right: Query.Predicate) -> Query.Predicate {
         Query.Predicate(nodes: left.nodes + right.nodes + [.and])
     }
 
-    /// What satisfies one of the two, or both.
+    /// A predicate that holds if at least one of the two holds.
     ///
     /// Beyond CloudKit: the query must allow extensions.
     public static func || (left: Query.Predicate, right: Query.Predicate) -> Query.Predicate {
         Query.Predicate(nodes: left.nodes + right.nodes + [.or])
     }
 
-    /// What doesn't satisfy the predicate, and has the field that it compares.
+    /// A predicate that holds if the record has the compared field and fails this predicate.
     ///
-    /// As in CloudKit, only a single comparison can be negated, and no search for words or
-    /// distance; the server refuses others.
+    /// As in CloudKit, only a single comparison can be negated, but not a search for words or
+    /// distance; the server refuses other negations.
     public static prefix func ! (predicate: Query.Predicate) -> Query.Predicate {
         switch predicate.nodes.last {
         case .constant(let value): Query.Predicate(nodes: [.constant(!value)])

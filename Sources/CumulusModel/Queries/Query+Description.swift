@@ -1,14 +1,14 @@
 // Predicates as text: what the format language says for a postfix list.
 //
-// For logs and `--explain`. The initialisers read it back.
+// It is for logs and `--explain`. The initialisers read it back.
 
 extension Query.Predicate: CustomStringConvertible {
     /// The predicate in the format language, with its values as literals.
     ///
-    /// Every predicate that was made from a format gives a text from which the same predicate is
-    /// made again, unless it nests deeper or is longer than a format may. So does one that was
-    /// made with operators, if a format could say it: not NaN, an asset, or a moment outside of
-    /// the years 1 to 9999. Others give a text that says what they are.
+    /// A predicate that was made from a format gives a text from which the same predicate is made
+    /// again, unless it nests deeper or is longer than a format may. This also holds for a
+    /// predicate made with operators if a format can express it: not NaN, an asset, or a moment
+    /// outside of the years 1 to 9999. The text of any other predicate only describes it.
     public var format: String {
         guard isWellFormed else { return "a malformed predicate of \(nodes.count) nodes" }
         var writer = PredicateWriter(nodes: nodes)
@@ -24,7 +24,7 @@ extension Query.Predicate: CustomStringConvertible {
 /// Read backwards, an operator comes before its operands, so that neither recursion nor more than
 /// one copy of the text is needed.
 private struct PredicateWriter {
-    /// What remains to be written, the rightmost last.
+    /// The steps that remain, the rightmost last.
     private enum Step {
         case text(String)
         /// The predicate that ends at the next node.

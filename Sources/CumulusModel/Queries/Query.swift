@@ -1,4 +1,4 @@
-// What a query asks for: the records of one type that satisfy a predicate, in an order.
+// A query: the records of one type that satisfy a predicate, in an order.
 //
 // Part of the client's surface; the same value travels to the node, is judged there against the
 // schema, and is sealed into the cursors of further pages. Predicates are a flat postfix list, so
@@ -11,7 +11,7 @@
 public struct Query: Hashable, Sendable {
     /// The type whose records are searched.
     public var recordType: String
-    /// What a record must satisfy.
+    /// The predicate that records must satisfy.
     public var predicate: Predicate
     /// The wanted order, the most important key first.
     ///
@@ -56,7 +56,7 @@ public struct Query: Hashable, Sendable {
         }
     }
 
-    /// What a record must satisfy, as CloudKit's predicates say it.
+    /// A condition for records, with the meaning of CloudKit's predicates.
     ///
     /// A comparison with a field that a record doesn't have is neither true nor false, nor is its
     /// negation: such a record is not found by either.
@@ -85,10 +85,11 @@ public struct Query: Hashable, Sendable {
 
     /// One field of a record held against values.
     package struct Comparison: Hashable, Sendable {
-        /// As the caller named it; empty for the token operators, which search the whole record.
+        /// The key as the caller wrote it; empty for the token operators, which search the whole
+        /// record.
         package var key: String
         package var relation: Relation
-        /// As many as the relation wants.
+        /// As many operands as the relation requires.
         package var operands: [Operand]
 
         package init(_ key: String, _ relation: Relation, _ operands: [Operand]) {
@@ -98,7 +99,7 @@ public struct Query: Hashable, Sendable {
         }
     }
 
-    /// What a field is held against.
+    /// The value that a field is compared with.
     package enum Operand: Hashable, Sendable {
         /// Never a list.
         case value(FieldValue)
@@ -108,7 +109,7 @@ public struct Query: Hashable, Sendable {
 
     /// How a field and the operands must relate.
     ///
-    /// The numbers are those of queries.proto.
+    /// The numbers are the ones of queries.proto.
     package enum Relation: UInt32, CaseIterable, Sendable {
         /// One operand each.
         case equals = 1

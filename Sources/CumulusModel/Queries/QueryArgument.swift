@@ -1,5 +1,5 @@
-// What may stand behind a predicate's format, to be put in place of its placeholders, and on the
-// right of the operators that build predicates.
+// The values that may replace the placeholders of a predicate's format, or stand on the right of
+// the operators that build predicates.
 //
 // Part of the client's surface, which adds Foundation's types.
 

@@ -3,7 +3,7 @@
 // Set by operators, kept as a register of the schema; what it means is decided where a save is
 // planned, at its origin: nodes apply every commit by the same rules.
 
-/// What of a record changes as one, when nodes change it without knowing of each other.
+/// The parts of a record that change as one when nodes change them concurrently.
 package enum MergePolicy: Hashable, Sendable {
     /// Each field on its own: the later value of each stands.
     case fields

@@ -1,12 +1,13 @@
-// What the server said of a record, for an app to keep beside its own copy of the values.
+// The system fields of a record, for an app to keep beside its own copy of the values.
 //
 // Part of the client's surface.
 
 extension Record {
     /// A record's name, type and change tag, and what else the server says of a record.
     ///
-    /// An app that keeps its own copy of a record keeps these with it. A record made of them has no
-    /// fields. What is set in it is saved if the record did not change on the server since then:
+    /// An app that keeps its own copy of a record keeps these with it. A record made from them has
+    /// no fields. Fields that are set in it are saved if the record did not change on the server
+    /// since then:
     ///
     /// ```swift
     /// note.systemFields = try JSONEncoder().encode(record.systemFields)
@@ -58,7 +59,7 @@ extension Record {
         }
     }
 
-    /// What the server said of this record, to be kept.
+    /// The system fields of this record, to be kept.
     public var systemFields: SystemFields { SystemFields(self) }
 
     /// A record as the server knows it, without its fields.

@@ -28,7 +28,7 @@ public struct Record: Sendable {
 
     /// A pointer to another record of the same zone.
     public struct Reference: Hashable, Sendable {
-        /// What happens to the referring record when its target is deleted.
+        /// The effect on the referring record when its target is deleted.
         public enum Action: UInt8, Sendable {
             /// Nothing: the reference then names a record that is not there.
             case none = 0
@@ -38,7 +38,7 @@ public struct Record: Sendable {
 
         /// Name of the target, in the zone of the referring record.
         public var recordName: String
-        /// What happens to the referring record when the target goes.
+        /// The effect on the referring record when its target is deleted.
         public var action: Action
 
         /// A reference to the record of that name.
@@ -79,7 +79,7 @@ public struct Record: Sendable {
     package private(set) var changedParent: Reference??
 
     private var parentReference: Reference?
-    /// The share of which the record is the root; nil: it is the root of none.
+    /// The share whose root is the record; nil if the record is no root.
     ///
     /// Its record is in the same zone, of type `cloudkit.share`.
     public package(set) var share: Reference?
@@ -98,7 +98,7 @@ public struct Record: Sendable {
     /// Setting nil removes the field with the next save.
     public subscript(key: String) -> FieldValue? {
         get {
-            // What was put there since keeps the place where it was read.
+            // A value that was set since is not read from the record's place.
             values[key]?.read(from: changed.contains(key) ? nil : Asset.Place(recordID, key))
         }
         set {
@@ -139,7 +139,7 @@ public struct Record: Sendable {
         }
     }
 
-    /// What a share's record says besides its fields; nil in other records.
+    /// The details of a share's record besides its fields; nil in other records.
     package var shareDetails: ShareDetails? {
         get { boxedDetails?.details }
         set { boxedDetails = newValue.map(DetailsBox.init) }

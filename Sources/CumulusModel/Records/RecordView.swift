@@ -15,7 +15,7 @@ package struct RecordView: Hashable, Sendable {
     package var modifiedBy: String
     package var parent: String?
     package var share: String?
-    /// Of a share's record: what it shares, and with whom.
+    /// For a share's record: what it shares, and with whom.
     ///
     /// Added where it is shown.
     package var sharing: ShareView? {

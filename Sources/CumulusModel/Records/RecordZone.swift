@@ -24,7 +24,7 @@ public struct RecordZone: Hashable, Sendable {
         public static let `default` = ID(zoneName: Names.defaultZone)
     }
 
-    /// What a zone can do; decided by the server.
+    /// The capabilities of a zone, which the server decides.
     public struct Capabilities: OptionSet, Hashable, Sendable {
         /// The bits as they travel.
         public let rawValue: UInt32
@@ -40,7 +40,7 @@ public struct RecordZone: Hashable, Sendable {
         /// The zone can be shared as a whole.
         public static let zoneWideSharing = Capabilities(rawValue: 8)
 
-        /// Of the zones that users make in their private databases.
+        /// The capabilities of zones that users make in their private databases.
         package static let custom: Capabilities = [
             .fetchChanges, .atomic, .sharing, .zoneWideSharing,
         ]

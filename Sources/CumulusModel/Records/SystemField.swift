@@ -35,7 +35,7 @@ package enum SystemField: String, CaseIterable, Sendable {
         }
     }
 
-    /// By its name in the schema, in predicates or in web requests.
+    /// Finds the field by its name in the schema, in predicates or in web requests.
     package init?(key: String) {
         switch key {
         case "recordID", "recordName": self = .recordID

@@ -17,7 +17,7 @@ package enum DeclaredType: Hashable, Sendable {
         }
     }
 
-    /// As in the schema language.
+    /// The name in the schema language.
     package var name: String {
         switch self {
         case .type(let type): type.name

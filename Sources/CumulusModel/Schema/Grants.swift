@@ -1,4 +1,4 @@
-// What the roles may do with the records of one type in the public database.
+// The permissions of roles on the records of one type in the public database.
 //
 // Part of `TypeSchema`, which has it from the registers. Asked by `Authorisation`, which makes the
 // refusals, and by the writer, which lets a subscription fire once. hot: once per record of the
@@ -21,7 +21,7 @@ package struct Grants: Hashable, Sendable {
         for grant in grants { permissions[grant.role, default: []].formUnion(grant.permissions) }
     }
 
-    /// What a role may do; setting it replaces what it could do before.
+    /// The permissions of a role; setting them replaces the earlier ones.
     package subscript(_ role: String) -> Schema.Permissions {
         get { permissions[role] ?? [] }
         set { permissions[role] = newValue }
@@ -37,10 +37,10 @@ package struct Grants: Hashable, Sendable {
         permissions.filter { $0.value.isSuperset(of: permission) }.keys.sorted()
     }
 
-    /// Whose records of the type somebody may do something with.
+    /// The records of the type that a permission covers.
     package enum Reach: Hashable, Sendable {
         case all
-        /// Those that it created itself.
+        /// The records that the user created.
         case own
         case none
     }
@@ -49,7 +49,7 @@ package struct Grants: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - user: User record name; nil means somebody who is not signed in.
-    ///   - roles: Those of the schema that the user was given.
+    ///   - roles: The roles of the schema that the user has.
     package func reach(
         _ permission: Schema.Permissions,
         of user: String?,
@@ -66,8 +66,8 @@ package struct Grants: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - user: User record name; nil means somebody who is not signed in.
-    ///   - roles: Those of the schema that the user was given.
-    ///   - creator: Who created the record; nil means that it does not exist yet.
+    ///   - roles: The roles of the schema that the user has.
+    ///   - creator: The user who created the record; nil means that it does not exist yet.
     package func allow(
         _ permission: Schema.Permissions,
         to user: String?,
@@ -81,7 +81,7 @@ package struct Grants: Hashable, Sendable {
         }
     }
 
-    /// Which signed-in users may read a record.
+    /// The signed-in users who may read a record.
     package enum Readers: Hashable, Sendable {
         case everybody
         /// Its creator, unless that is nil, and the users with one of the roles.

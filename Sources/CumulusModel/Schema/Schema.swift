@@ -1,5 +1,5 @@
-// What an environment of a container may hold: record types with their fields, indexes and grants,
-// and the roles.
+// The schema of a container's environment: record types with their fields, indexes and grants, and
+// the roles.
 //
 // Part of the client's surface; read from and printed as the schema language. Its arrays are always
 // in order, so that equal schemas are equal values.
@@ -21,7 +21,7 @@ public struct Schema: Hashable, Sendable {
         didSet { recordTypes.sort { $0.name < $1.name } }
     }
 
-    // Names are ASCII: the order of such strings is that of their bytes.
+    // Names are ASCII, so such strings are ordered by their bytes.
     package init(roles: [String] = [], recordTypes: [RecordType] = []) {
         self.roles = roles.sorted()
         self.recordTypes = recordTypes.sorted { $0.name < $1.name }
@@ -51,7 +51,7 @@ public struct Schema: Hashable, Sendable {
             didSet { fields = Self.inOrder(fields) }
         }
 
-        /// What each role may do in the public database: one grant per role, sorted by role.
+        /// The permissions of each role in the public database: one grant per role, sorted by role.
         public var grants: [Grant] {
             didSet { grants = Self.merged(grants) }
         }
@@ -89,7 +89,7 @@ public struct Schema: Hashable, Sendable {
         /// A letter, then letters, digits and underscores; system fields have names of their own.
         public var name: String
         package var type: DeclaredType
-        /// What queries can do with the field.
+        /// The ways in which queries can use the field.
         public var indexes: Indexes
 
         package init(name: String, type: DeclaredType, indexes: Indexes = []) {
@@ -102,7 +102,7 @@ public struct Schema: Hashable, Sendable {
         public var typeName: String { type.name }
     }
 
-    /// What queries can do with a field.
+    /// The ways in which queries can use a field.
     public struct Indexes: OptionSet, Hashable, Sendable {
         /// One bit for each index; other bits are dropped.
         public let rawValue: UInt8
@@ -118,7 +118,7 @@ public struct Schema: Hashable, Sendable {
         public static let searchable = Indexes(rawValue: 4)
     }
 
-    /// What a role may do with the records of a type.
+    /// The permissions of a role on the records of a type.
     public struct Permissions: OptionSet, Hashable, Sendable {
         /// One bit for each permission; other bits are dropped.
         public let rawValue: UInt8
@@ -134,7 +134,7 @@ public struct Schema: Hashable, Sendable {
         public static let write = Permissions(rawValue: 4)
     }
 
-    /// What one role may do.
+    /// The permissions of one role.
     public struct Grant: Hashable, Sendable {
         /// A role of the schema, or one that every container has.
         public var role: String

@@ -1,4 +1,4 @@
-// What changes when one schema takes the place of another.
+// The changes that turn one schema into another.
 //
 // Part of the client's surface: shown before a schema is imported or deployed, and asked whether
 // data would be lost. Equal schemas have no changes.
@@ -9,7 +9,7 @@
 public struct SchemaDifference: Hashable, Sendable {
     /// All changes; each names one thing.
     ///
-    /// An added type is followed by its fields and grants; those of a removed type go with it.
+    /// An added type is followed by its fields and grants; a removed type stands for its own.
     public private(set) var changes: [Change] = []
 
     /// The changes that turn one schema into another.
@@ -67,7 +67,7 @@ public struct SchemaDifference: Hashable, Sendable {
         }
     }
 
-    /// The elements of two sorted lists, those of one name together.
+    /// Pairs the elements of two sorted lists by name.
     private static func pairs<Element>(
         _ old: [Element],
         _ new: [Element],

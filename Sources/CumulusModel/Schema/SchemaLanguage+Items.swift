@@ -26,9 +26,9 @@ extension SchemaLanguage.Parser {
         return Schema.RecordType(name: type.text, fields: fields, grants: grants)
     }
 
-    /// Whether a comma announces one more item; else the closing parenthesis is taken.
+    /// Takes a comma and returns true, or takes the closing parenthesis and returns false.
     ///
-    /// What stands before is a field or, for nil, a grant.
+    /// - Parameter field: The field before it; nil means that a grant is before it.
     private mutating func another(
         after field: SchemaLanguage.Token?
     ) throws(SchemaLanguageError) -> Bool {
@@ -72,7 +72,7 @@ extension SchemaLanguage.Parser {
         return name
     }
 
-    /// What follows a field's name.
+    /// Parses the rest of a field after its name.
     private mutating func field(
         _ name: SchemaLanguage.Token
     ) throws(SchemaLanguageError) -> Schema.Field {
@@ -187,7 +187,7 @@ extension SchemaLanguage.Parser {
         }
     }
 
-    /// What follows LIST.
+    /// Parses the rest of a type after LIST.
     private mutating func list() throws(SchemaLanguageError) -> FieldType {
         try sign("<", "write LIST and the type of its elements, such as LIST<STRING>")
         let isEncrypted = token.keyword == "ENCRYPTED"
@@ -199,7 +199,7 @@ extension SchemaLanguage.Parser {
         return isEncrypted ? .encryptedList(kind) : .list(kind)
     }
 
-    /// What follows NUMBER: nothing, or PREFERRED AS and a kind.
+    /// Parses what follows NUMBER: nothing, or PREFERRED AS and a kind.
     private mutating func preference() throws(SchemaLanguageError) -> FieldKind? {
         guard token.keyword == "PREFERRED" else { return nil }
         try advance()

@@ -1,8 +1,8 @@
 // Reads a schema from a text in the schema language.
 //
-// Called through Schema(ckdb:), with texts of developers: the first thing wrong is told with its
-// place and with what to do. Takes time linear in the text, and never calls itself. What stands in
-// the parentheses of a record type is read in a file of its own.
+// Schema(ckdb:) calls it with texts of developers. The first error is reported with its place and
+// with what to do. It takes time linear in the text and never recurses. A file of its own reads the
+// parentheses of a record type.
 
 extension Schema {
     /// Reads a schema from a text in the schema language.

@@ -29,7 +29,7 @@ extension Schema.RecordType {
         return "    RECORD TYPE \(SchemaLanguage.written(name)) (\n\(lines)\n    );\n"
     }
 
-    /// The fields with those of the system that CloudKit's tool prints even without an index.
+    /// The fields, and the system fields that CloudKit's tool prints even without an index.
     private var shownFields: [Schema.Field] {
         let names = Set(fields.map(\.name))
         let missing = Self.printedFields.filter { !names.contains($0.rawValue) }.map {

@@ -48,7 +48,7 @@ public struct SchemaLanguageError: Error, Hashable, Sendable, CustomStringConver
     public let line: Int
     /// Counted from 1, in Unicode scalars.
     public let column: Int
-    /// What was found, what was expected, and what to do.
+    /// A message that says what was found, what was expected, and what to do.
     public let message: String
 
     /// Line, column and message, with colons between.

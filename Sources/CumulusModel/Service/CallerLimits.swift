@@ -1,4 +1,4 @@
-// What one caller may do on one node in a time, over all its connections.
+// The limits of one caller on one node per time, over all its connections.
 //
 // Part of `Limits`, told in HELLO, kept by the node's `CallerBudgets`. Nodes never share what they
 // count: on n nodes a caller may do n times as much.
@@ -25,12 +25,13 @@ package struct CallerLimits: Hashable, Sendable {
         self.callsAtOnce = callsAtOnce
     }
 
-    /// Bytes that may come at once after a rest: those of five seconds.
+    /// Bytes that may arrive at once after a rest: as many as in five seconds.
     package var bytesBurst: Int { 5 * bytesPerSecond }
 
     package var areNone: Bool { callsPerSecond == 0 && bytesPerSecond == 0 && callsAtOnce == 0 }
 
-    /// Of operators and peers, and of nodes that tests, simulations and measurements load.
+    /// No limits: for operators and peers, and for nodes that tests, simulations and measurements
+    /// load.
     package static let none = CallerLimits()
 
     /// The defaults of `cumulusd`.
@@ -48,8 +49,8 @@ package struct CallerLimits: Hashable, Sendable {
 /// How many types and fields the saves of one caller may add to an environment's schema, on one
 /// node.
 ///
-/// So many at once after a rest, and a hundredth of them per minute. Operators' imports don't
-/// count. 0 means there is no limit.
+/// A number at once after a rest, and a hundredth of it per minute. Operators' imports don't count.
+/// 0 means there is no limit.
 package struct CallerGrowth: Hashable, Sendable {
     package var types: Int
     package var fields: Int

@@ -34,7 +34,7 @@ package struct Limits: Hashable, Sendable {
     package var typesPerSchema = 1_000
     /// Fields of all its record types.
     package var fieldsPerSchema = 10_000
-    /// Bytes of the names of its types, and of those of each field with its type's.
+    /// Bytes of the names of its types, and of each field's name with its type's.
     ///
     /// The text of such a schema fits into `requestBytes`, so what was read can be imported again.
     package var schemaBytes = 512 << 10
@@ -67,9 +67,9 @@ package struct Limits: Hashable, Sendable {
     /// Cascades of more than a thousand records that are looked through at a time.
     package var cascadesAtOnce = 4
     package var zonesPerDatabase = 1_000
-    /// People with whom one share is, beside its owner.
+    /// People with whom a share is shared, beside its owner.
     package var participantsPerShare = 100
-    /// People whom one share remembers: all who were ever invited, or joined.
+    /// People whom one share remembers: all who were ever invited or joined.
     ///
     /// Each save and each join of the share rewrites what it remembers of them.
     package var peoplePerShare = 1_500
@@ -105,7 +105,7 @@ package struct Limits: Hashable, Sendable {
     package var userAssetBytes = 100 << 30
     /// Bytes of one user's private database, and of a container's public one; 0: no limit.
     ///
-    /// Those of the records' fields, and of the assets that they name.
+    /// Bytes of the records' fields and of the assets that they name.
     ///
     /// Saves are held to them where they are made, by what the node knows: two nodes may go beyond.
     package var privateDatabaseBytes = 0
@@ -161,8 +161,8 @@ package struct Limits: Hashable, Sendable {
     package var batchBytes = 4 << 20
     /// Records that a request deletes in one commit.
     ///
-    /// What a cascade takes beyond them goes in further turns of the writer, half as many at a
-    /// time, and others write in between. A record that isn't cached takes it up to 0.2 ms.
+    /// A cascade deletes the rest in further turns of the writer, half as many at a time, and
+    /// others write in between. A record that isn't cached takes up to 0.2 ms.
     package var cascadeRecords = 250
     /// Steps that a batch of writes takes to compare changed records with subscriptions.
     ///
@@ -204,7 +204,7 @@ package struct Limits: Hashable, Sendable {
     package var frameMilliseconds: Int64 = 30_000
     /// Bytes of a frame after which another node has as long for the rest of it: 2 kB/s will do.
     ///
-    /// Of clients the whole frame has to be there in time.
+    /// A client must send a whole frame within that time.
     package var slowPeerBytes = 64 << 10
     /// Tokens of what its caller saw elsewhere that one call may carry.
     package var causalTokens = 64
@@ -217,15 +217,15 @@ package struct Limits: Hashable, Sendable {
     /// Time of a call that names none, and the most that one may ask for.
     package var callMilliseconds: Int64 = 60_000
     package var longestCallMilliseconds: Int64 = 3_600_000
-    /// Those of each caller; `cumulusd` begins with `CallerLimits.standard`.
+    /// The limits of each caller; `cumulusd` begins with `CallerLimits.standard`.
     package var perCaller = CallerLimits.none
-    /// What the saves of each caller may add to schemas; `cumulusd` begins with
+    /// How much the saves of each caller may add to schemas; `cumulusd` begins with
     /// `CallerGrowth.standard`.
     package var perCallerGrowth = CallerGrowth.none
 
     package init() {}
 
-    /// What a database may hold; 0 means there is no limit.
+    /// The most bytes of a database; 0 means there is no limit.
     package func quota(of database: DatabaseScope) -> Int {
         switch database {
         case .public: publicDatabaseBytes
@@ -235,7 +235,7 @@ package struct Limits: Hashable, Sendable {
 
     /// Two limits that can't both be kept; nil means all can.
     ///
-    /// What is larger than the room that it is given would wait for ever.
+    /// A request larger than the room that it is given would wait for ever.
     package var contradiction: String? {
         let rising = [
             ("recordBytes", recordBytes), ("requestBytes", requestBytes),

@@ -16,7 +16,7 @@ public struct ServiceError: Error, Sendable {
         case partialFailure = 2
         /// CloudKit's; see `networkFailure`.
         case networkUnavailable = 3
-        /// No node could be reached, or none of them is trusted.
+        /// No node could be reached, or none could be trusted.
         case networkFailure = 4
         /// The node has no such container.
         case badContainer = 5
@@ -55,7 +55,7 @@ public struct ServiceError: Error, Sendable {
         case batchRequestFailed = 22
         /// The zone is being changed as a whole; try again in a moment.
         case zoneBusy = 23
-        /// That can't be done in this database.
+        /// The operation can't be done in this database.
         case badDatabase = 24
         /// The assets of a user would take more bytes than a user has.
         case quotaExceeded = 25
@@ -84,7 +84,7 @@ public struct ServiceError: Error, Sendable {
         case assetNotAvailable = 35
         /// CloudKit's; nodes don't send it.
         case accountTemporarilyUnavailable = 36
-        /// Who would join a share by its URL alone is invited to it already.
+        /// The user wants to join a share by its URL alone but is already invited to it.
         case participantAlreadyInvited = 37
     }
 
@@ -106,7 +106,7 @@ public struct ServiceError: Error, Sendable {
         case overloaded = 5
         /// The node's disk is nearly full; with `internalError`, this machine's disk is full.
         case diskFull = 6
-        /// What is stored there can't be read.
+        /// Stored data can't be read.
         case corrupt = 7
         /// The request's id is too old, or too far ahead of the node's clock.
         case requestIDExpired = 8
@@ -148,11 +148,11 @@ public struct ServiceError: Error, Sendable {
     public var code: Code
     /// The cause, where the code alone does not say it.
     public var reason: Reason
-    /// What happened and what to do about it.
+    /// A message that says what happened and what to do about it.
     public var message: String
     /// How long to wait before trying again, in milliseconds; nil where the server has no advice.
     public var retryAfterMilliseconds: UInt32?
-    /// With `serverRecordChanged`: the record as the server holds it.
+    /// For `serverRecordChanged`: the record as the server holds it.
     public var serverRecord: Record? {
         get { boxedRecord?.record }
         set { boxedRecord = newValue.map(Box.init) }

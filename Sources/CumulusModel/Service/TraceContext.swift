@@ -1,6 +1,6 @@
 // The trace that a call belongs to, as W3C's Trace Context names it in the field `traceparent`.
 //
-// The HTTP gateway and the node read it, apps set it for the client. What is not valid is ignored,
+// The HTTP gateway and the node read it; apps set it for the client. An invalid value is ignored,
 // as that recommendation says: tracing never fails a call.
 
 /// A step of a trace.
@@ -8,9 +8,9 @@
 /// Calls that are made within `TraceContext.$current.withValue(trace) { ... }` carry it to the
 /// node, which names the trace in its log lines.
 public struct TraceContext: Hashable, Sendable {
-    /// Of the whole trace: 32 hexadecimal digits, not all of them zeros.
+    /// Id of the whole trace: 32 hexadecimal digits, not all of them zeros.
     public let traceID: String
-    /// Of the step that made the call: 16 hexadecimal digits, not all of them zeros.
+    /// Id of the step that made the call: 16 hexadecimal digits, not all of them zeros.
     public let parentID: String
     /// Whether the trace is recorded.
     public let isSampled: Bool
@@ -20,7 +20,7 @@ public struct TraceContext: Hashable, Sendable {
 
     private static let traceDigits = 3..<35
     private static let parentDigits = 36..<52
-    /// Of version 00; later ones may go on behind a hyphen.
+    /// Length in version 00; later versions may continue after a hyphen.
     private static let byteCount = 55
 
     /// Reads a `traceparent`; nil if it is not valid.
@@ -56,7 +56,7 @@ public struct TraceContext: Hashable, Sendable {
         return TraceContext(traceID: traceID, parentID: zeros + digits, isSampled: isSampled)
     }
 
-    /// As it stands in an HTTP field.
+    /// The value of the HTTP field.
     public var traceparent: String { "00-\(traceID)-\(parentID)-\(isSampled ? "01" : "00")" }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {

@@ -1,4 +1,4 @@
-// What a device is told of a change: which subscription it is of, what changed, and what to show.
+// A notification that tells a device of a change: the subscription, the change, and what to show.
 //
 // Part of the client's surface, and what nodes encode. A feed is a stream of them, see
 // `Container.notifications`.
@@ -30,7 +30,7 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         public var description: String { bytes.hex }
     }
 
-    /// What changed.
+    /// The change.
     public enum News: Hashable, Sendable {
         /// A record that satisfied the subscription's predicate before, or does now.
         case record(RecordNews)
@@ -47,7 +47,7 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         public var recordID: Record.ID
         /// Its type.
         public var recordType: String
-        /// What happened to it.
+        /// What happened to the record.
         public var reason: Reason
         /// How it stands to the subscription's predicate.
         public var transition: Transition
@@ -95,7 +95,7 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         /// It does now, whatever it did before: changes met on different nodes, or the device is
         /// told of very much, in several pages.
         case uncertainMatch = 4
-        /// The same, but it does not: a device that has it drops it.
+        /// It may not match any more: a device that has it drops it.
         case uncertainMiss = 5
 
         /// The record satisfies the predicate now.
@@ -111,15 +111,15 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
     public var subscriptionID: Subscription.ID
     /// The database of that subscription.
     public var databaseScope: DatabaseScope
-    /// What changed.
+    /// The change.
     public var news: News
-    /// What to show, as the subscription asks for; nil means nothing.
+    /// What to show, as the subscription asks for; nil if it asks for nothing.
     ///
     /// Arguments hold the values of the fields that they name, as text. `desiredKeys` is empty.
     public var notificationInfo: Subscription.NotificationInfo?
     /// Parts were left out since the notification would have been too large.
     public var isPruned = false
-    /// Whose change it was; nil means several users', or a node's own.
+    /// The user who made the change; nil means several users, or a node itself.
     public var changedBy: Record.ID?
     /// When it was made.
     public var changedAt: Timestamp
@@ -171,7 +171,7 @@ extension FeedNotification {
     }
 }
 
-/// What a feed can't tell: ask for it anew, by a query or by fetching changes.
+/// A change that a feed can't describe: query or fetch changes anew.
 public enum FeedReset: Hashable, Sendable {
     /// The feed goes on, but nothing of it is known from where it was: ask for everything.
     case all

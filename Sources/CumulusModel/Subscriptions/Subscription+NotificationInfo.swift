@@ -1,7 +1,8 @@
-// What the notifications of a subscription show and carry, part by part as in CloudKit.
+// The content of a subscription's notifications, part by part as in CloudKit.
 //
-// Part of the client's surface. The tables at the end name each part once: its place in them is its
-// number on the wire and on disks, and its name is that of CloudKit and of the command line's JSON.
+// It is part of the client's surface. The tables at the end name each part once. The place of a
+// part is its number on the wire and on disks; its name is the one in CloudKit and in the command
+// line's JSON.
 
 extension Subscription {
     /// What a notification shows and carries.

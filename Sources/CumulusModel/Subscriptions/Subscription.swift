@@ -1,5 +1,5 @@
-// What a user wants to be told of: the records of a type that satisfy a predicate, a zone, or a
-// database.
+// A subscription: a user wants to be told of the records of a type that satisfy a predicate, of a
+// zone, or of a database.
 //
 // Part of the client's surface. A user's subscriptions of one database are saved, listed and
 // deleted by `Database`; nodes keep them as registers.
@@ -7,7 +7,7 @@
 // Folder: what a user wants to be told of, and what devices are told. Read `Subscription` and
 // `Subscription+NotificationInfo`, then `FeedNotification` and `WebhookSubscriber`.
 
-/// What a user wants to be told of.
+/// A user's wish to be told of certain changes.
 ///
 ///     let large = try Query.Predicate(format: "population > 1000000")
 ///     let subscription = Subscription(
@@ -17,18 +17,19 @@
 ///     )
 ///     try await container.publicCloudDatabase.save(subscription)
 public struct Subscription: Hashable, Sendable {
-    /// Names a subscription among those of its user and database.
+    /// The id of a subscription, unique for its user and database.
     public typealias ID = String
 
     /// 1 to 255 printable ASCII characters.
     public let id: ID
-    /// What is watched.
+    /// The watched records, zone or database.
     public var kind: Kind
-    /// Which changes a query subscription fires on; the other kinds fire on each, and ignore it.
+    /// The changes on which a query subscription fires; other kinds fire on all changes and ignore
+    /// it.
     public var options: Options
     /// Allows the predicate what CloudKit has not: `OR`, and tests for nil.
     public var allowsExtensions = false
-    /// What a notification shows and carries; nil means nothing beyond what fired.
+    /// What a notification shows and carries; nil means only what fired.
     public var notificationInfo: NotificationInfo?
 
     /// A subscription to be saved.
@@ -44,7 +45,7 @@ public struct Subscription: Hashable, Sendable {
         self.notificationInfo = notificationInfo
     }
 
-    /// What is watched.
+    /// The watched records, zone or database.
     public enum Kind: Hashable, Sendable {
         /// The records of a type that satisfy a predicate, of one zone or, without one, of all.
         ///
@@ -60,7 +61,7 @@ public struct Subscription: Hashable, Sendable {
         case database(recordType: String? = nil)
     }
 
-    /// Which changes a query subscription fires on.
+    /// The changes on which a query subscription fires.
     public struct Options: OptionSet, Hashable, Sendable {
         /// The bits as they travel.
         public let rawValue: UInt32

@@ -37,7 +37,7 @@ package struct VersionVector: Hashable, Sendable {
         self[dot.incarnation] = max(self[dot.incarnation], dot.seq)
     }
 
-    /// What both cover.
+    /// The dots that both vectors cover.
     package func minimum(_ other: VersionVector) -> VersionVector {
         var least = self
         for (incarnation, seq) in entries { least[incarnation] = min(seq, other[incarnation]) }

@@ -42,7 +42,7 @@ package struct HTML: Hashable, Sendable {
 }
 
 package struct HTMLTemplate: Sendable {
-    /// What stands before the first place.
+    /// The text before the first place.
     private let start: String
     /// Each place, with what stands between it and the next one.
     private let places: [(name: String, rest: String)]

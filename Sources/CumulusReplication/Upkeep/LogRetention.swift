@@ -10,11 +10,11 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct LogRetention: Sendable {
-    /// What is younger stays for retries: milliseconds since 1970 UTC, as all times here.
+    /// Younger entries stay for retries: milliseconds since 1970 UTC, as all times here.
     package private(set) var kept: Int64
-    /// What is younger stays in any case.
+    /// Younger entries stay in any case.
     private let least: Int64
-    /// What is older goes though a member lacks it.
+    /// Older entries are dropped even if a member lacks them.
     package private(set) var oldest: Int64
     /// Entries go earlier than usual, for want of room.
     package private(set) var isShort = false
@@ -36,7 +36,7 @@ package struct LogRetention: Sendable {
     /// Whether less could stay.
     package var canShrink: Bool { oldest < least }
 
-    /// What a member lacks stays half as long; then, what answers retries.
+    /// Halves the age up to which entries stay for a missing member, and then the age for retries.
     package mutating func halve() {
         isShort = true
         if oldest < kept {
@@ -77,7 +77,7 @@ package struct LogRetention: Sendable {
 
     /// How far the log of a scope may be dropped.
     ///
-    /// - Parameter stable: What every member has.
+    /// - Parameter stable: The vector that every member has reached.
     package func end(
         of scope: ScopeNumber,
         stable: VersionVector,
