@@ -8,8 +8,8 @@
 // so two forms of each are taken: the query belongs to the path or not, and an empty body is hashed
 // or left out.
 //
-// A refusal says what is wrong as far as that can be told without the key. Whether a key exists is
-// told to nobody: one text names all that may be wrong with the key or its signature.
+// A refusal says what is wrong as far as that can be told without the key. It never says whether a
+// key exists: one text covers every fault of the key or its signature.
 
 import Crypto
 package import CumulusModel
@@ -108,7 +108,7 @@ package struct ServerSignature: Sendable {
         return nil
     }
 
-    /// What callers are told whose key or signature is not good, whatever the cause.
+    /// The refusal of a bad key or signature, whatever the cause.
     package static let refusal = WebError(
         .authenticationFailed,
         "the server's key or its signature is not valid here: the key is unknown, of another "

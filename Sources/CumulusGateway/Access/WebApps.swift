@@ -1,5 +1,5 @@
-// The operator's list of web apps: the API tokens that are good, where, and for pages of which
-// origins.
+// The operator's list of web apps: the valid API tokens, their environments, and the origins whose
+// pages may use them.
 //
 // Read from the file of `cumulusd --web-apps`, the same on all nodes. A mistake in it is told with
 // its place; nothing in it is ignored, since a misspelt key would open what it was to close.
@@ -19,7 +19,7 @@ package enum WebApps {
     private static let keys: Set = ["container", "environment", "token", "origins", "callback"]
     private static let shortestToken = 16
 
-    /// By the SHA-256 of each token.
+    /// The tokens by the SHA-256 of each.
     ///
     /// - Parameter text: A JSON list of objects.
     package static func all(_ text: Bytes) throws(Problem) -> [Bytes: WebAPIToken] {

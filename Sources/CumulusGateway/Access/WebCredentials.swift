@@ -1,5 +1,5 @@
-// What a request shows of its caller: an API token, perhaps with a user's token, or the signature
-// of a server's key; never both.
+// A request's credentials: an API token, perhaps with a user's token, or the signature of a
+// server's key; never both.
 //
 // Read from the URL and the headers before anything is looked up. Whether a token or a key is good
 // is for the node's registers to say.
@@ -43,7 +43,7 @@ package enum WebCredentials: Sendable {
         }
     }
 
-    /// What callers are told whose API token is not good, whatever the cause.
+    /// The refusal of a bad API token, whatever the cause.
     package static let refusal = WebError(
         .authenticationFailed,
         "the API token is not valid here: it is unknown, or of another container or environment"

@@ -1,4 +1,4 @@
-// What a web client has seen of the data, as it carries it from node to node: a causal token of the
+// The data that a web client has seen, as it carries it from node to node: a causal token of the
 // binary protocol, and when the node gave it.
 //
 // Part of a user's token, and of a header for callers without one. A node that has not read as far
@@ -17,7 +17,7 @@ package struct WebSeen: Hashable, Sendable {
     package static let time: Int64 = 30 * 60_000
     /// Callers send it, and answers have it.
     package static let header = "X-Cumulus-Seen"
-    /// What is sealed for the header begins with it.
+    /// The prefix of the content that is sealed for the header.
     private static let mark = "what a caller has seen"
 
     package init(token: Bytes, made: Int64) {
@@ -42,7 +42,7 @@ package struct WebSeen: Hashable, Sendable {
         made = try reader.signed()
     }
 
-    /// What is sealed for the header.
+    /// The content that is sealed for the header.
     ///
     /// - Parameter scope: Where it was seen.
     package func content(in scope: ScopeID) -> Bytes {
@@ -71,7 +71,7 @@ extension WebDoor {
         Base64URL.encode(seal(seen.content(in: scope)))
     }
 
-    /// What a caller sent in the header; nil if that is of no use here: then nothing is waited for.
+    /// The value of the header; nil if it is invalid here, and then no wait is needed.
     func seen(_ text: String?, in scope: ScopeID) -> WebSeen? {
         guard let text, let sealed = Base64URL.decode(text.utf8),
             let content = open(sealed)

@@ -18,7 +18,7 @@ package struct WebToken: Hashable, Sendable {
     package var made: Int64
     /// The user chose to stay signed in.
     package var isKept: Bool
-    /// What its client has seen; nil: nothing yet.
+    /// The data that its client has seen; nil if none.
     package var seen: WebSeen?
 
     /// How long a token is good, in milliseconds.
@@ -55,7 +55,7 @@ package struct WebToken: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// What may be part of it.
+    /// The optional parts of a token.
     private struct Parts: OptionSet {
         let rawValue: UInt64
 
@@ -63,7 +63,7 @@ package struct WebToken: Hashable, Sendable {
         static let seen = Parts(rawValue: 2)
     }
 
-    /// What is sealed.
+    /// The content that is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
         writer.delimited(session)
@@ -97,13 +97,13 @@ package struct WebToken: Hashable, Sendable {
     }
 }
 
-/// What was registered for a web app, for one environment of a container.
+/// The registration of a web app for one environment of a container.
 package struct WebAPIToken: Hashable, Sendable {
     /// How the page that signs a user in tells the app.
     package enum Callback: Hashable, Sendable {
-        /// By a message to the window that opened it.
+        /// Sends a message to the window that opened it.
         case message
-        /// By going to this URL.
+        /// Redirects to this URL.
         case redirect(String)
     }
 
@@ -123,15 +123,16 @@ package struct WebAPIToken: Hashable, Sendable {
 
     /// How an app is told of a user that signed in.
     package enum SignIn: Hashable, Sendable {
-        /// By a message to a page of one of these origins.
+        /// Sends a message to a page of one of these origins.
         case message(origins: [String])
-        /// By going to this URL.
+        /// Redirects to this URL.
         case redirect(String)
     }
 
     /// nil if users can't sign in: a token is told only to pages that the operator registered.
     ///
-    /// - Parameter origin: Of the page that asked for a user; empty: its request named none.
+    /// - Parameter origin: The origin of the page that asked for a user; empty if its request named
+    ///   none.
     package func signIn(from origin: String) -> SignIn? {
         if case .redirect(let url) = callback { return .redirect(url) }
         if origin.isEmpty { return origins.isEmpty ? nil : .message(origins: origins) }

@@ -1,4 +1,5 @@
-// What a request asks of a file by its conditions and its `Range`: all of it, a part, or nothing.
+// The part of a file that a request asks for by its conditions and its `Range`: all of it, a part,
+// or nothing.
 //
 // Made by `WebDownload`, in the order of RFC 9110, section 13.2.2. Players of sound and films ask
 // for parts. A range that names several parts, or that can't be read, is ignored, as HTTP allows:

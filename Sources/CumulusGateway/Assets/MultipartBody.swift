@@ -22,14 +22,14 @@ package struct MultipartBody: Equatable {
     private var state = State.preamble
     /// Bytes that may be the beginning of a boundary, or a head that is not whole.
     private var rest: Bytes = [13, 10]
-    /// What ends a part's content: a line break and the boundary.
+    /// The end of a part's content: a line break and the boundary.
     private let delimiter: Bytes
     private var hasFile = false
 
     private static let headBytes = 8 << 10
     private static let headEnd = Bytes("\r\n\r\n".utf8)
 
-    /// - Parameter contentType: Of the request; nil is returned for one that is no form.
+    /// - Parameter contentType: The request's content type; nil is returned if it is not a form.
     package init?(contentType: String) throws(WebError) {
         let parts = contentType.split(separator: ";")
         guard let type = parts.first, MultipartBody.trimmed(type) == "multipart/form-data" else {
@@ -43,7 +43,7 @@ package struct MultipartBody: Equatable {
         delimiter = Bytes("\r\n--\(boundary)".utf8)
     }
 
-    /// Takes the next bytes of the body; returns those of the file that are known to be its.
+    /// Takes the next bytes of the body; returns the bytes that certainly belong to the file.
     package mutating func take(_ bytes: Bytes) throws(WebError) -> Bytes {
         rest += bytes
         var file: Bytes = []

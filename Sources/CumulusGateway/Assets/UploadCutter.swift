@@ -1,7 +1,7 @@
 // Cuts an upload into chunks while it comes, and hands them on in parts, so that a large file is
 // never in memory as a whole.
 //
-// Fed by `WebUpload`. The chunks are those that every other client cuts of the same bytes.
+// `WebUpload` feeds it. It cuts the same chunks as every other client does from the same bytes.
 
 package import CumulusAssets
 package import CumulusModel
@@ -40,7 +40,7 @@ package struct UploadCutter {
 
     /// Bytes that a part has at least, but for the last one.
     package static let partBytes = 4 << 20
-    /// What an upload holds in memory, about: bytes that are not cut, a part, and its messages.
+    /// Approximate memory of an upload: bytes that are not cut, a part, and its messages.
     package static let memoryBytes = 10 << 20
 
     /// All chunks so far.

@@ -1,5 +1,5 @@
-// What an upload is answered with, and `records/modify` takes: that a caller brought an asset into
-// a database, or read it in a record there.
+// The receipt that answers an upload and that `records/modify` takes. It proves that a caller
+// uploaded an asset to a database, or read it in a record there.
 //
 // It is bound to caller, database and content, and not to a record: clients name their records
 // later. The node judges by itself whether a record may name the asset.
@@ -10,7 +10,7 @@ package struct UploadReceipt: Hashable, Sendable {
     package var asset: Asset
     package var scope: ScopeID
     package var database: DatabaseScope
-    /// Whose database that is, if another user shares it; else empty.
+    /// The owner of that database, if another user shares it; else empty.
     package var owner: String
     /// The caller brought the content itself; else it read the asset in a record, and may not read
     /// that record any more.
@@ -20,9 +20,9 @@ package struct UploadReceipt: Hashable, Sendable {
     /// In milliseconds since 1970 UTC.
     package var made: Int64
 
-    /// As long as a node keeps an asset that no record names, in milliseconds.
+    /// Milliseconds for which a node keeps an asset that no record names.
     package static let time: Int64 = 24 * 3_600_000
-    /// What is sealed begins with it.
+    /// The prefix of the sealed content.
     private enum Mark: String {
         case own = "receipt of an upload"
         case shared = "receipt of an upload to another user's database"

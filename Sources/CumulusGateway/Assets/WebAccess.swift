@@ -1,5 +1,4 @@
-// Whose rights a sealed link has: where it leads, what its caller had shown, and the web app that
-// asked for it.
+// The rights of a sealed link: its target, the caller's proof, and the web app that asked for it.
 //
 // Written into every link that the gateway hands out. The node asks for the rights of that caller
 // each time that the link is used, so a link never gives more than its caller has at that moment.
@@ -9,7 +8,7 @@ package import CumulusModel
 package import CumulusNode
 
 package struct WebAccess: Hashable, Sendable {
-    /// What the caller had shown when it got the link.
+    /// The proof that the caller had shown when it got the link.
     package enum Proof: Hashable, Sendable {
         case nothing
         /// The session whose token has this SHA-256.
@@ -31,7 +30,7 @@ package struct WebAccess: Hashable, Sendable {
         self.api = api
     }
 
-    /// What lets the caller in again.
+    /// The entrance that lets the caller in again.
     ///
     /// A server signed the request that made the link.
     package func entrance(address: Bytes, isSecret: Bool) -> LocalEntrance {

@@ -57,7 +57,7 @@ extension WebContext {
         return [JSON.Member("assets", .array(entries))]
     }
 
-    /// What another field takes: of a list of assets a list.
+    /// The value for another field: a list of assets becomes a list.
     ///
     /// - Parameters:
     ///   - checksum: Names an asset of a list; nil means all of the field.
@@ -93,6 +93,6 @@ extension WebContext {
 }
 
 extension Asset {
-    /// As `fileChecksum` has it.
+    /// The value of `fileChecksum`.
     fileprivate var checksum: String { Base64.encode(digest) }
 }

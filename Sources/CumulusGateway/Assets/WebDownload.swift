@@ -16,12 +16,12 @@ package final class WebDownload: Sendable {
     private let calls: any WebCalls
     private let request: DownloadAssetRequest
     private let list: ChunkList
-    /// What is sent first; it is read before the answer begins, so that an error is told as one.
+    /// The first bytes, read before the answer begins, so that an error is sent as an error.
     private let first: Bytes
 
     /// Bytes of chunks that are read at once, but for the last of them.
     private static let stepBytes: UInt64 = 1 << 20
-    /// What a download holds in memory at most, about.
+    /// Approximate upper bound for the memory of a download.
     package static let memoryBytes = 4 << 20
 
     /// - Parameter web: Its method and headers say which part is sent.
@@ -55,7 +55,7 @@ package final class WebDownload: Sendable {
             (name: "ETag", value: tag),
             (name: "Content-Type", value: "application/octet-stream"),
             (name: "Content-Disposition", value: "attachment"),
-            // What users upload must not run as a page of this host.
+            // Uploaded files must not run as a page of this host.
             (name: "Content-Security-Policy", value: "sandbox; default-src 'none'"),
             (name: "X-Content-Type-Options", value: "nosniff"),
             (name: "Cache-Control", value: "private, no-store"),

@@ -1,9 +1,9 @@
 // Files that another node took: fetched from there, for records that are saved here.
 //
-// Called by records/modify for assets that a receipt stands for and that this node has not got.
-// What peers send is announced and sent to this node as their caller would send it: so its rights,
-// its space and what it may name are judged as those of an upload. One request asks peers for a
-// bounded time; what came stays, so that a request that is sent again goes on there.
+// records/modify calls it for assets of receipts that this node has not got. Chunks from peers are
+// announced and sent to this node as their caller would send them, so rights, space and names are
+// checked as for an upload. One request asks peers for a bounded time. Received chunks stay, so a
+// repeated request continues there.
 
 import CumulusAssets
 import CumulusModel
@@ -23,7 +23,7 @@ struct WebFiles {
     static let milliseconds: UInt64 = 20_000
 
     /// - Parameters:
-    ///   - zone: Of the records that name the files.
+    ///   - zone: The zone of the records that name the files.
     ///   - end: When peers are asked no more, by the door's nanoseconds.
     init(_ calls: any WebCalls, _ links: WebLinks, in zone: RecordZone.ID, until end: UInt64) {
         let kind = links.access.database
@@ -35,7 +35,7 @@ struct WebFiles {
             switch kind {
             case .public: .public
             case .private: DatabaseID(kind: .private, owner: calls.user)
-            // What is shared is of its owner's database.
+            // Shared records belong to their owner's database.
             case .shared: DatabaseID(kind: .private, owner: zone.ownerName)
             }
     }

@@ -1,14 +1,15 @@
 // A sealed link to the content of an asset: where a file is uploaded, or where one is downloaded.
 //
-// Made by `WebLinks`, and opened by `WebTransfers`. A link works for a while. It is sealed by the
-// cluster, and each kind of what is sealed begins with a mark of its own, so no link is taken for
-// another one, nor for the token of a session, which begins with a digest.
+// `WebLinks` makes it and `WebTransfers` opens it. A link works for a limited time. The cluster
+// seals it. Each kind of sealed content begins with a mark of its own, so a link is never taken for
+// another kind, nor for the token of a session, which begins with a digest.
 
 package import CumulusModel
 
 package struct WebLink: Hashable, Sendable {
     package enum Purpose: Hashable, Sendable {
-        /// - Parameter zone: Of the records that will name the asset; nil: the default zone.
+        /// - Parameter zone: The zone of the records that will name the asset; nil means the
+        ///   default zone.
         case upload(zone: RecordZone.ID?)
         /// An asset, and the field in which it was read.
         case download(Asset, record: Record.ID, field: String)
@@ -18,7 +19,7 @@ package struct WebLink: Hashable, Sendable {
     /// In milliseconds since 1970 UTC.
     package var made: Int64
     package var purpose: Purpose
-    /// Of a link to download: a causal token of the answer that gave it; nil: it has none.
+    /// For a download: a causal token of the answer that gave the link; nil if it had none.
     package var seen: Bytes?
 
     /// How long a link to upload works, in milliseconds.
@@ -47,7 +48,7 @@ package struct WebLink: Hashable, Sendable {
 
     // MARK: URLs
 
-    /// What stands before a link's token in its path.
+    /// The path before a link's token.
     package static let path = "/database/1/content/"
 
     /// The token of a link; nil if the target of a request is no link.
@@ -57,7 +58,7 @@ package struct WebLink: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// What is sealed begins with it.
+    /// The prefix of the sealed content.
     private enum Mark: String {
         case upload = "link to upload"
         case download = "link to download"

@@ -7,7 +7,7 @@ import CumulusModel
 package struct WebLinks: Sendable {
     let door: any WebDoor
     let access: WebAccess
-    /// What stands before the paths of links: scheme, host, and what a proxy puts before them.
+    /// The prefix of links: scheme, host, and the path that a proxy adds.
     let base: String
     /// A causal token of what the answer shows.
     var seen: @Sendable () -> Bytes? = { nil }
@@ -45,7 +45,7 @@ package struct WebLinks: Sendable {
         return Base64URL.encode(door.seal(receipt.content))
     }
 
-    /// Whose database the assets of a zone are in, as receipts name it.
+    /// The owner of the database that holds the assets of a zone, as receipts name it.
     private func owner(of zone: RecordZone.ID?) -> String {
         access.database == .shared ? zone?.ownerName ?? "" : ""
     }
@@ -55,11 +55,11 @@ package struct WebLinks: Sendable {
         open(receipt, for: user, in: zone)?.asset
     }
 
-    /// The assets that receipts stand for and whose content the caller may have from any node:
-    /// those that it uploaded, and in its own database all.
+    /// The assets of receipts whose content the caller may have from any node: assets that it
+    /// uploaded, and all assets of its own database.
     ///
-    /// What it once read in a record of others it may not read any more, so there the node that
-    /// saves has to have it, and judges.
+    /// An asset that the caller once read in a record of others may be unreadable to it now, so
+    /// there the saving node must have the asset and decide.
     func heldAnywhere(
         _ receipts: [String],
         by user: String,
@@ -91,7 +91,7 @@ package struct WebLinks: Sendable {
     /// The value of a field that holds an asset, as requests take it.
     ///
     /// - Parameters:
-    ///   - zone: Of the records that may name it; nil: the default zone.
+    ///   - zone: The zone of the records that may name it; nil means the default zone.
     ///   - isUpload: Whether the user brought its content.
     func json(
         _ asset: Asset,

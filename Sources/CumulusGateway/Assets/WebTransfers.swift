@@ -1,7 +1,7 @@
 // Requests to sealed links: files on their way up and down.
 //
-// Called by the HTTP server, before it reads a body; tests call it without one. A link needs no
-// other credentials. Who made it is looked up again, with the rights that it has now.
+// The HTTP server calls it before it reads a body; tests call it without a server. A link needs no
+// other credentials. Its maker is looked up again, with the rights that it has now.
 
 package import CumulusModel
 import CumulusNode
@@ -62,12 +62,12 @@ package struct WebTransfers: Sendable {
 
     /// The answer to a download: the bytes of a file, or an error.
     package enum Download: Sendable {
-        /// Those of an asset, and headers that stand beside its own.
+        /// Bytes of an asset, and headers beside its own.
         case bytes(WebDownload, headers: [(name: String, value: String)])
         case answer(WebAnswer)
     }
 
-    /// What a download holds in memory, about.
+    /// Approximate memory of a download.
     func memoryBytes(of request: WebRequest) -> Int {
         guard case .download(let asset, _, _)? = try? link(of: request).purpose else { return 0 }
         return min(2 * Int(clamping: min(asset.size, 1 << 30)), WebDownload.memoryBytes)

@@ -1,9 +1,9 @@
 // One upload, from the first bytes of a file to the asset that it became.
 //
-// Run by `WebTransfers`, and by `ConsoleCall` for the console's form. What comes is cut, announced
-// to the node and sent to it part by part, and the next part is read when the node has the one
-// before it on its disk. Each part of a large file is announced as an asset of its own, which
-// nothing names and the node removes a day later; its chunks are then those of the whole file.
+// `WebTransfers` runs it, and `ConsoleCall` does for the console's form. The bytes are cut,
+// announced to the node and sent to it part by part. The next part is read when the previous one is
+// on the node's disk. Each part of a large file is announced as an asset of its own, which no
+// record names and the node removes a day later; its chunks then belong to the whole file.
 
 import CumulusAssets
 import CumulusModel

@@ -11,11 +11,11 @@ import NIOCore
 struct PaceBounds: Sendable {
     /// From the first byte of a head to its last.
     var headMilliseconds: Int64 = 10_000
-    /// Of silence in a body.
+    /// The longest silence in a body.
     var bodyMilliseconds: Int64 = 20_000
-    /// Without a byte taken of an answer.
+    /// The longest time in which the caller takes no byte of an answer.
     var answerMilliseconds: Int64 = 30_000
-    /// Of a body, and of an answer, over a longer time.
+    /// The lowest average rate of a body, and of an answer, over a longer time.
     var bytesPerSecond = 1_024
 }
 

@@ -1,9 +1,10 @@
 // The rule by which connections share the room of the HTTP listener.
 //
-// A value without a clock, held by `OpenConnections`. There is a general room and a small reserve.
-// In a full room a newcomer takes the place of a connection that waits for its caller: one of its
-// own, or of a caller that has more. Without one it comes into the reserve, where only health
-// checks and operators are answered. It looks at all connections only when the room is full.
+// It is a value without a clock, held by `OpenConnections`. There is a general room and a small
+// reserve. In a full room a newcomer replaces a connection that waits for its caller: one of the
+// newcomer's own caller, or of a caller with more connections. If there is none, the newcomer
+// enters the reserve, where only health checks and operators are answered. The table is searched
+// only when the room is full.
 
 import CumulusModel
 import CumulusNode
@@ -12,13 +13,13 @@ import CumulusNode
 struct ConnectionBounds: Sendable {
     /// In the general room.
     var most = 1_000
-    /// Of one address, or of one caller whom a proxy names.
+    /// The limit for one address, or for one caller that a proxy names.
     var ofOneCaller = 256
     /// Beyond the general room, for health checks and operators.
     var reserve = 64
 }
 
-/// What a connection does.
+/// The activity of a connection.
 enum ConnectionPhase: Sendable {
     /// It waits for a request, or for the rest of its head.
     case idle
@@ -28,7 +29,7 @@ enum ConnectionPhase: Sendable {
     case answering
 }
 
-/// What a request has to say for itself in the reserve.
+/// The privilege that a request needs in the reserve.
 enum ConnectionClaim: Sendable {
     case none
     /// A health check, or a page of operators.
@@ -37,7 +38,7 @@ enum ConnectionClaim: Sendable {
     case ofOperator
 }
 
-/// What becomes of a newcomer.
+/// The decision about a newcomer.
 struct ConnectionEntry<ID: Hashable & Sendable>: Equatable, Sendable {
     var isIn: Bool
     /// Is to be closed to make room; it is forgotten already.
@@ -45,7 +46,7 @@ struct ConnectionEntry<ID: Hashable & Sendable>: Equatable, Sendable {
 }
 
 struct ConnectionTable<ID: Hashable & Sendable>: Sendable {
-    /// Who a connection is counted for.
+    /// The caller for whom a connection is counted.
     private enum Caller: Hashable {
         case network(Bytes)
         /// The connection of a proxy that speaks for nobody at the moment.
@@ -90,7 +91,7 @@ struct ConnectionTable<ID: Hashable & Sendable>: Sendable {
 
     // MARK: Connections
 
-    /// - Parameter address: Of the other end: 4 or 16 bytes, or empty.
+    /// - Parameter address: The address of the other end: 4 or 16 bytes, or empty.
     mutating func enter(_ id: ID, from address: Bytes, isProxy: Bool) -> ConnectionEntry<ID> {
         let caller = isProxy ? Caller.proxy(id) : .network(CallerNetwork.of(address))
         let isCrowd = count(of: caller) >= bounds.ofOneCaller
@@ -126,8 +127,10 @@ struct ConnectionTable<ID: Hashable & Sendable>: Sendable {
         count(of: other) > count(of: caller)
     }
 
-    /// The connection of a room that gives way: of the caller with the most of those that can, one
-    /// without a request before one with a part of it, and of these the oldest.
+    /// The connection that gives way in a room.
+    ///
+    /// It belongs to the caller with the most candidates. One without a request comes before one
+    /// with a part of it, and of these the oldest is chosen.
     private func giveWay(
         in room: Room = .general,
         _ isFit: (Connection) -> Bool
@@ -148,7 +151,7 @@ struct ConnectionTable<ID: Hashable & Sendable>: Sendable {
 
     /// Judges a request.
     ///
-    /// - Parameter address: Of the caller, if a proxy named it.
+    /// - Parameter address: The caller's address, if a proxy named it.
     mutating func begin(
         _ id: ID,
         from address: Bytes?,

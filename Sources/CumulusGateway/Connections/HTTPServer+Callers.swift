@@ -1,4 +1,4 @@
-// Who sends a request over HTTP, and the head of it as the pages and the gateway read it.
+// The caller of an HTTP request, and the request's head as the pages and the gateway read it.
 //
 // Called by `HTTPServer` once per request.
 

@@ -13,7 +13,7 @@ import CumulusModel
 import Synchronization
 
 final class OpenConnections: Sendable {
-    /// Of a channel.
+    /// The identity of a channel.
     typealias ID = ObjectIdentifier
 
     private struct State {
@@ -30,7 +30,7 @@ final class OpenConnections: Sendable {
     /// Takes a new connection in; returns false if there is no room for it.
     ///
     /// - Parameters:
-    ///   - address: Of the other end: 4 or 16 bytes, or empty.
+    ///   - address: The address of the other end: 4 or 16 bytes, or empty.
     ///   - isProxy: The other end is a proxy, which speaks for many callers.
     ///   - close: Closes it, on any thread.
     func enter(
@@ -48,7 +48,7 @@ final class OpenConnections: Sendable {
 
     /// Judges a request; returns false if it is not to be answered now.
     ///
-    /// - Parameter address: Of the caller, if a proxy named it.
+    /// - Parameter address: The caller's address, if a proxy named it.
     func begin(_ id: ID, from address: Bytes?, _ claim: ConnectionClaim) -> Bool {
         change { $0.table.begin(id, from: address, claim) }
     }

@@ -51,8 +51,8 @@ final class RequestWatch: ChannelDuplexHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private let connections: OpenConnections
-    /// Requests whose heads were read, those that were read to their ends, and answers that the
-    /// caller has.
+    /// The numbers of heads that were read, requests that were read to their ends, and delivered
+    /// answers.
     private var (heads, ends, answers) = (0, 0, 0)
 
     init(_ connections: OpenConnections) {

@@ -1,8 +1,8 @@
 // The proxies whose word counts on where a request comes from, as `--trusted-proxies` names them.
 //
-// Made by `cumulusd`, asked by `HTTPServer` for each request and by `ConnectionPlace` for each
-// connection. Anybody can write an address into a head. So the lists of proxies are read from their
-// ends, as far as those who added to them are trusted.
+// `cumulusd` makes it. `HTTPServer` asks it for each request, `ConnectionPlace` for each
+// connection. Any client can write an address into a head. So the lists of proxies are read from
+// their ends, as far as the proxies that added to them are trusted.
 
 import CumulusModel
 
@@ -54,7 +54,7 @@ package struct TrustedProxies: Sendable {
         self.networks = networks
     }
 
-    /// nil if the text is none, or has bits behind its prefix: a mistake would trust many.
+    /// nil if the text is no network, or has bits behind its prefix: a mistake would trust many.
     private static func network(_ text: Substring) -> Network? {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = ForwardedField.bytes(of: parts[0]) else { return nil }
@@ -93,7 +93,7 @@ package struct TrustedProxies: Sendable {
 
     /// The last address that is not trusted, or the first one if all are.
     ///
-    /// What is no address ends the list: the proxy behind it stands for its caller.
+    /// A text that is no address ends the list: the proxy behind it stands for its caller.
     private func caller(in list: [Bytes?], through link: Bytes) -> Bytes {
         var caller = link
         for address in list.reversed() {

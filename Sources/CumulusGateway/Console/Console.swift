@@ -1,9 +1,9 @@
 // The console for operators: pages in a browser, and the JSON that they ask for.
 //
-// Made by `cumulusd` beside the HTTP server, which passes it what begins with /console. It decides
-// nothing about data: each request of its pages becomes calls of the binary protocol, made as the
-// operator, or as a user as whom the operator signed in. Every answer carries a policy with which a
-// browser loads and runs nothing but the node's own files.
+// `cumulusd` makes it beside the HTTP server, which passes it all paths that begin with /console.
+// It decides nothing about data: each request of its pages becomes calls of the binary protocol,
+// made as the operator, or as a user as whom the operator signed in. Every answer carries a policy
+// by which a browser loads and runs only the node's own files.
 //
 // Folder: the console's side of the node. Read `Console`, `ConsoleSession`, then `ConsoleRoute`,
 // the table of its calls, and `ConsoleCall`.
@@ -74,7 +74,8 @@ package struct Console: FilePages {
         return answer
     }
 
-    /// Of every answer: nothing from elsewhere is loaded, and no other page shows or reads it.
+    /// Headers of every answer: the page loads nothing from elsewhere, and no other page shows or
+    /// reads it.
     private static let headers: [(name: String, value: String)] = [
         (
             "Content-Security-Policy",
@@ -245,9 +246,9 @@ package struct Console: FilePages {
     }
 }
 
-/// What the console shows of this process that no call of the protocol tells.
+/// Data of this process that the console shows and no call of the protocol returns.
 package struct ConsoleSources: Sendable {
-    /// What the node counts, at the moment of the call.
+    /// The node's counters at the moment of the call.
     let numbers: @Sendable () -> LiveNumbers
     /// The newest lines of the node's audit log, oldest first; nil if it keeps none.
     package var auditLines: (@Sendable () -> [Bytes])?
@@ -257,7 +258,7 @@ package struct ConsoleSources: Sendable {
     }
 }
 
-/// What answers a request of the console's pages.
+/// The reply to a request of the console's pages.
 enum ConsoleReply {
     case json([JSON.Member])
     /// The cookie is set anew, or removed; the answer says who is signed in.

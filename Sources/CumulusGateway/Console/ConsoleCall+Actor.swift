@@ -7,7 +7,7 @@ import CumulusNode
 import CumulusWire
 
 extension ConsoleCall {
-    /// Who is signed in, as the pages are told.
+    /// The signed-in users, as the pages are told.
     static func members(of session: ConsoleSession?) -> [JSON.Member] {
         guard let session else { return [.init("isSignedIn", .bool(false))] }
         var members: [JSON.Member] = [
@@ -34,7 +34,7 @@ extension ConsoleCall {
         return .session(nil)
     }
 
-    /// By name and password, or by an access token.
+    /// Signs in by name and password, or by an access token.
     func actAsUser() async throws -> ConsoleReply {
         let scope = try scope()
         let old = await withoutUser()

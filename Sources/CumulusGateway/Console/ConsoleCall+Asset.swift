@@ -39,7 +39,7 @@ extension ConsoleCall {
         )
     }
 
-    /// Takes a file for a field, as the user as whom the operator acts: the operator saves no
+    /// Takes a file for a field, as the user for whom the operator acts: the operator saves no
     /// records.
     func upload<Body: AsyncSequence>(
         _ body: Body,

@@ -1,4 +1,4 @@
-// What the console tells of the node, the cluster and its containers.
+// The console's pages about the node, the cluster and its containers.
 
 import CumulusModel
 import CumulusWire
@@ -143,7 +143,7 @@ extension ConsoleCall {
         return .json([.init("existed", .bool(existed))])
     }
 
-    /// The zones of all databases of an environment; with `owner` those of one user.
+    /// The zones of all databases of an environment; with `owner`, one user's zones.
     func zones() async throws -> ConsoleReply {
         let scope = try scope()
         let owner = try values.string("owner")

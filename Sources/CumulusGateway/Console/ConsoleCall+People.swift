@@ -1,4 +1,4 @@
-// What the console tells and changes of users: their sessions, their shares, and servers' keys.
+// The console's pages about users: their sessions, their shares, and servers' keys.
 
 import CumulusModel
 import CumulusWire
@@ -6,7 +6,7 @@ import CumulusWire
 extension ConsoleCall {
     // MARK: Users
 
-    /// With a container, users are told with their record names in it.
+    /// With a container, users are shown with their record names in it.
     func users() async throws -> ConsoleReply {
         let scope = values.names("container") ? try self.scope() : .cluster
         let pages = try await ask(.operatorListUsers, in: scope) {

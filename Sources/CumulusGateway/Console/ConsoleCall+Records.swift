@@ -101,7 +101,7 @@ extension ConsoleCall {
 
     // MARK: Feeds
 
-    /// What the node still has to tell the devices of the user as whom the operator acts.
+    /// The notifications that the devices of the acting user have not got yet.
     func feed() async throws -> ConsoleReply {
         let calls = try await caller(in: try scope())
         defer { calls.close() }

@@ -1,4 +1,4 @@
-// What the node's audit log says of a user's refusals in the last day.
+// A user's refusals in the last day, from the node's audit log.
 //
 // Read from the file, which no call of the protocol tells; so it is this node's log alone.
 
@@ -8,7 +8,7 @@ extension ConsoleCall {
     private static let day: Int64 = 24 * 3_600_000
     private static let mostRefusals = 200
 
-    /// Of the user with that name and id.
+    /// The refusals of the user with that name and id.
     func refusals() async throws -> ConsoleReply {
         try await checkOperator()
         let name = try values.needed("user")

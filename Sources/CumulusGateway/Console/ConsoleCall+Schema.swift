@@ -1,4 +1,4 @@
-// What the console tells and changes of an environment's schema, its indexes and its roles.
+// The console's pages about an environment's schema, its indexes and its roles.
 
 import CumulusModel
 import CumulusWire
@@ -19,7 +19,7 @@ extension ConsoleCall {
         }
     }
 
-    /// As text, and type by type.
+    /// The schema as text, and type by type.
     func schema() async throws -> ConsoleReply {
         let text = try await text(of: try scope())
         let schema = try ConsoleCall.parsed(text)
@@ -56,8 +56,8 @@ extension ConsoleCall {
         ("READ", .read), ("CREATE", .create), ("WRITE", .write),
     ]
 
-    /// What development has and production has not, the other way round, and what a deployment
-    /// would do.
+    /// The differences between development and production, and the changes that a deployment would
+    /// make.
     func schemaDifference() async throws -> ConsoleReply {
         var scope = try scope()
         scope.environment = .development

@@ -9,7 +9,7 @@ import CumulusWire
 
 struct ConsoleCall: Sendable {
     let request: WebRequest
-    /// What the request names: the members of its body, or of its URL's query.
+    /// The request's members: from its body, or from its URL's query.
     let values: WebObject
     let session: ConsoleSession
     let door: any WebDoor
@@ -32,7 +32,7 @@ struct ConsoleCall: Sendable {
         self.uuid = uuid
     }
 
-    /// What the query of a URL names.
+    /// The members in the query of a URL.
     static func values(ofQuery target: String) throws(WebError) -> WebObject {
         var members: [JSON.Member] = []
         for (key, value) in WebText.query(of: target).sorted(by: { $0.key < $1.key }) {
@@ -95,7 +95,7 @@ struct ConsoleCall: Sendable {
         return value
     }
 
-    /// The calls of the operator, or with `as=user` of the user as whom it acts.
+    /// The calls of the operator, or with `as=user` of the user for whom it acts.
     func caller(in scope: ScopeID) async throws -> any WebCalls {
         let isUser = WebText.query(of: request.target)["as"] == "user" || values["as"] == "user"
         guard isUser else {
@@ -104,7 +104,7 @@ struct ConsoleCall: Sendable {
         return try await user(in: scope)
     }
 
-    /// The calls of the user as whom the operator acts.
+    /// The calls of the user for whom the operator acts.
     func user(in scope: ScopeID) async throws -> any WebCalls {
         // The user's session may outlive the operator's token.
         try await checkOperator()
@@ -123,7 +123,7 @@ struct ConsoleCall: Sendable {
         }
     }
 
-    /// Not 401: that would mean that the operator has to sign in.
+    /// The status is not 401, which would ask the operator to sign in.
     static let sessionEnded = WebError(
         .accessDenied,
         "the user's session has ended; act as the user again"

@@ -71,7 +71,7 @@ struct ConsoleRoute: Sendable {
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
-    /// All of web services, as the operator or as the user as whom it acts.
+    /// All of web services, as the operator or as the user for whom it acts.
     private static let webServices = act("database") { try await $0.webServices() }
 
     static func find(_ method: String, _ name: String) throws(WebError) -> ConsoleRoute {

@@ -1,4 +1,4 @@
-// What a browser carries of an operator who signed in to the console: a sealed value in a cookie.
+// The session of an operator who signed in to the console: a sealed value in a browser's cookie.
 //
 // Made and read by `Console`. Only nodes of the cluster can read or make it. It holds no token: of
 // the operator token it has the SHA-256, so another token in the node's file ends all sessions.
@@ -14,7 +14,7 @@ package struct ConsoleSession: Hashable, Sendable {
     /// Tells it from the other values that nodes seal for browsers.
     private static let mark = "console"
 
-    /// The user as whom the operator acts beside its own work.
+    /// The user for whom the operator acts beside its own work.
     package struct Actor: Hashable, Sendable {
         package var scope: ScopeID
         /// SHA-256 of the token of the user's session.
@@ -36,7 +36,8 @@ package struct ConsoleSession: Hashable, Sendable {
     package var digest: Bytes
     /// Milliseconds since 1970 UTC.
     package var expires: Int64
-    /// What each changing request has to repeat in a header, which no page elsewhere can read.
+    /// The secret that each changing request has to repeat in a header; pages of other origins
+    /// can't read it.
     package var secret: Bytes
     /// nil: the operator acts as no user.
     package var actor: Actor?
@@ -65,7 +66,7 @@ package struct ConsoleSession: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// What is sealed.
+    /// The content that is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
         writer.delimited(ConsoleSession.mark.utf8)

@@ -1,7 +1,7 @@
 // The seam to the node: how a request enters it, and the calls that the caller may then make.
 //
 // `NodeDoor` is the door of a node in this process; its calls go to the handlers of `MethodTable`,
-// like those of a client over TCP. Tests may put another one in its place.
+// like a client's calls over TCP. Tests may put another one in its place.
 //
 // Folder: how requests reach the node. Read `WebDoor`, then `NodeDoor`.
 
@@ -20,7 +20,7 @@ package protocol WebDoor: Sendable {
     func sleep(_ milliseconds: Int64) async throws
     /// Makes a random number.
     func random() -> UInt64
-    /// What was registered under the SHA-256 of an API token; nil: nothing.
+    /// The registration under the SHA-256 of an API token; nil if there is none.
     func apiToken(_ digest: Bytes) async -> WebAPIToken?
     /// Lets a caller in.
     func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
@@ -37,7 +37,7 @@ package protocol WebDoor: Sendable {
     ) async throws -> ChunkList
     /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
     ///
-    /// What `take` throws ends it.
+    /// An error that `take` throws ends it.
     ///
     /// - Parameters:
     ///   - indexes: Into the list; not empty.
@@ -50,7 +50,7 @@ package protocol WebDoor: Sendable {
     ) async throws
     /// The users whose subscriptions name webhooks, by scope.
     ///
-    /// - Parameter known: What an earlier call returned.
+    /// - Parameter known: The result of an earlier call.
     func webhookSubscribers(
         after known: [ScopeID: WebhookScope]
     ) async throws(ServiceError) -> [ScopeID: WebhookScope]

@@ -11,7 +11,7 @@ package struct WebRequest: Sendable {
     package var method: String
     /// Path and query as they were sent.
     package var target: String
-    /// By their names in lower case.
+    /// Headers by their names in lower case.
     package var headers: [String: String]
     package var body: Bytes
     /// The caller's IP address: 4 or 16 bytes; empty: unknown.
@@ -57,9 +57,9 @@ package struct WebGateway: Sendable {
     let door: any WebDoor
     package let meter = WebMeter()
     let board = CourierBoard()
-    /// The page where users sign in, as `SignInPages` serves it; nil: there is none.
+    /// The page where users sign in, as `SignInPages` serves it; nil if there is none.
     private let signInURL: String?
-    /// What links begin with; nil: what the caller's own URL began with.
+    /// The prefix of links; nil means the prefix of the caller's own URL.
     private let publicURL: String?
 
     package init(_ door: any WebDoor, signInURL: String? = nil, publicURL: String? = nil) {
@@ -68,17 +68,17 @@ package struct WebGateway: Sendable {
         self.publicURL = publicURL
     }
 
-    /// Who calls, as far as the gateway judges it.
+    /// The caller, as far as the gateway judges it.
     private struct Caller {
         var proof = LocalEntrance.Proof.nothing
-        /// Of a signed-in user, to be renewed.
+        /// The signed-in user's token, to be renewed.
         var token: WebToken?
-        /// What it has seen, as it says in a header.
+        /// The data that the caller has seen, according to a header.
         var seen: WebSeen?
         var api: WebAPIToken?
         /// SHA-256 of the API token.
         var apiDigest: Bytes = []
-        /// Of the page that calls; empty: it names none.
+        /// The origin of the page that calls; empty if it names none.
         var origin = ""
         /// The id of a server's key.
         var serverKey: Bytes?
@@ -88,7 +88,7 @@ package struct WebGateway: Sendable {
             [token?.seen, seen].compactMap { $0 }.filter { $0.isGood(now: now) }.map(\.token)
         }
 
-        /// What links say of it.
+        /// The access that links get from it.
         func access(to route: WebRoute) -> WebAccess {
             let proof: WebAccess.Proof =
                 if let serverKey {
@@ -263,8 +263,8 @@ package struct WebGateway: Sendable {
     /// The token for a session that a user opened.
     package func token(_ token: WebToken) -> String { door.text(of: token) }
 
-    /// What a caller is to carry from now on: the token of its session, renewed, and what it has
-    /// seen.
+    /// The headers that the caller carries from now on: the renewed token of its session, and the
+    /// data that it has seen.
     ///
     /// - Parameter seen: nil if the node answered nothing; then what it had seen stays.
     private func headers(
@@ -299,7 +299,7 @@ package struct WebGateway: Sendable {
 
     // MARK: Pages of other origins
 
-    /// What lets a page of another origin read an answer.
+    /// The headers that let a page of another origin read an answer.
     static func sharing(
         with origin: String?,
         isPreflight: Bool

@@ -1,6 +1,6 @@
 // changes/database and changes/zone, and the older zones/changes and records/changes.
 //
-// The tokens are those of the binary protocol: one from either door goes on at the other.
+// The tokens are the binary protocol's: a client may go on with one at either door.
 
 import CumulusModel
 import CumulusWire
@@ -31,7 +31,7 @@ extension WebContext {
         ]
     }
 
-    /// What one zone's changes are asked with.
+    /// The wishes for one zone's changes.
     private struct ZoneWish {
         var id: RecordZone.ID
         var object: WebObject

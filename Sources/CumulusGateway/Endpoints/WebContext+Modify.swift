@@ -5,7 +5,7 @@ import CumulusModel
 import CumulusWire
 
 extension WebContext {
-    /// What came of one operation.
+    /// The outcome of one operation.
     private enum Outcome {
         case saved(Record)
         case deleted
@@ -24,7 +24,7 @@ extension WebContext {
                 try await carryOut(modify, &round)
             } catch {
                 if number == 0 { throw error }
-                // What an earlier round did is done: its outcomes are told.
+                // Operations of an earlier round are done, and their outcomes are reported.
                 for place in round.open { round.outcomes[place] = .failed(WebError(any: error)) }
                 round.open = []
             }
@@ -125,7 +125,7 @@ extension WebContext {
             case .success(let answer):
                 if !save.isRoot { outcomes[save.place] = .saved(save.record.saved(as: answer)) }
             case .failure(let error):
-                // What is wrong with the root of a new share is told for the share.
+                // An error of the root of a new share is reported for the share.
                 let known = errors[save.place]
                 if known == nil || known?.code == .batchRequestFailed { errors[save.place] = error }
             }
@@ -140,7 +140,7 @@ extension WebContext {
     /// Fetches files that other nodes took, for saves that were refused without them.
     ///
     /// - Parameters:
-    ///   - errors: What can't be fetched, or not now, takes the place of the refusal.
+    ///   - errors: For a file that can't be fetched, or not now, its error replaces the refusal.
     ///   - tried: Operations for which that was done before.
     /// - Returns: The operations whose files are here now.
     private func fetchFiles(
@@ -180,7 +180,7 @@ extension WebContext {
             if case .saved? = outcomes[$0] { true } else { false }
         }
         let keys = WebContext.wireKeys(saved.map { modify.operations[$0].options })
-        // What was saved stays saved, also if it can't be shown whole.
+        // Saved records stay saved even if they can't be shown whole.
         let ids = saved.map { modify.operations[$0].id }
         let whole = (try? await fetch(ids, keys: keys)) ?? []
         let shown = Dictionary(uniqueKeysWithValues: zip(saved, whole))

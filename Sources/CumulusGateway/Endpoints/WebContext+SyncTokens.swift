@@ -1,8 +1,8 @@
 // The tokens that requests with `getCurrentSyncToken=true` are answered with.
 //
-// Called by records/query, records/modify, records/lookup and zones/list before they do anything
-// else. So a fetch of changes from the token tells all that happened since. It may also tell again
-// what the answer shows, and no change is left out.
+// records/query, records/modify, records/lookup and zones/list call it before they do anything
+// else. So a fetch of changes from the token tells everything that happened since. It may repeat
+// what the answer shows, but it leaves out no change.
 
 import CumulusModel
 import CumulusWire

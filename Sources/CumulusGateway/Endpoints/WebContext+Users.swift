@@ -64,7 +64,7 @@ extension WebContext {
         return [JSON.Member("users", .array(entries))]
     }
 
-    /// In the order of the look-ups; nil for those who are not found, and for the caller.
+    /// The users in the order of the look-ups; nil for users who are not found, and for the caller.
     private func discover(_ lookUps: ArraySlice<LookUp>) async throws -> [DiscoveredUser?] {
         let others = lookUps.filter { !isOwn($0) }
         let names = others.filter { $0.handle == nil }.map { Bytes($0.value.utf8) }

@@ -15,7 +15,7 @@ package struct WebContext: Sendable {
     /// Names the request in errors.
     package let uuid: String
     let links: WebLinks
-    /// What refuses a caller who has to sign in first, with where to do so.
+    /// The refusal of a caller who has to sign in first, with the place to do so.
     let signIn: @Sendable () -> WebError
 
     package init(
@@ -99,7 +99,7 @@ package struct WebContext: Sendable {
     }
 
     func writer(_ options: WebRecordOptions) -> WebRecordWriter {
-        // What a share's URL shows is of another database than the one in the request's URL.
+        // The target of a share's URL is in another database than the one in the request's URL.
         let isElsewhere = route.endpoint == .recordsResolve || route.endpoint == .recordsAccept
         let fields = WebFieldWriter(
             numbersAsStrings: options.numbersAsStrings,

@@ -1,16 +1,16 @@
-// What browsers were told, in the memory of this node: how far each feed was taken, and what was
-// taken of it and not told yet.
+// The progress of browsers' notifications in the memory of this node: how far each feed was read,
+// and the notifications that were read and not delivered yet.
 //
-// Kept by `WebGateway`, used by `WebCourier`. A feed is taken a page at a time, and a browser is
-// told one notification at a time: the others of a page wait here. What this node forgets is told
-// again from where the browser registered.
+// `WebGateway` keeps it and `WebCourier` uses it. A feed is read a page at a time, and a browser
+// gets one notification at a time: the others of a page wait here. After this node has forgotten a
+// feed, it is told again from where the browser registered.
 
 package import CumulusModel
 import Synchronization
 
 package final class CourierBoard: Sendable {
     private struct Entry {
-        /// Of the feed, behind all that waits.
+        /// The feed's token behind all waiting notifications.
         var feed: Bytes
         var waiting: [WebNotification] = []
         var used: Int64
@@ -71,7 +71,7 @@ package final class CourierBoard: Sendable {
         }
     }
 
-    /// What a browser is told next of a station; it waits until it is known to be told.
+    /// The next notification of a station; it waits until its delivery is known.
     package func next(of station: CourierToken.Station) -> WebNotification? {
         state.withLock { $0.entries[station.id]?.waiting.first }
     }

@@ -35,9 +35,9 @@ package struct CourierToken: Hashable, Sendable {
     package static let mostStations = 8
     /// How long it is good, in milliseconds: as long as the longest session in a browser.
     package static let time: Int64 = WebToken.kept
-    /// What is sealed begins with it.
+    /// The prefix of the sealed content.
     private static let mark = "courier"
-    /// What is sealed begins with it if browsers have a `clientId`: their device ids follow.
+    /// The prefix if browsers have a `clientId`: their device ids follow.
     ///
     /// Nodes of the release before read tokens of browsers without one.
     private static let clientMark = "courier of clients"
@@ -63,7 +63,7 @@ package struct CourierToken: Hashable, Sendable {
 
     // MARK: URLs
 
-    /// What stands before a token in its path.
+    /// The path before a token.
     package static let path = "/device/1/courier/"
 
     /// The token in the target of a request; nil if the target is another one.

@@ -1,8 +1,8 @@
 // Polls for notifications: each waits until there is one, and is answered with it.
 //
-// Called by the HTTP server for the URLs that tokens/create hands out; tests call it without one. A
-// poll follows the user's feeds as a native client does, from the token of the last page on. So
-// what happens between two polls is told by the second one.
+// The HTTP server calls it for the URLs that tokens/create hands out; tests call it without a
+// server. A poll follows the user's feeds as a native client does, from the token of the last page
+// on. So events between two polls are delivered by the second one.
 
 import CumulusModel
 import CumulusNode
@@ -108,7 +108,7 @@ package struct WebCourier: Sendable {
 
     // MARK: Waiting
 
-    /// What the browser is told next, of the stations whose callers are let in by now.
+    /// The next notification of the stations whose callers are still let in.
     private func next(
         of stations: [CourierToken.Station],
         for request: WebRequest
@@ -220,10 +220,10 @@ package struct WebCourier: Sendable {
         var isBehind = true
         while let message = try await stream.next() {
             let page = try WebNews.page(message)
-            // Of a feed that is up to date it would tell what happens from now on only.
+            // A feed that is up to date would only tell later events.
             if page.reset != nil, !isBehind { return false }
             // Nodes keep the changes of a container from its first subscription on. A browser that
-            // has waited since before has missed none of what they keep.
+            // has waited since before has missed no kept change.
             if page.reset == .all, feed == station.feed {
                 board.take([], [], of: station, now: door.now)
                 return false

@@ -1,4 +1,4 @@
-// What the pages of a feed tell, as web services write it.
+// Converts the pages of a feed to web services' notifications.
 //
 // Called by `WebCourier` and by `WebhookCourier`, which follow feeds as native clients do.
 
@@ -14,7 +14,7 @@ enum WebNews {
         }
     }
 
-    /// What web services make of one notification.
+    /// The notifications that web services make from one of a feed.
     static func told(
         by notification: FeedNotification,
         in container: String,

@@ -16,10 +16,10 @@ package struct WebNotification: Hashable, Sendable {
         self.text = text
     }
 
-    /// Those that web services make of one of a feed: one for each zone that changed.
+    /// The notifications that web services make from one of a feed: one for each zone that changed.
     ///
     /// - Parameters:
-    ///   - container: That it is of.
+    ///   - container: The notification's container.
     ///   - user: The user record name of the feed's user.
     ///   - isWide: Its subscription is one to a whole database.
     package static func all(
@@ -76,7 +76,7 @@ package struct WebNotification: Hashable, Sendable {
 
     /// Says that the feed can't tell all that happened; not one of CloudKit's.
     ///
-    /// - Parameter token: Of the page that says so.
+    /// - Parameter token: The token of the page that reports the reset.
     package static func reset(
         _ reset: FeedReset,
         _ token: Bytes,
@@ -99,7 +99,7 @@ package struct WebNotification: Hashable, Sendable {
         return WebNotification(id: id, text: JSON.object([JSON.Member("ck", ck)]).text)
     }
 
-    /// What a webhook is told: the notification, and whose it is.
+    /// The text for a webhook: the notification, and the user whom it concerns.
     package func text(for subscriber: WebhookSubscriber) -> String {
         let whose: JSON = [
             "user": .string(subscriber.user),
@@ -116,7 +116,7 @@ package struct WebNotification: Hashable, Sendable {
         }
     }
 
-    /// What is shown.
+    /// The part that the device shows.
     private static func aps(_ info: Subscription.NotificationInfo) -> JSON {
         func texts(_ parts: [(key: String, text: String?)]) -> [JSON.Member] {
             parts.compactMap { key, text in text.map { JSON.Member(key, .string($0)) } }

@@ -1,4 +1,5 @@
-// Which IP addresses belong to the public Internet: those that a webhook may lead to.
+// Decides which IP addresses belong to the public Internet, because only they may be a webhook's
+// target.
 //
 // Asked by `OutboundWebClient` with the address that it is about to connect to. Everything that the
 // registries of special addresses (RFC 6890 and later ones) set aside is refused, so that an
@@ -36,7 +37,7 @@ package enum PublicAddress {
     /// Addresses that are given out; everything else is local or of no use.
     private static let given6 = Network([0x20], 3)
     private static let setAside6 = [
-        // Of protocols, Teredo among them; documentation; 6to4.
+        // IETF protocols, Teredo among them; documentation; 6to4.
         Network([0x20, 0x01, 0x00], 23), Network([0x20, 0x01, 0x0D, 0xB8], 32),
         Network([0x20, 0x02], 16), Network([0x3F, 0xFF, 0x00], 20),
     ]

@@ -14,7 +14,7 @@ package struct WebAddress: Hashable, Sendable {
     package let port: Int
     /// Empty, or it begins with a slash.
     package let path: String
-    /// What follows the question mark; nil without one.
+    /// The text after the question mark; nil without one.
     package let query: String?
 
     /// nil for everything that is not such a URL; a fragment or a user's name is not allowed.
@@ -68,7 +68,7 @@ package struct WebAddress: Hashable, Sendable {
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 
-    /// As browsers write it.
+    /// The origin as browsers write it.
     package var origin: String { (isSecure ? "https://" : "http://") + authority }
 
     /// Path and query as a request names them.
@@ -79,7 +79,7 @@ package struct WebAddress: Hashable, Sendable {
     /// The whole URL.
     package var text: String { origin + path + (query.map { "?" + $0 } ?? "") }
 
-    /// What is sent there can't be read on its way.
+    /// Whether requests to it can't be read on their way.
     package var isSecret: Bool { isSecure || TLSTrust.isLoopback(host) }
 
     /// The same with more in its query.

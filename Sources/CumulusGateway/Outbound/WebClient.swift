@@ -48,7 +48,7 @@ package struct OutboundWebClient: WebClient {
     /// - Parameters:
     ///   - milliseconds: How long a request may take.
     ///   - judge: nil allows all addresses.
-    ///   - authorities: PEM file with the authorities to believe; nil means those of the system.
+    ///   - authorities: PEM file with the trusted authorities; nil means the system's.
     package init(
         on group: any EventLoopGroup,
         milliseconds: Int64 = 15_000,
@@ -162,8 +162,8 @@ package struct OutboundWebClient: WebClient {
 
     // MARK: Addresses
 
-    /// What the client must connect to in place of the host; empty if the host is an address, which
-    /// is not resolved.
+    /// The addresses to connect to for the host; empty if the host is an address, which is not
+    /// resolved.
     ///
     /// The certificate is still checked against the host's name.
     private func places(

@@ -4,7 +4,7 @@
 
 package import CumulusModel
 
-/// What a query's marker holds: the node's cursor, and the wishes that clients don't repeat.
+/// The content of a query's marker: the node's cursor, and the wishes that clients don't repeat.
 package struct QueryMarker: Hashable, Sendable {
     /// Empty: the first page.
     package var cursor: Bytes = []
@@ -19,7 +19,7 @@ package struct QueryMarker: Hashable, Sendable {
         self.syncToken = syncToken
     }
 
-    /// - Parameter content: Of a marker; empty if there is no such marker.
+    /// - Parameter content: The content of a marker; empty without a marker.
     package init(_ content: Bytes) throws(WebError) {
         if content.isEmpty { return }
         do throws(MalformedBytes) {

@@ -1,4 +1,4 @@
-// What records/modify means: seven kinds of operations become saves and deletes of the binary
+// Turns the seven kinds of operations of records/modify into saves and deletes of the binary
 // protocol.
 //
 // A plan is made of the request and of the records as they are stored at that moment. Each save
@@ -38,7 +38,7 @@ package struct WebOperation: Sendable {
     package var options: WebRecordOptions
 }
 
-/// What an answer shows of a record.
+/// The parts of a record that an answer shows.
 package struct WebRecordOptions: Hashable, Sendable {
     /// nil means all fields.
     package var keys: [String]?
@@ -46,7 +46,7 @@ package struct WebRecordOptions: Hashable, Sendable {
 
     package init() {}
 
-    /// Those of a request, or of one of its items, which override the request's.
+    /// Reads the options of a request, or of one of its items, which override the request's.
     package init(
         _ object: WebObject,
         over base: WebRecordOptions = WebRecordOptions()
@@ -112,7 +112,7 @@ package struct WebModify: Sendable {
 
     // MARK: Plans
 
-    /// What is sent to the node for some of the operations, by their places in the request.
+    /// The calls to the node for some of the operations, by their places in the request.
     package struct Plan: Sendable {
         /// `isRoot` marks a record that goes with the new share of the operation.
         package var saves: [(place: Int, record: Record, isRoot: Bool)] = []
@@ -121,16 +121,16 @@ package struct WebModify: Sendable {
         package var failures: [Int: WebError] = [:]
     }
 
-    /// What planning knows of the store.
+    /// The facts about the store that planning needs.
     package struct Knowledge {
-        /// Of the records that operations need.
+        /// The stored records that operations need.
         package var stored: [Record.ID: Result<Record, ServiceError>]
         /// The fields of types; types that the schema does not have are left out.
         package var columns: [String: [String: FieldType]]
         /// The caller's user record name.
         package var user: String
         package var database: DatabaseScope
-        /// What a receipt of an upload stands for in a zone.
+        /// The asset of an upload's receipt in a zone.
         package var asset: @Sendable (String, RecordZone.ID) -> Asset?
 
         package init(
@@ -219,12 +219,12 @@ package struct WebModify: Sendable {
 
     // MARK: Further rounds
 
-    /// What becomes of operations that the node refused.
+    /// Decides about operations that the node refused.
     ///
     /// - Parameters:
-    ///   - errors: By the places of the operations.
+    ///   - errors: Errors by the places of the operations.
     ///   - fetched: Operations whose files came to the node meanwhile.
-    /// - Returns: Those that are to be planned again, and the failures of the others.
+    /// - Returns: The operations to plan again, and the failures of the others.
     package func judge(
         _ errors: [Int: ServiceError],
         fetched: Set<Int> = [],

@@ -1,4 +1,4 @@
-// Which endpoint a request is for: the URL's parts, judged before anything else is looked at.
+// The endpoint of a request: the URL's parts, judged before anything else.
 //
 // Called once per request. Behind a proxy something may stand in front of `/database` or `/device`;
 // it is skipped, and no part of what a server's key signs.
@@ -30,7 +30,7 @@ package enum WebEndpoint: String, CaseIterable, Sendable {
     case usersLookupEmail = "users/lookup/email"
     case usersLookupID = "users/lookup/id"
     case usersLookupContacts = "users/lookup/contacts"
-    /// Not one of CloudKit's: ends the session of the caller.
+    /// Ends the session of the caller; CloudKit has no such endpoint.
     case usersSignOut = "users/signout"
     case assetsUpload = "assets/upload"
     case assetsRereference = "assets/rereference"
@@ -78,7 +78,7 @@ package struct WebRoute: Hashable, Sendable {
     /// Tells the tabs of one sign-in apart; empty if the URL has no `clientId`.
     package var clientID = ""
 
-    /// What follows a possible prefix, as it was sent: a server's key signs it.
+    /// The path after a possible prefix, as it was sent: a server's key signs it.
     package static func signedPath(_ target: some StringProtocol) -> Substring? {
         let target = Substring(target)
         for service in ["/database/1/", "/device/1/"] {
@@ -90,7 +90,7 @@ package struct WebRoute: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - method: Of the request.
+    ///   - method: The request's method.
     ///   - target: Path and query as they were sent.
     package init(method: String, target: String) throws(WebError) {
         let path = WebText.path(of: target)
@@ -157,7 +157,7 @@ package struct WebRoute: Hashable, Sendable {
         }
     }
 
-    /// What may be the token of a link is not shown.
+    /// A text that may be the token of a link is not shown.
     private static func unknown(_ path: Substring) -> WebError {
         var shown = String(path.prefix(200))
         for secret in [WebLink.path, CourierToken.path] {

@@ -103,7 +103,7 @@ extension WebText {
         query(of: "?" + text).compactMapValues { percentDecoded($0.replacing("+", with: " ")) }
     }
 
-    /// The value of a cookie; nil if the browser sent none of that name.
+    /// The value of a cookie; nil if the browser sent no such cookie.
     package static func cookie(_ name: String, in header: String?) -> String? {
         for pair in (header ?? "").split(separator: ";") {
             let pair = pair.drop { $0 == " " }

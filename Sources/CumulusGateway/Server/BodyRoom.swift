@@ -23,7 +23,7 @@ final class BodyRoom: Sendable {
     fileprivate func give(_ count: Int) { free.withLock { $0 += count } }
 }
 
-/// What one request has of the room, given back when it is released.
+/// One request's part of the room, given back when it is released.
 final class RoomShare: Sendable {
     private let room: BodyRoom
     private let held = Mutex(0)

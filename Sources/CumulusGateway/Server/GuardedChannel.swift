@@ -1,5 +1,6 @@
-// What stands before HTTP on each connection: its place among all, TLS by the certificate of the
-// moment, a time that each request has, a pace that its caller keeps, and a guard of heads.
+// The handlers before HTTP on each connection: the bound on connections, TLS by the current
+// certificate, the time limit of a request, the pace that a caller must keep, and the guard of
+// heads.
 //
 // Built into the server by `HTTPServer`. A renewed certificate counts from the next connection on.
 

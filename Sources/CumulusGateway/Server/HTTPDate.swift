@@ -10,7 +10,7 @@ enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// - Parameter milliseconds: Since 1970 UTC; what is before that is taken for its beginning.
+    /// - Parameter milliseconds: Milliseconds since 1970 UTC; an earlier time counts as 1970.
     static func text(_ milliseconds: Int64) -> String {
         let moment = Timestamp(millisecondsSince1970: max(0, milliseconds))
         // 1970 began on a Thursday.

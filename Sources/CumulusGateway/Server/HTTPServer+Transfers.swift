@@ -1,8 +1,8 @@
 // Files over HTTP: bodies that pass through without being held, in both directions.
 //
-// Called for each request before its body is read. What `WebTransfers` does is done at the pace of
-// the slower side: an upload is read when the node has taken what came before, and a download is
-// read from the node when the caller has taken what was sent.
+// It is called for each request before its body is read. `WebTransfers` runs at the pace of the
+// slower side: an upload is read when the node has taken the earlier bytes, and a download is read
+// from the node when the caller has taken the sent ones.
 
 import CumulusModel
 import HTTPTypes
@@ -15,7 +15,7 @@ extension HTTPServer {
 
     /// Answers a request whose body, or whose answer, is a file; nil if neither is one.
     ///
-    /// - Parameter pages: Those that the request is for.
+    /// - Parameter pages: The pages that the request is for.
     func transfer(
         _ request: Request,
         _ web: WebRequest,

@@ -18,21 +18,21 @@ import NIOHTTP1
 package import NIOSSL
 
 package struct HTTPServer: Sendable {
-    /// What strangers are held to.
+    /// The bounds for strangers.
     package struct Bounds: Sendable {
         package var connections = 1_000
-        /// Of one address, or of one caller whom a proxy names.
+        /// Connections of one address, or of one caller that a proxy names.
         package var connectionsOfOne = 256
         /// Beyond these, for health checks and operators.
         package var reservedConnections = 64
         package var headBytes = 32 << 10
         package var heads = 100
         package var bodyBytes = 2 << 20
-        /// Of all requests that are being read.
+        /// Bytes of all requests that are being read.
         package var allBodyBytes = 64 << 20
-        /// Of one file that is uploaded; it passes through and is not held.
+        /// Bytes of one uploaded file, which passes through and is not held.
         package var uploadBytes = WebTransfers.uploadBytes
-        /// What all files on their way up or down hold in memory.
+        /// Memory of all files on their way up or down.
         package var transferBytes = 128 << 20
         /// How long a connection may be silent between requests, in milliseconds.
         package var idleMilliseconds: Int64 = 60_000
@@ -41,9 +41,9 @@ package struct HTTPServer: Sendable {
         package var requestMilliseconds: Int64 = 90_000
         /// From the first byte of a head to its last.
         package var headMilliseconds: Int64 = 10_000
-        /// Of silence in a body.
+        /// The longest silence in a body.
         package var bodyMilliseconds: Int64 = 20_000
-        /// Without a byte taken of an answer.
+        /// The longest time in which the caller takes no byte of an answer.
         package var answerMilliseconds: Int64 = 30_000
         /// The least, of a body and of an answer, over a longer time.
         package var bytesPerSecond = 1_024
@@ -80,8 +80,8 @@ package struct HTTPServer: Sendable {
 
     /// - Parameters:
     ///   - webPages: Asked in this order, before the gateway.
-    ///   - hosts: Those under which they are found.
-    ///   - proxies: Those whose word counts on where a request comes from.
+    ///   - hosts: The hosts under which the pages are found.
+    ///   - proxies: The proxies that are trusted to name the callers of requests.
     package init(
         _ gateway: WebGateway,
         _ pages: OperatorPages,
@@ -139,7 +139,8 @@ package struct HTTPServer: Sendable {
             proxies: proxies,
             secure: secure
         )
-        // It calls each connection that a shutdown ends an error. What goes wrong is thrown, too.
+        // Its logger reports each connection that a shutdown ends as an error. Real errors are
+        // thrown, too.
         var quiet = logger
         quiet.logLevel = .critical
         let server = Server(
@@ -154,9 +155,10 @@ package struct HTTPServer: Sendable {
             logger: quiet
         )
         try await server.run()
-        // What the server still holds schedules work on the loops when it is freed. This frees it
-        // now; else that could be after the loops have ended, since a task may hold the server for
-        // a moment after its end. The error says that its channels are closed already.
+        // Objects that the server still holds schedule work on the loops when they are freed. This
+        // frees them now. Otherwise that could happen after the loops have ended, since a task may
+        // hold the server for a moment after its end. The error says that its channels are closed
+        // already.
         try? await server.shutdownGracefully()
     }
 
@@ -206,7 +208,7 @@ package struct HTTPServer: Sendable {
         web.address = origin.address
         web.isEncrypted = secure != nil
         web.isSecret = web.isEncrypted || caller.isLoopback
-        // Somebody for whom a proxy speaks is not on this machine, whatever its address.
+        // A caller for whom a proxy speaks is not on this machine, whatever its address.
         let isLocal = caller.isLoopback && !origin.isForwarded
         let named = origin.isForwarded ? origin.address : nil
         let claim = claim(of: web, isLocal: isLocal)
@@ -238,7 +240,7 @@ package struct HTTPServer: Sendable {
         return HTTPServer.response(await gateway.answer(web))
     }
 
-    /// What a request may ask for when all others fill the room.
+    /// The privilege of a request when all others fill the room.
     private func claim(of web: WebRequest, isLocal: Bool) -> ConnectionClaim {
         let path = web.target.prefix { $0 != "?" }
         if OperatorPages.isAt(path) { return isLocal ? .ofOperator : .page }

@@ -18,7 +18,7 @@ final class HeadGuard: ChannelDuplexHandler {
         var reason: String
     }
 
-    /// Of the head that ends this connection.
+    /// The refusal of the head that ends this connection.
     private var refusal: Refusal?
     /// The caller waits for "100 Continue" before it sends its body.
     private var isWaiting = false
@@ -60,7 +60,7 @@ final class HeadGuard: ChannelDuplexHandler {
         if !head.isKeepAlive { head.headers.replaceOrAdd(name: "Connection", value: "close") }
     }
 
-    /// What RFC 9112, section 3.2, demands; nil if the head is right.
+    /// The violation of RFC 9112, section 3.2; nil if the head is right.
     private static func problem(with head: HTTPRequestHead) -> String? {
         let hosts = head.headers["host"]
         if hosts.count > 1 { return "the request has \(hosts.count) fields named Host" }

@@ -1,4 +1,4 @@
-// What a node counts at one moment, as JSON for the console's plots.
+// A node's counters at one moment, as JSON for the console's plots.
 //
 // The same numbers as /metrics, each summed over its labels, with their names and what they mean;
 // how long calls took, in steps; and what became of calls and of requests of web services.
@@ -37,7 +37,7 @@ package struct LiveNumbers: Sendable {
         ]
     }
 
-    /// Calls that ended with an error, but for those that their callers cancelled.
+    /// Calls that ended with an error, without calls that their callers cancelled.
     private var failedCalls: Int64 {
         let ended = metrics.first { $0.name == "cumulus_calls_total" }?.samples ?? []
         let failed = ended.filter { sample in

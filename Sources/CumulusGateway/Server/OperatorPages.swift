@@ -12,7 +12,7 @@ package struct OperatorPages: Sendable {
     private let meter: WebMeter
     /// nil: the node delivers no webhooks.
     private let webhooks: WebhookMeter?
-    /// What the process's libraries record.
+    /// The metrics of the process's libraries.
     private let libraries: PrometheusRegistry?
     private let showsMetricsToAll: Bool
 
@@ -35,7 +35,7 @@ package struct OperatorPages: Sendable {
         path == "/livez" || path == "/readyz" || path == "/metrics"
     }
 
-    /// nil means the page is none of these.
+    /// nil if the page is none of these.
     ///
     /// - Parameter isOwnHost: The request names a host of the node, see `WebHosts`.
     package func answer(

@@ -1,9 +1,9 @@
 // The hosts under whose names browsers find the pages that hold cookies, the console and the page
 // to sign in at, and the metrics.
 //
-// Made by `cumulusd` of what the operator configured, asked by `HTTPServer`. A page elsewhere can
-// let its own name lead to the node (DNS rebinding). Then the browser takes the node's answers for
-// that page's, but it still says in `Host` what the page is called.
+// `cumulusd` makes it from the operator's configuration, and `HTTPServer` asks it. A page elsewhere
+// can make its own name resolve to the node (DNS rebinding). The browser then treats the node's
+// answers as that page's, but its `Host` header still holds the page's name.
 
 import CumulusModel
 import NIOCore
@@ -11,7 +11,7 @@ import NIOCore
 package struct WebHosts: Sendable {
     private let names: Set<String>
 
-    /// - Parameter names: Without ports; beside localhost and all IP addresses.
+    /// - Parameter names: Names without ports, beside localhost and all IP addresses.
     package init(_ names: [String] = []) {
         self.names = Set(names.map { $0.lowercased() }).union(["localhost"])
     }

@@ -1,4 +1,4 @@
-// What the gateway counts of requests: how many, with which status, and how long they took.
+// Counts the gateway's requests: how many, with which status, and their durations.
 //
 // Written by `WebGateway` once per request, and by `HTTPServer` for requests that it refuses; read
 // by `OperatorPages`. Few names are counted apart, whatever strangers ask for: endpoints that
@@ -67,12 +67,12 @@ package final class WebMeter: Sendable {
 
     // MARK: Reading
 
-    /// What was counted of all endpoints together.
+    /// The sums over all endpoints.
     struct Sums: Sendable {
         var requests = 0
-        /// With a status from 400 to 499.
+        /// Requests with a status from 400 to 499.
         var refused = 0
-        /// With a status of 500 or more.
+        /// Requests with a status of 500 or more.
         var failed = 0
     }
 

@@ -20,7 +20,7 @@ extension WebModify {
         }
     }
 
-    /// What is stored of a share, as it should be; nil leaves it as it is.
+    /// The stored details of a share after the save; nil leaves them as they are.
     func shareDetails(
         _ operation: WebOperation,
         over stored: Record?
@@ -63,7 +63,7 @@ extension WebModify {
 
     /// The root that a new share is to be saved with; nil if the plan saves it anyway.
     ///
-    /// - Parameter places: Of the operations that are planned.
+    /// - Parameter places: The places of the planned operations.
     func rootToSave(
         with operation: WebOperation,
         over stored: Record?,

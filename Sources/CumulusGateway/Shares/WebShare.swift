@@ -1,8 +1,8 @@
-// What a share's record says besides its fields: who is in it, and what each may do.
+// A share's details besides its fields: its participants, and what each may do.
 //
-// Written into the records of shares, and into the answers of records/resolve and records/accept.
-// The words are those of CloudKit JS, with which apps compare; `WebShareRequest` reads those of the
-// printed reference too.
+// They are written into the records of shares, and into the answers of records/resolve and
+// records/accept. The words are the ones of CloudKit JS, with which apps compare; `WebShareRequest`
+// also reads the words of the printed reference.
 //
 // Folder: shares. Read `WebShare` for what answers say, and `WebShareRequest` for what saves say.
 
@@ -36,12 +36,12 @@ package enum WebShare {
         }
     }
 
-    /// What identifies a share in URLs and requests: the last part of its URL.
+    /// The id of a share in URLs and requests: the last part of its URL.
     package static func shortGUID(of details: ShareDetails) -> String? {
         details.url.split(separator: "/").last.map { String($0) }
     }
 
-    /// What the record of a share has beside what every record has.
+    /// The members of a share's record beside the members of every record.
     ///
     /// - Parameter user: The caller's user record name; empty: no user is signed in.
     package static func members(of details: ShareDetails, user: String) -> [JSON.Member] {

@@ -1,7 +1,7 @@
-// What a save says of a share besides its fields: what it shares, and with whom.
+// A share's details in a save: what it shares, and with whom.
 //
-// Read from the record of an operation of records/modify. What it leaves out stays as it is stored;
-// the list of participants is a whole one, and who is missing in it is removed.
+// They are read from the record of an operation of records/modify. Omitted parts stay as they are
+// stored. The list of participants is complete: a missing participant is removed.
 
 package import CumulusModel
 
@@ -26,9 +26,9 @@ package struct WebShareRequest: Sendable {
 
     /// The name of the record that it shares; nil: not said.
     package private(set) var root: String?
-    /// That record's zone; nil: the zone of the share.
+    /// That record's zone; nil means the zone of the share.
     package private(set) var rootZone: RecordZone.ID?
-    /// That record's change tag, as the caller knows it.
+    /// The change tag of that record that the caller knows.
     package private(set) var rootTag: String?
     private var publicPermission: ShareParticipant.Permission?
     private var participants: [Participant]?
@@ -63,7 +63,7 @@ package struct WebShareRequest: Sendable {
 
     /// The share as it should be.
     ///
-    /// - Parameter stored: As it is; nil for a new share.
+    /// - Parameter stored: The stored details; nil for a new share.
     package func details(over stored: ShareDetails?) throws(WebError) -> ShareDetails {
         var details = ShareDetails(root: stored?.root ?? root ?? "")
         details.publicPermission = publicPermission ?? stored?.publicPermission ?? .none
@@ -148,7 +148,7 @@ package struct WebShareRequest: Sendable {
         return participant
     }
 
-    /// Who has accepted is for the server to say; only this is a wish.
+    /// The server decides who has accepted; only removal is a wish.
     private static func isRemoved(_ item: WebObject) throws(WebError) -> Bool {
         switch try item.string("acceptanceStatus") {
         case nil, "UNKNOWN"?, "INVITED"?, "PENDING"?, "ACCEPTED"?: return false
@@ -166,7 +166,7 @@ package struct WebShareRequest: Sendable {
         case nil, "UNKNOWN"?: return nil
         case "OWNER"?: return .owner
         case "ADMINISTRATOR"?: return .administrator
-        // What CloudKit JS says.
+        // CloudKit JS uses these words.
         case "USER"?, "PRIVATE_USER"?: return .privateUser
         case "PUBLIC_USER"?: return .publicUser
         case let type?:

@@ -8,16 +8,16 @@ package import CumulusModel
 import CumulusPages
 
 package enum SignInHTML {
-    /// What the form shows.
+    /// The content of the form.
     package struct Form: Hashable, Sendable {
-        /// To whom a user signs in: an origin, or a host.
+        /// The target of the sign-in: an origin, or a host.
         package var app: String
         package var state: String
         /// Issuers with their names for people.
         package var providers: [WebProvider.Choice] = []
         /// Why an attempt failed; empty before the first one.
         package var problem = ""
-        /// What the user typed before.
+        /// The name that the user typed before.
         package var name = ""
         package var isKept = false
         /// A window that can be told of it waits for the user.
@@ -94,9 +94,10 @@ package enum SignInHTML {
 
     // MARK: Headers
 
-    /// What browsers are held to on every page.
+    /// The headers of every page, which restrict browsers.
     ///
-    /// - Parameter callback: What a form's answer may lead to besides the node; empty: nothing.
+    /// - Parameter callback: The target besides the node that a form's answer may lead to; empty if
+    ///   none.
     package static func headers(
         _ type: String,
         callback: String = ""

@@ -30,7 +30,7 @@ package struct SignInPages: WebPages {
 
     /// - Parameters:
     ///   - site: Where browsers reach the node, with what a proxy puts in front of paths.
-    ///   - providers: Those at whose pages users may sign in now.
+    ///   - providers: The providers at whose pages users may sign in now.
     package init(
         _ door: any WebDoor,
         at site: WebAddress,
@@ -47,7 +47,7 @@ package struct SignInPages: WebPages {
         cookie = site.isSecure ? "__Host-cumulus-sign-in" : "cumulus-sign-in"
     }
 
-    /// What `WebGateway` sends users to.
+    /// The URL to which `WebGateway` sends users.
     package static func url(at site: WebAddress) -> String { site.text + "/sign-in" }
 
     private var back: String { site.text + "/sign-in/callback" }
@@ -58,7 +58,7 @@ package struct SignInPages: WebPages {
 
     package func isAt(_ path: Substring) -> Bool { SignInPages.paths.contains(ownPath(path)) }
 
-    /// Without what a proxy may put in front of it.
+    /// The path without the prefix that a proxy may add.
     private func ownPath(_ path: Substring) -> Substring {
         guard !site.path.isEmpty, path.hasPrefix(site.path + "/") else { return path }
         return path.dropFirst(site.path.count)
@@ -92,7 +92,7 @@ package struct SignInPages: WebPages {
         var address: Bytes
         var isSecret: Bool
 
-        /// For people: to whom the user signs in.
+        /// The target of the sign-in, for people.
         var name: String {
             switch app {
             case .message(let origins):
@@ -102,7 +102,7 @@ package struct SignInPages: WebPages {
             }
         }
 
-        /// What a form's answer leads to, as a policy names it; empty: nowhere else.
+        /// The target of a form's answer, as a policy names it; empty if there is none.
         var callback: String {
             if case .redirect = app { name } else { "" }
         }
@@ -245,7 +245,7 @@ package struct SignInPages: WebPages {
 
     // MARK: Signing in
 
-    /// What the list of sessions shows.
+    /// The label in the list of sessions.
     private static func label(_ visit: Visit) -> String {
         let label = "browser: " + visit.name
         return label.utf8.count <= Limits.standard.nameBytes ? label : "browser"

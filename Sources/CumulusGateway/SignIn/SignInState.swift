@@ -1,5 +1,5 @@
-// What the sign-in page's URLs and forms carry, sealed by a node: for which app somebody signs in,
-// how far that has come, and since when.
+// The state in the sign-in page's URLs and forms, sealed by a node: the app, the progress of the
+// sign-in, and when it began.
 //
 // Made and opened by `SignInPages`, and by `WebGateway` for the link in an error. Nodes keep
 // nothing between the requests of a sign-in, so every node of the cluster can answer each of them.
@@ -18,12 +18,12 @@ package struct SignInState: Hashable, Sendable {
         case provider(browser: Bytes, Errand)
     }
 
-    /// What a node must know again when a provider sends the user back.
+    /// The values that a node must know again when a provider sends the user back.
     package struct Errand: Hashable, Sendable {
         package var issuer: String
         /// The secret half of what the provider was shown (PKCE, RFC 7636).
         package var verifier: String
-        /// What the ID token must have as its nonce.
+        /// The nonce that the ID token must have.
         package var nonce: String
         /// The user chose to stay signed in.
         package var isKept: Bool
@@ -54,8 +54,7 @@ package struct SignInState: Hashable, Sendable {
     /// The same for a visit to a provider, at which users may have to register first.
     package static let providerLife: Int64 = 20 * 60_000
     private static let digestBytes = 32
-    /// It keeps what is sealed here apart from what is sealed elsewhere: tokens of sessions begin
-    /// with a digest.
+    /// It separates this sealed content from others: tokens of sessions begin with a digest.
     private static let mark = "sign-in"
 
     package init(scope: ScopeID, api: Bytes, origin: String, step: Step, made: Int64) {
@@ -81,7 +80,7 @@ package struct SignInState: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// What is sealed.
+    /// The content that is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
         writer.delimited(SignInState.mark.utf8)
@@ -146,7 +145,7 @@ package struct SignInState: Hashable, Sendable {
 }
 
 extension WebDoor {
-    /// As it stands in URLs and forms.
+    /// The form in URLs and forms.
     func text(of state: SignInState) -> String { Base64URL.encode(seal(state.content)) }
 
     /// nil if no node of this cluster sealed it.

@@ -8,10 +8,10 @@ import Crypto
 package import CumulusModel
 
 package struct WebProvider: Hashable, Sendable {
-    /// What the form offers.
+    /// A choice that the form offers.
     package struct Choice: Hashable, Sendable {
         package var issuer: String
-        /// For people.
+        /// A name for people.
         package var name: String
 
         package init(issuer: String, name: String) {
@@ -21,7 +21,7 @@ package struct WebProvider: Hashable, Sendable {
     }
 
     package var choice: Choice
-    /// By which the provider knows this node.
+    /// The id by which the provider knows this node.
     package var clientID: String
     /// nil: the provider asks for none.
     package var clientSecret: String?
@@ -29,7 +29,7 @@ package struct WebProvider: Hashable, Sendable {
     package var authorization: WebAddress
     /// Where a code becomes tokens.
     package var token: WebAddress
-    /// What is asked for, `openid` among it.
+    /// The requested scopes, `openid` among them.
     package var claims: [String]
 
     package init(
@@ -93,7 +93,7 @@ package struct WebProvider: Hashable, Sendable {
     package static func idToken(status: Int, _ body: Bytes) throws(Problem) -> Bytes {
         let json = try? JSONReader.read(body)
         guard status == 200 else {
-            // Of a list of codes (RFC 6749, 5.2).
+            // The code comes from a fixed list (RFC 6749, 5.2).
             let code = if case .string(let text)? = json?["error"] { text } else { "" }
             throw Problem("it answered \(status) \(code.prefix(100))")
         }

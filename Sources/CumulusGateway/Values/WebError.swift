@@ -1,7 +1,7 @@
 // An error as web services tell it: a code that clients know, its HTTP status, and a reason.
 //
-// Thrown by everything that reads a request; made from `ServiceError`, the core's only error, in
-// one place. As JSON it is the body of a refused request, or one entry of a list of results.
+// Code that reads a request throws it. One place makes it from `ServiceError`, the core's only
+// error. As JSON it is the body of a refused request, or one entry of a list of results.
 
 package import CumulusModel
 import CumulusWire
@@ -43,7 +43,7 @@ package struct WebError: Error, Hashable, Sendable {
     }
 
     package var code: Code
-    /// What happened and what to do about it.
+    /// A message that says what happened and what to do about it.
     package var reason: String
     /// Seconds; nil tells clients not to repeat the request.
     package var retryAfter: Int64?
@@ -72,9 +72,9 @@ package struct WebError: Error, Hashable, Sendable {
         return error
     }
 
-    /// Keys of an error dictionary, without those that name what failed.
+    /// Keys of an error dictionary, without the keys that name the failed item.
     ///
-    /// - Parameter uuid: Of the request, as in its header.
+    /// - Parameter uuid: The request's id, as in its header.
     package func members(uuid: String) -> [JSON.Member] {
         var members = [
             JSON.Member("uuid", .string(uuid)),
@@ -107,7 +107,7 @@ package struct WebError: Error, Hashable, Sendable {
 
     /// One entry of a list of results.
     ///
-    /// - Parameter subject: What failed, as its endpoint names it.
+    /// - Parameter subject: The failed item, as its endpoint names it.
     package func entry(_ subject: JSON.Member, uuid: String) -> JSON {
         .object([subject] + members(uuid: uuid))
     }
@@ -127,7 +127,7 @@ extension WebError {
         self.init(.internalError, "the node's answer can't be read: \(why)")
     }
 
-    /// What a call of the gateway threw.
+    /// Converts an error of a call of the gateway.
     init(any error: any Error) {
         switch error {
         case let error as WebError: self = error

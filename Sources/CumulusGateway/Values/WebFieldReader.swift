@@ -1,8 +1,8 @@
 // Reads the value of a field as a request writes it: with a type, or by the field's type in the
 // schema, or by what the value looks like, in this order.
 //
-// Called for the fields of records and for the values of filters. What it takes is well formed;
-// whether the value fits the field is for the node to judge.
+// It is called for the fields of records and for the values of filters. Its results are well
+// formed; the node decides whether a value fits the field.
 
 package import CumulusModel
 
@@ -11,7 +11,7 @@ package struct WebFieldReader {
     let zone: RecordZone.ID
     /// The caller's user record name, which may stand for an owner; empty: no user is signed in.
     let user: String
-    /// What a receipt of an upload stands for; nil for a receipt that is not good.
+    /// The asset of an upload's receipt; nil for an invalid receipt.
     let asset: @Sendable (String) -> Asset?
     /// Whether it reads values of filters, where the action of a reference has no meaning.
     var isOfFilters = false
@@ -69,7 +69,7 @@ package struct WebFieldReader {
         }
     }
 
-    /// By what the value looks like.
+    /// Infers the kind from the form of the value.
     private func inferred(_ value: JSON, at path: String) throws(WebError) -> FieldValue {
         guard case .array(let elements) = value else {
             return try read(value, as: .one(try kind(of: value, at: path)), at: path)
@@ -229,7 +229,7 @@ package struct WebFieldReader {
         .badRequest("Invalid value, expected type \(type) for '\(path)'")
     }
 
-    /// - Parameter place: What says so.
+    /// - Parameter place: The place of the encrypted tag.
     private static func encrypted(_ place: String) -> WebError {
         .badRequest(
             "'\(place)' means an encrypted field, and only clients that hold the user's key seal "

@@ -23,7 +23,7 @@ package enum WebFieldType {
         kind == .asset ? "ASSETID" : kind.name
     }
 
-    /// What a request's tag means.
+    /// The meaning of a request's tag.
     enum Wish: Hashable {
         case type(FieldType)
         /// A list whose members say themselves what they are.

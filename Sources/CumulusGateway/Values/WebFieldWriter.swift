@@ -1,8 +1,8 @@
 // Writes the value of a field as answers have it: always with its type, numbers as text if the
 // request wants that.
 //
-// Called for each field of each record of an answer. What it writes `WebFieldReader` reads back as
-// the same value, but for assets, which are written back by a receipt.
+// It is called for each field of each record of an answer. `WebFieldReader` reads its output back
+// as the same value, except for assets, which are written back by a receipt.
 
 package import CumulusModel
 
@@ -82,7 +82,7 @@ package struct WebFieldWriter: Sendable {
 }
 
 extension Location {
-    /// What was stored, and no more.
+    /// The stored parts only.
     package var webJSON: JSON {
         let numbers: [(String, Double?)] = [
             ("latitude", latitude), ("longitude", longitude),

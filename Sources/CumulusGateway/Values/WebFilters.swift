@@ -1,7 +1,7 @@
 // Predicates as filters, the other way round than `WebQuery`.
 //
-// Called for the queries of subscriptions. What no filter can say, such as an OR of a native
-// client, gives none.
+// It is called for the queries of subscriptions. A predicate that filters can't express, such as an
+// OR of a native client, gives none.
 
 package import CumulusModel
 

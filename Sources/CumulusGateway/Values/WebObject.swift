@@ -134,7 +134,7 @@ package struct WebObject: Sendable {
     }
 }
 
-/// What one request may ask for.
+/// The limits of one request.
 package enum WebLimits {
     /// Operations, names, upload tokens; also entries of an answer.
     package static let items = 200
@@ -142,7 +142,7 @@ package enum WebLimits {
 
 /// Numbers of requests, by their values: 5, 5.0, 5e0 and "5" are one number.
 ///
-/// A whole number is exact to 64 bits. With a fraction or an exponent it is a double, as in
+/// A whole number is exact to 64 bits. A number with a fraction or an exponent is a double, as in
 /// JavaScript.
 extension JSON {
     /// A whole number of 64 bits, as a number or as text; nil for everything else.

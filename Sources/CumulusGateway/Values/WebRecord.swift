@@ -17,9 +17,9 @@ package struct WebRecord: Sendable {
     package var fields: [(key: String, value: JSON, place: String)] = []
     /// nil means the zone of the request.
     package var zoneID: RecordZone.ID?
-    /// As it came, with where it stands; nil leaves the parent as it is, null takes it away.
+    /// The parent as it came, with its place; nil leaves the parent as it is, null removes it.
     package var parent: (value: JSON, place: String)?
-    /// What it says of a share; nil if it is no share.
+    /// The details of a share; nil if it is no share.
     package var share: WebShareRequest?
 
     /// The record dictionary of an operation.
@@ -45,7 +45,7 @@ package struct WebRecord: Sendable {
     ///
     /// - Parameters:
     ///   - id: Its name and zone.
-    ///   - type: Of the stored record, or the request's.
+    ///   - type: The type of the stored record, or the request's.
     ///   - columns: The fields of the type in the schema.
     package func record(
         _ id: Record.ID,
@@ -136,7 +136,7 @@ package struct WebRecordWriter: Sendable {
         return members.sorted { $0.key < $1.key }
     }
 
-    /// When something was done, and by whom; the device is not told to others.
+    /// The time and the user of a change; the device is not shown to others.
     /// - Parameter user: nil if the caller is not told.
     private func moment(_ time: Timestamp?, _ user: String?) -> JSON {
         let milliseconds = JSON.integer(time?.millisecondsSince1970 ?? 0)

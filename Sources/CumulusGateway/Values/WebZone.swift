@@ -35,7 +35,7 @@ package enum WebZone {
     }
 
     private static func canonical(_ owner: String, _ user: String) -> String {
-        // What Apple's public database calls the owner of its only zone.
+        // Apple's public database uses this name for the owner of its only zone.
         let isCaller = owner.isEmpty || owner == "_defaultOwner" || owner == user
         return isCaller ? RecordZone.ID.currentUserName : owner
     }

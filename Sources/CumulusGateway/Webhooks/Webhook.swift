@@ -1,5 +1,5 @@
-// A webhook that the operator registered: an endpoint that subscriptions may name, and how what is
-// sent there is signed.
+// A webhook that the operator registered: an endpoint that subscriptions may name, and how requests
+// to it are signed.
 //
 // Read from the file of `cumulusd --webhooks`, the same on all nodes. A mistake in it is told with
 // its place; nothing in it is ignored, since a misspelt key would send elsewhere what it was to
@@ -17,7 +17,7 @@ package struct Webhook: Hashable, Sendable {
         /// Names the webhook in subscriptions, in the log and in metrics.
         package var name: String
         package var address: WebAddress
-        /// Those whose subscriptions may name it; nil means all.
+        /// The containers whose subscriptions may name it; nil means all.
         package var containers: Set<String>?
         /// Whether it may lead to addresses that are not public.
         package var isPrivate: Bool

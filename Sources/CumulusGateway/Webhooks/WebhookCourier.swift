@@ -1,10 +1,10 @@
 // Tells a webhook on behalf of one user: follows the user's feed as a device does, and POSTs what
 // the subscriptions tell that name the webhook, one notification after the other.
 //
-// Run by `WebhookRunner` on the node that delivers, until it is cancelled. What could not be told
-// is not kept: after each failure the page is read again, so that its rights, fields and marks are
-// those of the moment of the next attempt. A record that was sent before the failure and is gone by
-// then is told as deleted, since the feed tells nothing of a record that came and went.
+// `WebhookRunner` runs it on the node that delivers, until it is cancelled. Undelivered
+// notifications are not kept: after each failure the page is read again, so its rights, fields and
+// marks are current at the next attempt. If a record was sent before the failure and is gone by
+// then, its deletion is sent, since the feed doesn't tell of a record that came and went.
 
 import Crypto
 import CumulusModel
@@ -44,7 +44,7 @@ struct WebhookCourier: Sendable {
         meter.end(subscriber)
     }
 
-    /// The first failure is a warning; those that follow it are details.
+    /// Logs the first failure as a warning, and the following ones as details.
     private func tell(of error: any Error, _ failures: Int, _ pause: Int64) {
         logger.log(
             level: failures == 1 ? .warning : .debug,
@@ -72,7 +72,7 @@ struct WebhookCourier: Sendable {
         var isBehind = true
         while let message = try await stream.next() {
             let page = try WebNews.page(message)
-            // Of a feed that is up to date it would tell what happens from now on only.
+            // A feed that is up to date would only tell later events.
             if page.reset != nil, !isBehind { return }
             try await tell(page, calls, &progress)
             if progress.isMarkDue(behind: page, now: door.now) {
@@ -117,8 +117,9 @@ struct WebhookCourier: Sendable {
         try await send(told, since: door.now, &progress)
     }
 
-    /// Tells that a record is gone of which the endpoint was told; nil if the user still has it, or
-    /// the subscription doesn't tell the webhook of deletions.
+    /// The deletion of a record that the endpoint knows.
+    ///
+    /// nil if the user still has it, or if the subscription doesn't tell the webhook of deletions.
     private func deletion(
         behind sent: FeedNotification,
         _ calls: any WebCalls
@@ -171,7 +172,7 @@ struct WebhookCourier: Sendable {
     /// Tells the endpoint, unless what it is told of has ended since the page was read.
     ///
     /// - Parameters:
-    ///   - subscription: The one that tells it; nil for a reset.
+    ///   - subscription: The subscription that tells it; nil for a reset.
     ///   - since: When the change happened, in milliseconds since 1970 UTC.
     private func send(
         _ notification: WebNotification,

@@ -1,5 +1,5 @@
-// What a node counts of webhooks: notifications that were taken, attempts that failed, and for how
-// long the oldest one at hand has been waiting.
+// A node's counters of webhooks: notifications that were taken, attempts that failed, and how long
+// the oldest waiting one has waited.
 //
 // Written by `WebhookCourier`, read by `OperatorPages`. A node that does not deliver keeps the
 // counts, and shows no lag.
@@ -13,7 +13,7 @@ package final class WebhookMeter: Sendable {
     private struct Entry {
         let taken: Counter
         let failed: Counter
-        /// Those that are told from here.
+        /// The couriers of this node.
         var couriers: [WebhookSubscriber: Courier] = [:]
 
         init(_ name: String, _ registry: PrometheusRegistry) {

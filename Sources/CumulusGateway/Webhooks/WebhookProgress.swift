@@ -30,7 +30,7 @@ package struct WebhookProgress: Sendable {
     /// than what feeds keep would make the next node reset the feed.
     package static let markInterval: Int64 = 3_600_000
 
-    /// What is told of: a record, by one subscription.
+    /// The subject of a notification: a record, by one subscription.
     private struct Subject: Hashable {
         var subscription: SubscriptionName
         var record: Record.ID
@@ -58,7 +58,7 @@ package struct WebhookProgress: Sendable {
         if let subject = Subject(notification) { sent[subject] = notification }
     }
 
-    /// What was sent about records that are not in the page which was read again.
+    /// Sent notifications about records that are missing from the page which was read again.
     package func untold(by page: WireFeedPage) -> [FeedNotification] {
         guard page.isCheckpoint else { return [] }
         let told = Set(page.notifications.compactMap(Subject.init))

@@ -1,9 +1,9 @@
-// Decides which webhooks this node tells on behalf of whom, and runs a courier for each user and
+// Decides for which webhooks and users this node delivers, and runs a courier for each user and
 // webhook.
 //
-// Made by `cumulusd`, and by tests. It looks every second whether the operator's file or
-// subscriptions have changed, and whether this node is the one that delivers: the first of the
-// members that it is connected to.
+// `cumulusd` and tests make it. Every second it checks whether the operator's file or subscriptions
+// have changed, and whether this node delivers: it does if it is the first of the members that it
+// is connected to.
 
 import CumulusModel
 import CumulusNode
@@ -28,7 +28,7 @@ package struct WebhookRunner: Sendable {
 
     private typealias Running = (webhook: Webhook, task: Task<Void, Never>)
 
-    /// What is known of subscriptions.
+    /// The known state of subscriptions.
     private struct Known {
         var scopes: [ScopeID: WebhookScope] = [:]
         /// Names without a webhook that are in the log already.
@@ -36,7 +36,7 @@ package struct WebhookRunner: Sendable {
     }
 
     /// - Parameters:
-    ///   - webhooks: Those of the operator's file, as it is now.
+    ///   - webhooks: The webhooks of the operator's file, as it is now.
     ///   - isFirst: Whether this node is the first of the members.
     ///   - client: How an endpoint is reached.
     package init(

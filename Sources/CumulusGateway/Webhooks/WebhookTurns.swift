@@ -1,6 +1,6 @@
 // How many requests may be on their way to one endpoint at the same time, from all users together.
 //
-// Asked by `WebhookCourier` around each request. Those that wait have their turns in the order in
+// `WebhookCourier` asks it around each request. Waiting couriers get their turns in the order in
 // which they came.
 
 import Synchronization
@@ -11,7 +11,7 @@ final class WebhookTurns: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Of one endpoint.
+    /// The most requests that are open to one endpoint.
     private static let mostOpen = 8
 
     private let lines = Mutex<[String: Line]>([:])

@@ -39,14 +39,14 @@ struct IssuerFile: Sendable {
         }
     }
 
-    /// What the node gets.
+    /// The issuers for the node.
     var issuers: TokenIssuers {
         TokenIssuers(verifier: JWTKitVerifier()) { url in
             file.current[url].map { ($0.issuer, $0.keys.current) }
         }
     }
 
-    /// What the sign-in page offers now, by name.
+    /// The providers that the sign-in page offers now, by name.
     var providers: [WebProvider] {
         file.current.values.compactMap { $0.web?.current }.sorted {
             ($0.choice.name, $0.choice.issuer) < ($1.choice.name, $1.choice.issuer)

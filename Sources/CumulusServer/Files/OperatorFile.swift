@@ -1,4 +1,4 @@
-// Reading the files that an operator names in the settings, and those that these name.
+// Reads the files that an operator names in the settings, and the files that these name.
 //
 // Called by `IssuerFile` and `WebhookFile`, and by `Wiring` for the file of web apps.
 //

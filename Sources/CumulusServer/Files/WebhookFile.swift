@@ -30,7 +30,7 @@ struct WebhookFile: Sendable {
         }
     }
 
-    /// Those of the file, as it is now.
+    /// The webhooks of the file, as it is now.
     var webhooks: [Webhook] { file.current.map(\.current) }
 
     /// Whether a container's subscriptions may name a webhook.

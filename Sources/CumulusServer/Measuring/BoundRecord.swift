@@ -1,7 +1,7 @@
 // The record that the bounds move and store: twelve fields of all everyday kinds, 1 KB encoded.
 //
-// Of the same shape as the one that `cumulus-bench` saves, so that a bound and the figure beside it
-// are about the same bytes.
+// It has the same shape as the record that `cumulus-bench` saves, so that a bound and the figure
+// beside it are about the same bytes.
 
 import CumulusModel
 import CumulusWire

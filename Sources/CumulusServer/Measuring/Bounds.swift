@@ -20,13 +20,13 @@ struct Bound: ParsableCommand {
     )
 }
 
-/// What a bound measured.
+/// The figures of a bound.
 struct BoundFigure: Encodable {
     var operations = 0
     var seconds = 0.0
     /// The rate of the best moment: whatever else the machine did, so much was possible.
     var peakPerSecond = 0.0
-    /// Of this process, all of its threads.
+    /// Processor time of this process, all of its threads.
     var cpuMicroseconds = 0.0
 
     private static let momentSeconds = 0.25

@@ -1,6 +1,6 @@
 // `cumulusd bound engine`: the engine alone commits the rows that saves write, in a fresh store.
 //
-// The bound of durable saves: no network, no protocol, no checks. As the node does, it reads the
+// It is the bound of durable saves: no network, no protocol, no checks. Like the node, it reads the
 // old record before it writes the new one, and commits `--in-flight` saves with one flush.
 
 import ArgumentParser

@@ -1,6 +1,6 @@
 // `cumulusd bound flush`: how often the disk can make 4 KB durable, one after the other.
 //
-// The bound of saves that wait for each other: none of them can be faster than one flush.
+// It is the bound of saves that wait for each other: none can be faster than one flush.
 
 import ArgumentParser
 import CumulusSystem

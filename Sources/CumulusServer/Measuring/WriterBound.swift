@@ -58,14 +58,14 @@ struct WriterBound: ParsableCommand {
         return (listener, UInt16(bigEndian: address.sin_port))
     }
 
-    /// Accepts connections and does what is asked, until the asker is gone.
+    /// Accepts connections and serves requests until the asker is gone.
     private static func serve(_ asker: Int32, _ listener: Int32) throws {
         var connections: [Int32] = []
         defer { for connection in connections { close(connection) } }
         while true {
             var waits = [asker, listener].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             guard poll(&waits, 2, -1) >= 0 else { throw failure("poll") }
-            // Connections come before what is asked: it is for all of them.
+            // New connections are accepted first, because a request is for all of them.
             if waits[1].revents != 0 {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else { throw failure("accept") }

@@ -62,7 +62,7 @@ enum Backup {
         return target
     }
 
-    /// Without links; nil if there is no such directory.
+    /// The path without links; nil if there is no such directory.
     private static func realPath(_ path: String) -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
@@ -75,7 +75,7 @@ enum Backup {
 
     private static func failure(_ error: any Error, at target: String) -> ServiceError {
         let why = if case EngineError.failed(let text) = error { text } else { "\(error)" }
-        // What the engine says is text, and so is what this file says.
+        // Both the engine's error and this file's are text.
         let isFull =
             error as? PackError == .full
             || [ENOSPC, EDQUOT].contains { why.contains(String(cString: strerror($0))) }
@@ -111,7 +111,7 @@ enum Backup {
         try checkEmpty(home)
         let draft = try DraftDirectory(for: home.store)
         var assets: DraftDirectory?
-        // Without them the new node asks others for what is missing.
+        // Without them the new node asks others for the missing chunks.
         if manager.fileExists(atPath: backup + "/assets") {
             let copy = try DraftDirectory(for: home.assets)
             do {
@@ -218,7 +218,7 @@ private final class DraftDirectory {
     init(for target: String) throws {
         self.target = target
         path = target + DraftDirectory.ending
-        // What an earlier try left.
+        // Removes the leftovers of an earlier try.
         try? FileManager.default.removeItem(atPath: path)
         guard mkdir(path, 0o700) == 0 else {
             throw StartProblem("\(path) can't be made: \(systemText())")

@@ -43,7 +43,7 @@ struct Main: AsyncParsableCommand {
             Wiring.complain(message, in: .json)
             exit(withError: ending)
         }
-        // The program's help is that of the subcommand that runs when none is named.
+        // The program's help is the help of the subcommand that runs by default.
         let shown = text == helpMessage() ? helpMessage(for: Run.self) : text
         // Help was asked for: the parser would not notice that it can't be written.
         let code = write(shown + "\n", to: STDOUT_FILENO)

@@ -87,9 +87,9 @@ struct DataHome {
         return Array(token.utf8)
     }
 
-    /// The 32 bytes of a key file; without one, those of `cluster.key`.
+    /// The 32 bytes of a key file; without such a file, the bytes of `cluster.key`.
     ///
-    /// That one is written at the first start: `isNew` then.
+    /// The first start writes `cluster.key` and sets `isNew`.
     ///
     /// Any program that reads it can join the cluster, so a file that others may read is refused.
     func clusterKey(

@@ -1,4 +1,4 @@
-// The files and sockets that this process may have open, and those that it begins with.
+// The limit of open files and sockets for this process, and the limit that it begins with.
 //
 // Called once, when the node starts: most systems allow 1,024 unless a process asks for more, and
 // every connection is one.

@@ -25,7 +25,8 @@ extension Wiring {
     }
 
     /// - Parameters:
-    ///   - tasks: What holds the node and uses the loops; it is cancelled once calls have ended.
+    ///   - tasks: Tasks that hold the node and use the loops; they are cancelled once calls have
+    ///     ended.
     ///   - patience: Milliseconds that calls in progress may take.
     func drain(
         _ node: Node,

@@ -35,7 +35,8 @@ extension Wiring {
         return nil
     }
 
-    /// Where browsers reach what is served; nil: that is not known, so users can't sign in there.
+    /// The address under which browsers reach the pages; nil if it is not known, so users can't
+    /// sign in there.
     private func site(at address: (host: String, port: Int)) throws -> WebAddress? {
         var text = configuration[\.web.url]
         if text.isEmpty {

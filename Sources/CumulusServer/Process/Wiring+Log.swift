@@ -28,7 +28,7 @@ extension Wiring {
 
     /// The format that the command line or the environment names; nil: neither of them does.
     ///
-    /// For what is said before all settings are known.
+    /// The format of messages before all settings are known.
     static func namedLogFormat() -> LogFormat? {
         let setting = Settings.table.node.logFormat.row
         let (words, flag) = (CommandLine.arguments, "--" + setting.name)

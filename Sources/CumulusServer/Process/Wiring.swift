@@ -20,7 +20,7 @@ struct Wiring {
     let issuers: IssuerFile?
     /// nil: no webhooks are registered.
     let webhooks: WebhookFile?
-    /// What the libraries of this process record.
+    /// The metrics of this process's libraries.
     let libraries = PrometheusRegistry()
 
     init(_ configuration: Configuration) throws {
@@ -179,7 +179,7 @@ struct Wiring {
         return try directory.clusterKey(configuration[\.cluster.key], environment())
     }
 
-    /// What the node runs with, by its settings.
+    /// The parts that the node runs with, made from its settings.
     private struct Plan {
         let settings: Node.Configuration
         let patience: Int64
@@ -192,7 +192,7 @@ struct Wiring {
         let identity: TLSIdentity?
         let trust: TLSTrust
         let advertised: String?
-        /// Of disk for each file of the audit log; nil means that none is kept.
+        /// Bytes of disk for each file of the audit log; nil means that none is kept.
         let auditBytes: Int?
     }
 
@@ -203,7 +203,7 @@ struct Wiring {
 
     private func judge() throws -> Plan {
         let address = try address(of: \.cluster.listen)
-        // What is only looked at needs no room.
+        // A store that is opened read-only needs no room.
         if try !configuration[\.node.readOnly] { try configuration.checkDisk() }
         return Plan(
             settings: try settings(),
@@ -220,7 +220,7 @@ struct Wiring {
         )
     }
 
-    /// What the node shows its callers; nil means it speaks plain TCP.
+    /// The node's certificate for its callers; nil means plain TCP.
     private func identity() throws -> TLSIdentity? {
         let (certificate, key) = (configuration[\.tls.certificate], configuration[\.tls.key])
         guard certificate.isEmpty == key.isEmpty else {
@@ -245,7 +245,7 @@ struct Wiring {
         )
     }
 
-    /// Whose certificates are believed when other nodes are called.
+    /// The authorities whose certificates are trusted when this node calls others.
     private func trust() throws -> TLSTrust {
         let authority = configuration[\.tls.authority]
         if !authority.isEmpty {
@@ -328,7 +328,7 @@ struct Wiring {
         }
     }
 
-    /// What is configured about the node, judged before anything is made on the disk.
+    /// The node's configuration, checked before anything is made on the disk.
     private func settings() throws -> Node.Configuration {
         let container = configuration[\.node.container]
         let profile = try configuration[\.engine.profile]

@@ -1,8 +1,8 @@
 // How much of the disk is left to the engine, whether the disk is large enough for that, and how
 // much memory the engine has for rows that were read.
 //
-// Asked by `Wiring` before anything is made on the disk. What the engine needs follows from the
-// profile: see `MemoryProfile`.
+// `Wiring` asks it before anything is made on the disk. The engine's needs follow from the profile:
+// see `MemoryProfile`.
 
 import CumulusSystem
 import RocksDBStorage
@@ -58,7 +58,7 @@ extension Configuration {
         }
     }
 
-    /// What else helps where a profile needs too much.
+    /// Other advice for a profile that needs too much.
     private static func advice(_ profile: MemoryProfile) -> String {
         if profile == .small { return "" }
         return """
@@ -110,7 +110,7 @@ enum Machine {
     /// Bytes of memory that the process may have at most.
     static let memoryBytes: UInt64 = {
         let all = ProcessInfo.processInfo.physicalMemory
-        // Of control groups, version 2; without a limit it says `max`.
+        // The file of control groups, version 2; without a limit it contains `max`.
         let limit = try? String(contentsOfFile: "/sys/fs/cgroup/memory.max", encoding: .utf8)
         let bytes = limit.flatMap { UInt64($0.trimmed) }
         return min(all, bytes ?? all)

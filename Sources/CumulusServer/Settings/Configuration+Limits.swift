@@ -1,7 +1,7 @@
 // The limits that a node keeps, and how long it keeps what may be forgotten.
 //
-// Asked by `Wiring` before anything is made on the disk. What bounds one caller is a setting of its
-// own; the other limits are parts of `limits`.
+// `Wiring` asks it before anything is made on the disk. The limits of one caller are a setting of
+// their own; the other limits are parts of `limits`.
 
 import CumulusModel
 import CumulusNode
@@ -99,7 +99,7 @@ extension Configuration {
         return limits
     }
 
-    /// What a part such as `itemsPerRequest=10` says.
+    /// Parses a part such as `itemsPerRequest=10`.
     private static func limit(of part: Substring) throws(StartProblem) -> (AdjustableLimit, Int) {
         let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
         guard pair.count == 2, let number = Int(pair[1]), number > 0 else {
@@ -136,7 +136,7 @@ extension Configuration {
     /// Nodes report three times as often.
     static let shortestLease = 3
 
-    /// What one caller may do in a time.
+    /// The limits of one caller per time.
     private func callerLimits() throws -> CallerLimits {
         let limits = CallerLimits(
             callsPerSecond: try self[\.callers.callsPerSecond],
@@ -169,7 +169,7 @@ extension Configuration {
     /// The largest request has to go through within seconds, and an upload before its time is up.
     static let leastBytesPerSecond = 1 << 20
 
-    /// What the URLs of shares begin with, without a slash at its end.
+    /// The prefix of URLs of shares, without a slash at its end.
     func shareURL() throws -> String {
         var url = self[\.users.shareURL]
         while url.hasSuffix("/") { url.removeLast() }

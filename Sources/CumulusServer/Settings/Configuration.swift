@@ -15,7 +15,7 @@ struct StartProblem: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// What is wrong with a setting; the description names it.
+    /// A problem with a setting; the description names it.
     init<Value>(_ setting: KeyPath<Settings, Setting<Value>>, _ description: String) {
         self.init("\(Settings.table[keyPath: setting].row.name): \(description)")
     }
@@ -34,7 +34,7 @@ struct Configuration {
     /// Names the file with settings.
     static let fileVariable = "CUMULUS_CONFIG"
 
-    /// By the names of the settings.
+    /// Values by the names of the settings.
     private(set) var values: [String: Value] = [:]
 
     /// Gathers all values; an empty variable is one that is not set.

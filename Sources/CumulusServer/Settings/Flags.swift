@@ -26,7 +26,7 @@ struct Flags: ParsableArguments {
 protocol TablePart: Sendable {
     var title: String { get }
     var rows: [SettingRow] { get }
-    /// What the parser looks for: an `Option`, a `Flag` or an `OptionGroup`.
+    /// The property that the parser looks for: an `Option`, a `Flag` or an `OptionGroup`.
     var flag: Any { get }
     /// The texts of the flags that were named, by the names of the settings.
     func texts(in parsed: KeyedDecodingContainer<FlagName>) throws -> [String: String]
@@ -91,7 +91,7 @@ extension SettingGroup {
     }
 }
 
-/// What the parser takes for a type with a property for each part of a group.
+/// A type with a property for each part of a group, as the parser sees it.
 struct GroupFlags<Group: SettingGroup>: ParsableArguments, CustomReflectable {
     /// The texts of the flags that were named, by the names of the settings.
     private(set) var texts: [String: String] = [:]

@@ -10,11 +10,11 @@
 
 import CumulusSystem
 
-/// What is said of a setting, whatever its values are.
+/// The description of a setting, whatever the type of its values.
 struct SettingRow: Sendable {
     /// The name on the command line, without its dashes.
     let name: String
-    /// What a value is, such as `file` or `days`; nil means that the flag takes no value.
+    /// The unit of a value, such as `file` or `days`; nil means that the flag takes no value.
     let unit: String?
     /// The values that are taken; empty if the unit says enough.
     let bounds: String
@@ -24,7 +24,7 @@ struct SettingRow: Sendable {
     let standard: String
     /// The default in words: the text, or what an empty one means.
     let meaning: String
-    /// What the setting is for, without a full stop.
+    /// The purpose of the setting, without a full stop.
     fileprivate(set) var sentence = ""
 
     /// `disk-reserve` → `CUMULUS_DISK_RESERVE`.
