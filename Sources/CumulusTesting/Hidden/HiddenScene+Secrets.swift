@@ -1,5 +1,5 @@
-// What differs between the worlds, and no caller may see: numbers and contents of records, zones,
-// shares, addresses of others who are invited, users with their handles and roles, assets.
+// The differences between the worlds that no caller may see: numbers and contents of records,
+// zones, shares, addresses of other invited people, users with their handles and roles, assets.
 
 package import Cumulus
 import CumulusModel
@@ -13,7 +13,7 @@ extension HiddenScene {
     /// Commits that all see, in both worlds: a token is a byte longer once the number of commits of
     /// a run has more than seven bits.
     private static let commits: Int64 = 130
-    /// What an asset holds that only the other world has.
+    /// The content of an asset that only the other world has.
     package static let hiddenContent = Bytes("what only Zoe has".utf8)
 
     func hide(in world: HiddenWorlds.Name, at server: TestServer) async throws {
@@ -35,7 +35,7 @@ extension HiddenScene {
         await zoe.close()
     }
 
-    /// What happens while callers follow, and only in the other world.
+    /// Changes that happen while callers follow, only in the other world.
     package func hideMore(at server: TestServer) async throws {
         let ada = server.container(token: ownersToken)
         let zoe = server.container(token: hiddenToken)
@@ -52,7 +52,7 @@ extension HiddenScene {
         await zoe.close()
     }
 
-    /// What happens while callers follow that some of them may see: the beginning of its name.
+    /// Changes that happen while callers follow and that some may see: the beginning of each name.
     package enum Sight: String, CaseIterable, Sendable { case trips, park, note }
 
     package func show(_ sight: Sight, at server: TestServer) async throws {

@@ -1,8 +1,7 @@
 // The past of both worlds: who calls, what they may see, and what only others see.
 //
-// Ada owns what is shared: a zone as a whole, a tree in another zone, and a zone that is open to
-// all who have its URL. Zoe is somebody whom no caller knows of. Each caller has data of its own
-// too.
+// Ada owns the shared data: a zone as a whole, a tree in another zone, and a zone that is open to
+// all who have its URL. No caller knows of Zoe. Each caller also has data of its own.
 
 package import Cumulus
 import CumulusModel
@@ -10,7 +9,7 @@ import CumulusWire
 import Foundation
 
 package struct HiddenScene: Sendable {
-    /// Who calls.
+    /// The callers.
     package enum Who: String, CaseIterable, Sendable {
         case anonymous
         /// Has a private zone, public records and subscriptions of its own.
@@ -27,7 +26,7 @@ package struct HiddenScene: Sendable {
         case joiner
     }
 
-    /// What a caller holds from the past.
+    /// The values that a caller holds from the past.
     package struct Past: Sendable {
         package var feed: Bytes = []
         package var sharedZones: Bytes = []
@@ -71,7 +70,7 @@ package struct HiddenScene: Sendable {
     /// Records of the tree: more than a search looks up by name.
     package static let inside = 420
     package static let zones = ["trips", "trees", "park", "lake"]
-    /// What the asset of a public record holds.
+    /// The content of the asset of a public record.
     package static let shownContent = Bytes("what all may see".utf8)
 
     /// Record names of Ada and Zoe.
@@ -80,7 +79,7 @@ package struct HiddenScene: Sendable {
     package private(set) var tokens: [Who: String] = [:]
     package private(set) var users: [Who: String] = [:]
     package private(set) var past: [Who: Past] = [:]
-    /// Of the four shares, by their zones.
+    /// The URLs of the four shares, by zone.
     package private(set) var urls: [String: String] = [:]
     let (ownersToken, hiddenToken): (String, String)
 

@@ -1,9 +1,9 @@
 // Answers as text, in which two worlds are compared: every byte counts, but for what may differ.
 //
-// May differ: what a token holds, which nobody can open, and its number (its length counts); change
-// tags of records that the caller sees, ids of notifications and new sessions' tokens, each of
-// which is told by its place among those that the caller was told; how long a node took. Times and
-// random bytes are equal by `StillEnvironment`.
+// Some parts may differ. A token's content, which nobody can open, and its number may; its length
+// counts. Change tags of visible records, ids of notifications and new sessions' tokens may; each
+// is shown by its place among the values that the caller was told. The time that a node took may.
+// Times and random bytes are equal by `StillEnvironment`.
 
 package import CumulusModel
 package import CumulusNode
@@ -14,7 +14,7 @@ package struct WireText {
     private var known: [String: [Bytes]] = [:]
     private let run: Bytes
 
-    /// - Parameter node: Whose tokens are told by their kind and length.
+    /// - Parameter node: The node whose tokens are shown by their kind and length.
     package init(of node: Node) {
         run = withUnsafeBytes(of: node.incarnation.value.bigEndian, Bytes.init)
     }
@@ -37,7 +37,7 @@ package struct WireText {
             && Bytes(bytes[2..<10]) == run
     }
 
-    /// A value that may differ, as its place among those that came before.
+    /// A value that may differ, as its place among earlier values.
     package mutating func place(of bytes: Bytes, among kind: String) -> String {
         var list = known[kind] ?? []
         defer { known[kind] = list }
@@ -81,7 +81,7 @@ package struct WireText {
         return "{\n  \(text.split(separator: "\n").joined(separator: "\n  "))\n}"
     }
 
-    /// What may differ at a place of a method's answer; nil: nothing.
+    /// The kind of variable value at a place of a method's answer; nil if it must not differ.
     private mutating func variable(
         _ bytes: Bytes,
         _ path: [UInt64],

@@ -13,6 +13,6 @@ package enum Checkout {
 
     /// Where a file of the tree is.
     ///
-    /// - Parameter path: As in `Tests/Shims/faults.c`.
+    /// - Parameter path: A path such as `Tests/Shims/faults.c`.
     package static func file(_ path: String) -> URL { root.appending(path: path) }
 }

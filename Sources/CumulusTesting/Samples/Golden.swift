@@ -9,7 +9,7 @@ package struct Golden: Hashable, Sendable, CustomStringConvertible {
     package let name: String
     package let bytes: Bytes
 
-    /// What stands before the first hyphen: a message, `Frame` or `Preface`.
+    /// The text before the first hyphen: a message, `Frame` or `Preface`.
     package var message: String { String(name.prefix { $0 != "-" }) }
     package var description: String { name }
 

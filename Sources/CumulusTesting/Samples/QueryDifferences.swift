@@ -20,7 +20,8 @@ package struct QueryDifferences {
     package private(set) var differences: [String] = []
 
     /// - Parameters:
-    ///   - builds: Indexes are built before the queries; else those of fields that came late never
+    ///   - builds: Indexes are built before the queries; else indexes of fields that came late
+    ///     never
     ///     are.
     package init(
         seed: UInt64,

@@ -1,11 +1,11 @@
-// What a query finds, by a plain loop that knows nothing of the node's code.
+// The results of a query by a plain loop that uses none of the node's code.
 //
 // Used by `QueryDifferences`. It shares only the formula of distances with the node.
 
 import CumulusModel
 import CumulusStorage
 
-/// What a query means, said as plainly as possible.
+/// The meaning of a query, as plainly as possible.
 struct QueryOracle {
     let query: Query
 

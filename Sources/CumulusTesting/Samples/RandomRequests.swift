@@ -27,7 +27,7 @@ package struct DrawnRequest: Sendable {
 }
 
 package struct RandomRequests {
-    /// Of nearly all records.
+    /// The type of nearly all records.
     package static let recordType = "Note"
     package typealias Tag = (String, DatabaseScope, ZoneAddress, Caller) -> Bytes?
 

@@ -36,7 +36,7 @@ package struct RandomWork {
     private var lives = 0
 
     /// - Parameters:
-    ///   - policy: Of the type that everything is saved as.
+    ///   - policy: The merge policy of the type of all records.
     ///   - title: Fixes the type of the field.
     package init(
         seed: UInt64,

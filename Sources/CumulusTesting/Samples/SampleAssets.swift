@@ -1,4 +1,4 @@
-// Assets whose bytes every implementation can make again: those of `proto/golden/chunks.txt`.
+// Assets whose bytes every implementation can make again: the assets of `proto/golden/chunks.txt`.
 
 import Crypto
 package import CumulusAssets

@@ -30,7 +30,7 @@ package final class ChildProcess: Sendable {
 
     /// Starts a program and doesn't wait for it.
     ///
-    /// `words` begin with the program's path. What it prints goes to the files. `input` is a file
+    /// `words` begin with the program's path. Its output goes to the files. `input` is a file
     /// descriptor that it reads from; with nil there is nothing to read.
     package init(
         _ words: [String],

@@ -1,4 +1,4 @@
-// What the system says of files, for tests that look at what a program left behind.
+// The status of files, for tests that look at what a program left behind.
 
 package import Foundation
 

@@ -1,4 +1,4 @@
-// What has come of an answer over HTTP/1.1, and whether it is whole.
+// The received part of an HTTP/1.1 answer, and whether it is whole.
 //
 // Used by `RawClient.exchange`, so that a slow machine does not cut an answer short. Only the first
 // of several answers is looked at.

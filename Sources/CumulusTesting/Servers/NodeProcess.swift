@@ -1,7 +1,7 @@
 // A node as a process of its own: `cumulusd`, built beside the tests, on loopback.
 //
-// Used by tests of the life of a process, and by those that a node in their own process could bring
-// down. What it says is kept in files beside its data. It is killed with this value at the latest.
+// Tests of the life of a process use it, and so do tests that could crash a node in their own
+// process. Its output is kept in files beside its data. It is killed with this value at the latest.
 
 import Foundation
 

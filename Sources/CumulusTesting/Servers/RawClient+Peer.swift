@@ -23,7 +23,7 @@ extension RawClient {
 }
 
 extension Hello {
-    /// What a node of the cluster that holds the key says over plain TCP to who sent a nonce.
+    /// The greeting of a node that holds the cluster's key over plain TCP, in answer to a nonce.
     package init(asPeer nodeID: Bytes, key: Bytes, answering serverNonce: Bytes) {
         let proof = PeerProof(key: key)
         self.init()

@@ -1,7 +1,7 @@
 // A client that speaks bytes and frames over a blocking socket, right or wrong as its test wants.
 //
-// Used by tests of sessions and of bad input. It hides nothing: what a test sends leaves as it is,
-// what comes back is cut into frames and handed over in order. Every wait has an end. For one
+// Tests of sessions and of bad input use it. It hides nothing: bytes leave as they are, and
+// received bytes are cut into frames and returned in order. Every wait has an end. It is for one
 // thread at a time.
 
 package import CumulusModel
@@ -24,7 +24,7 @@ package final class RawClient {
     private var isClosed = false
     /// How long an answer may take, in milliseconds.
     package var patience: Int32 = 10_000
-    /// Everything that was received, for those who expect no frames.
+    /// Everything that was received, for tests that expect no frames.
     package private(set) var received: Bytes = []
     /// Whether `received` is kept.
     package var keepsBytes = false
@@ -146,7 +146,8 @@ package final class RawClient {
         }
     }
 
-    /// What has arrived, at least a byte and at most so many; nil at the end of the connection.
+    /// Returns received bytes, at least one and at most a given number; nil at the end of the
+    /// connection.
     package func receive(
         within milliseconds: Int32? = nil,
         atMost most: Int = 64 << 10
@@ -173,7 +174,7 @@ package final class RawClient {
         defer { client.close() }
         try client.send(Bytes(text.utf8))
         var answer = HTTPAnswerText(isToHead: text.hasPrefix("HEAD "))
-        // What follows a whole answer is here soon.
+        // After a whole answer, further bytes arrive soon or not at all.
         while let bytes = try? client.receive(within: answer.isWhole ? 300 : 10_000) {
             answer.append(bytes)
         }

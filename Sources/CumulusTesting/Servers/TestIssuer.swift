@@ -86,7 +86,7 @@ package enum TestIssuer {
             }
         }
 
-        /// What a confused verifier might take for a secret.
+        /// Public bytes that a confused verifier might take for a secret.
         package var publicText: Bytes {
             get throws {
                 switch pair {
@@ -132,7 +132,7 @@ package enum TestIssuer {
 
     // MARK: Tokens
 
-    /// What is right about a token.
+    /// The claims of a valid token.
     ///
     /// - Parameter now: Milliseconds since 1970 UTC.
     package static func claims(
@@ -193,7 +193,7 @@ extension JSON {
     }
 }
 
-/// What a node knows of the test's issuer, and what a test changes meanwhile.
+/// The node's file about the test's issuer, which a test may change.
 package final class TestIssuerFile: Sendable {
     private struct State {
         var issuer: TrustedIssuer?
@@ -213,7 +213,7 @@ package final class TestIssuerFile: Sendable {
         state.withLock { $0.keys = keys }
     }
 
-    /// For a node's configuration.
+    /// The issuers for a node's configuration.
     package func issuers(_ verifier: any TokenVerifier) -> TokenIssuers {
         TokenIssuers(verifier: verifier) { [self] url in
             state.withLock { state in

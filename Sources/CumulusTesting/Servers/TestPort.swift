@@ -1,8 +1,8 @@
-// A port that a test can have twice: for a server, and for the one that takes its place.
+// A port that a test can use twice: for a server, and for its successor.
 //
-// A free port that the machine hands out may be handed to somebody else in between: these are below
-// those that Linux and macOS hand out by themselves. Tests run side by side, and beside whatever
-// else the machine does: each port is given once, and only if nobody listens on it.
+// A free port that the machine hands out may be handed to another process in between. These ports
+// are below the range that Linux and macOS hand out by themselves. Tests run side by side, and
+// beside other programs: each port is given once, and only if nothing listens on it.
 
 import Foundation
 import Synchronization
@@ -22,7 +22,7 @@ package enum TestPort {
 
     /// Whether somebody answers there.
     ///
-    /// To bind it instead could take it for good: a process started meanwhile inherits the socket.
+    /// Binding it instead could take it for good: a process started meanwhile inherits the socket.
     private static func isTaken(_ port: UInt16) -> Bool {
         #if os(Linux)
             let probe = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

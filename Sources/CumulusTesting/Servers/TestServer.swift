@@ -150,7 +150,7 @@ package final class TestServer: Sendable {
         environment(ClockLead(0), onFailure: endTest)
     }
 
-    /// What a failure of the store does, where no test waits for one.
+    /// Ends the process on a failure of the store, if no test waits for one.
     package static func endTest(_ reason: String) {
         fatalError("the store failed: \(reason)")
     }

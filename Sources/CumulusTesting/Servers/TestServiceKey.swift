@@ -23,7 +23,7 @@ package struct TestServiceKey: Sendable {
     package var pem: String { key.pemRepresentation }
     package var publicPEM: String { key.publicKey.pemRepresentation }
 
-    /// As a node keeps it.
+    /// The key as a node keeps it.
     package var registered: ServiceKeys.Key {
         ServiceKeys.Key(publicKey: publicKey, scope: scope, label: "test")
     }
@@ -33,7 +33,7 @@ package struct TestServiceKey: Sendable {
         Bytes(try key.signature(for: content).derRepresentation)
     }
 
-    /// What a greeting signs.
+    /// The challenge that a greeting signs.
     package struct Challenge: Sendable {
         package var serverNonce: Bytes
         package var clusterID: Bytes

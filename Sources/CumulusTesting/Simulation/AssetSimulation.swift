@@ -1,9 +1,9 @@
 // Uploads, saves, deletions, the collection of assets, the rewriting of packs and power cuts, step
 // by step in a random order: what a record names is there whole, and nothing else stays.
 //
-// Run by `cumulus-sim` and by a test. The operations, the store and the start are those of a node;
-// between what a node does in two steps anything else may happen. Chunks are stand-ins of a few
-// bytes, so a history takes milliseconds.
+// `cumulus-sim` and a test run it. The operations, the store and the start are a node's; anything
+// else may happen between two steps of a node. Chunks are stand-ins of a few bytes, so a history
+// takes milliseconds.
 
 import CumulusAssets
 import CumulusModel
@@ -23,13 +23,13 @@ struct AssetSimulation: History {
     private var steps = 0
     private(set) var verdict: Verdict
 
-    // What is under way, and gone after a power cut.
+    // Writes that are under way, and gone after a power cut.
     private var written: [Written] = []
     private var walks: [Walk] = []
     private var moves: [Move] = []
     private var files: [Set<PackNumber>] = []
 
-    /// Which asset each record names.
+    /// The asset that each record names.
     private var records: [Place: Int] = [:]
     /// When each asset was prepared last, while nothing of it has been lost.
     private var prepared: [Owned: Int64] = [:]
@@ -50,7 +50,7 @@ struct AssetSimulation: History {
         let pack: AssetStore.Pack
     }
 
-    /// What a step of the collector found.
+    /// The findings of a step of the collector.
     private struct Walk {
         let database: DatabaseNumber
         let collection: AssetCollection
@@ -91,7 +91,7 @@ struct AssetSimulation: History {
         )
     }
 
-    /// As it would travel; nobody expands it here.
+    /// The chunk as it would travel; it is never expanded here.
     private static func chunk(_ digest: Bytes) -> Chunk {
         Chunk(
             digest: digest,
@@ -255,7 +255,7 @@ struct AssetSimulation: History {
         assets.remove(freed)
     }
 
-    /// What was committed stays, and files that were written; sometimes the disk loses one.
+    /// Committed rows and written files stay; sometimes the disk loses one.
     private mutating func cutPower() throws {
         (written, walks, moves, files) = ([], [], [], [])
         packs = MemoryPacks(copying: packs)
@@ -306,8 +306,9 @@ struct AssetSimulation: History {
         }
     }
 
-    /// What the rows say is whole can be read; it is there as long as a record names it, or for the
-    /// time of grace.
+    /// Checks that assets which the rows call whole can be read.
+    ///
+    /// An asset exists as long as a record names it, or for the time of grace.
     private mutating func checkRecords() throws {
         for asset in allAssets {
             guard let database = try database(asset.user) else { continue }
@@ -339,7 +340,7 @@ struct AssetSimulation: History {
         for freed in files { assets.remove(freed) }
     }
 
-    /// What nothing names is gone, and so are its files.
+    /// Checks that assets without a name are gone, and so are their files.
     mutating func check() throws {
         let rows = try store.reader.rows(.records, .all(.pack)).map { key, value in
             var parts = KeyReader(key)

@@ -4,9 +4,9 @@
 // Each of `HistoryKind` is a type that keeps this protocol. `HistoryPlan.run` is called by
 // `cumulus-sim` and by tests, and runs all of them. The same plan tells the same story.
 //
-// Folder: histories from seeds, how they are made and run, and those of one file. Read `History`,
-// then `HistoryPlan` and `Verdict`; other histories have folders of their own, and the folder Rules
-// has the table of what they can do without.
+// Folder: histories from seeds, how they are made and run, and histories of one file. Read
+// `History`, then `HistoryPlan` and `Verdict`; other histories have folders of their own, and the
+// folder Rules has the table of the rules that can be broken.
 
 package protocol History {
     /// Steps of a history whose plan names no number.
@@ -28,7 +28,7 @@ package protocol History {
     /// Looks at what has to hold in the end.
     mutating func check() throws
 
-    /// What was found so far.
+    /// The findings so far.
     var verdict: Verdict { get }
 }
 

@@ -1,4 +1,4 @@
-// What a history is made from: which one, its seed, and the rule that it does without.
+// The plan of a history: its kind, its seed, and the broken rule.
 //
 // Made by `cumulus-sim` and by tests.
 
@@ -15,7 +15,7 @@ package enum HistoryKind: String, CaseIterable, Sendable {
     case nodes
     case nodeAssets = "node-assets"
 
-    /// What happens in it, for people.
+    /// A summary of its events, for people.
     package var summary: String {
         switch self {
         case .stores:

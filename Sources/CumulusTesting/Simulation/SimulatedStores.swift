@@ -7,7 +7,7 @@ import CumulusModel
 enum SimulatedStores {
     /// Two or three stores.
     ///
-    /// - Parameter seed: Of the history; each store has dice of its own.
+    /// - Parameter seed: The seed of the history; each store has dice of its own.
     static func make(
         seed: UInt64,
         using dice: inout SeededGenerator

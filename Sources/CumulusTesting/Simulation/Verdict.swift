@@ -1,5 +1,5 @@
-// What is found of a history: what was wrong, how often what happened, what happened line by line,
-// and a digest of that, by which two runs of a seed are compared.
+// The findings of a history: its faults, counts of events, the story line by line, and a digest of
+// the story, by which two runs of a seed are compared.
 //
 // Kept by each `History` while it runs.
 
@@ -11,7 +11,7 @@ package struct Verdict {
     package var counts: [String: Int] = [:]
     /// A line for each thing that happened; empty unless the story is kept.
     package private(set) var story: [String] = []
-    /// Of all lines, kept or not; FNV-1a.
+    /// Digest of all lines, kept or not; FNV-1a.
     package private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
     private let isTold: Bool
 

@@ -57,7 +57,7 @@ package final class CountingEngine: StorageEngine {
     /// Reads of the newest state: the writer's; others read from snapshots.
     package var reads: Int { readCount.load(ordering: .relaxed) }
 
-    /// Rows that those of them visited which read a range.
+    /// Rows that reads of a range visited.
     package var rowsLent: Int { lentCount.load(ordering: .relaxed) }
 
     /// Rows that anybody asked for by their keys, found or not, and ranges with the rows visited.
@@ -71,7 +71,7 @@ package final class CountingEngine: StorageEngine {
         seenCount.wrappingAdd(value, ordering: .relaxed)
     }
 
-    /// What `freeBytes` answers.
+    /// Sets the answer of `freeBytes`.
     package func setFreeBytes(_ bytes: UInt64) {
         free.store(bytes, ordering: .relaxed)
     }

@@ -1,10 +1,9 @@
 // Rebuilds every derived row of a store from what it is derived from, and reports each difference.
 //
-// Derived: change index, back references, indexes, asset uses and zone states (from record rows),
-// zone heads and vectors (from the log), and what is counted of assets (from their lists and
-// chunks). Record rows are sealed anew too, so that a tag or digest that doesn't fit shows. Of the
-// rows that find shares, those that must be there are. What stands in indexes of a record whose
-// rows are owed is not looked at.
+// Derived rows are: change index, back references, indexes, asset uses and zone states (from record
+// rows), zone heads and vectors (from the log), and the counts of assets (from their lists and
+// chunks). Record rows are sealed anew too, so that a wrong tag or digest shows. It checks that the
+// required rows for finding shares exist. It skips index rows of a record whose rows are owed.
 
 import CumulusAssets
 import CumulusModel
@@ -17,7 +16,7 @@ package struct DerivedRows {
     /// Rows whose making is no longer in the log.
     private var unknown: Set<Bytes> = []
     private var floors: [ScopeNumber: VersionVector] = [:]
-    /// Those that are kept, by scope and type.
+    /// The indexes in use, by scope and type.
     private var indexes: [ScopeNumber: [String: [NumberedIndex]]] = [:]
     /// Indexes whose rows may or may not be there: they are being built, or are dropped.
     private var unfinished: Set<IndexNumber> = []
@@ -29,7 +28,7 @@ package struct DerivedRows {
         reader = ReadTransaction(engine, reach: .disk)
     }
 
-    /// What is wrong; empty if every derived row is as it should be.
+    /// The differences; empty if every derived row is right.
     package static func differences(in engine: any EngineReader) throws -> [String] {
         var check = DerivedRows(engine)
         try check.noteIndexes()
@@ -155,7 +154,7 @@ package struct DerivedRows {
         }
         for entry in row.body.entries where entry.type?.holdsReferences == true {
             let field = row.body.name(of: entry)
-            // Of several references from one field to one record, the first one counts.
+            // If a field has several references to one record, the first one counts.
             for (element, reference) in try row.body.references(entry).enumerated().reversed()
             where reference.action == .deleteSelf {
                 let birth = births[Slot(field: field, element: element)]
@@ -204,7 +203,7 @@ package struct DerivedRows {
         }
     }
 
-    /// What is being built lacks rows, and has no wrong ones; what is dropped has any.
+    /// An index that is being built lacks rows but has no wrong ones; a dropped index may have any.
     private mutating func compareIndexes() throws {
         let kept = Set(indexes.values.flatMap(\.values).joined().map(\.number))
         var missing = expected[.indexRow] ?? [:]
@@ -257,7 +256,7 @@ package struct DerivedRows {
 
     // MARK: Assets
 
-    /// What a record names is whole, or on the list of what is to be fetched.
+    /// An asset that a record names is whole, or on the list of assets to fetch.
     private mutating func checkWanted(
         _ asset: Bytes,
         of database: DatabaseID,

@@ -17,7 +17,7 @@ package struct LogReplay {
         self.source = ReadTransaction(source, reach: .disk)
     }
 
-    /// What is wrong with the logs, or differs after the replay; empty if nothing.
+    /// The faults of the logs, and the differences after the replay; empty if there are none.
     package static func differences(in source: any EngineReader) throws -> [String] {
         var replay = LogReplay(source)
         try replay.run()
@@ -94,7 +94,7 @@ private struct CommitChain {
     private var runs = Runs()
     private var latest = HybridTime(0)
 
-    /// What is wrong with the next commit.
+    /// The faults of the next commit.
     mutating func append(_ commit: Commit, _ bytes: Bytes, named dot: Dot) -> [String] {
         var wrong: [String] = []
         let link = runs[dot.incarnation] ?? .none

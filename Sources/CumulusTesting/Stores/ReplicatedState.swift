@@ -1,5 +1,5 @@
-// What nodes that have seen the same commits must agree on, in words that hold no node's own
-// numbers.
+// The state on which nodes that have seen the same commits must agree, as text without any node's
+// own numbers.
 //
 // Used by the checks of convergence. Left out: what is local (order, outcomes, conflicts, numbers,
 // the increments of requests, which commits ended a life) and what a tombstone says beyond its

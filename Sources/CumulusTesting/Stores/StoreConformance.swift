@@ -1,4 +1,4 @@
-// What every storage engine must do, checked with seeded random work against a plain model.
+// The promises of a storage engine, checked with seeded random work against a plain model.
 //
 // The tests of each engine make one of these and run its checks; a check throws at the first
 // difference and says what it was, so that the seed and the step are all one needs to see it again.
@@ -92,8 +92,10 @@ package struct StoreConformance {
         }
     }
 
-    /// Batches of all shapes; after each, reads of the engine, of snapshots taken before, and of
-    /// the engine started again must be those of the model.
+    /// Writes batches of all shapes.
+    ///
+    /// After each batch, reads of the engine, of snapshots taken before, and of the engine started
+    /// again must equal the model's.
     private func checkRandomWork(seed: UInt64, steps: Int) throws {
         var dice = SeededGenerator(seed: seed)
         var engine = try open()

@@ -156,7 +156,7 @@ extension TestStore {
 
     /// Applies a commit of another store.
     ///
-    /// - Parameter isCompensating: What it leaves without an owner is deleted, as nodes do it.
+    /// - Parameter isCompensating: Whether orphans of the commit are deleted, as nodes do.
     package func apply(_ commit: Commit, bytes: Bytes, isCompensating: Bool = false) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in

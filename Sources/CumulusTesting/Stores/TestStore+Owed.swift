@@ -1,5 +1,5 @@
-// What a store owes and a node does in the background: the rest of long cascades, comparisons with
-// topics, and rows of indexes.
+// The owed work of a store that a node does in the background: the rest of long cascades,
+// comparisons with topics, and rows of indexes.
 //
 // Called by tests and simulations, which say when it is done.
 
@@ -10,10 +10,10 @@ import CumulusStorage
 extension TestStore {
     /// Deletes what long cascades owe, as the node does in the background.
     ///
-    /// Returns whether nothing of what is due is left.
+    /// Returns whether no due work is left.
     ///
     /// - Parameters:
-    ///   - time: What is due by then; nil: by now.
+    ///   - time: Work that is due by then is done; nil means by now.
     ///   - turns: Stops after so many turns of the writer.
     @discardableResult
     package func payCascades(due time: Int64? = nil, turns: Int = .max) throws -> Bool {

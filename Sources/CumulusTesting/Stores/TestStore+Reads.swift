@@ -1,4 +1,4 @@
-// What tests read of a `TestStore`.
+// The reads of a `TestStore`, for tests.
 
 package import CumulusModel
 import CumulusNode
@@ -65,7 +65,7 @@ extension TestStore {
         }
     }
 
-    /// A page of which zones changed, or the error that its caller gets.
+    /// A page of changed zones, or the error that its caller gets.
     package func zoneChanges(
         since token: ChangeToken? = nil,
         limit: Int = 1_000,

@@ -42,7 +42,7 @@ package final class TestStore {
         state = try OpenStore.open(engine, using: &dice)
     }
 
-    /// What the store holds now, to go back to.
+    /// The content of the store, to go back to.
     package func backup() throws -> any StorageEngine {
         guard let memory = engine as? MemoryEngine else {
             throw EngineError.failed("only a store in memory can be copied")

@@ -1,4 +1,4 @@
-// What must hold in every history of accounts, on each node as far as it has heard and on all of
+// The invariants of every history of accounts, on each node as far as it has heard and on all of
 // them in the end.
 //
 // A1: no session is let in that was opened with another password than the present one, that was
@@ -16,7 +16,7 @@ import CumulusOperations
 import CumulusStorage
 
 extension AccountSimulation {
-    /// What must hold at every step, at the node that it changed.
+    /// Checks the invariants of a step, at the node that it changed.
     mutating func check(_ one: Int) throws {
         let reader = stores[one].reader
         let now = stores[one].now
@@ -46,7 +46,7 @@ extension AccountSimulation {
         }
     }
 
-    /// What must hold when each node has read all commits.
+    /// Checks the invariants when each node has read all commits.
     mutating func check() throws {
         for one in stores.indices { try check(one) }
         try checkEqual()
@@ -117,7 +117,7 @@ extension AccountSimulation {
                 guard case .password(_, let isReset) = other.event,
                     other.stamp.dot != done.stamp.dot
                 else { return false }
-                // Of two resets that did not hear of each other either one stands.
+                // If neither of two resets knew of the other, either may win.
                 return isReset ? !done.knew(other) : other.knew(done)
             }
             if !isReplaced { verdict.violate("A5", "an operator's password was undone") }
@@ -137,7 +137,7 @@ extension AccountSimulation {
 
     // MARK: What a node holds
 
-    /// What a node has heard of, in the order in which it was done.
+    /// The acts that a node has heard of, in the order in which they were done.
     private func heard(at one: Int) throws -> [Done] {
         let vectors = try scopes.map { try vector(of: $0, at: one) }
         return done.filter { vectors[$0.event.isOfContainer ? 1 : 0].covers($0.stamp.dot) }

@@ -1,10 +1,10 @@
 // Random histories of accounts and roles on two or three nodes: passwords, sessions, disabled
 // users, roles, and a name that two people register.
 //
-// Run by `cumulus-sim` and by `AccountHistoryTests`. Each node is a store that runs the production
+// `cumulus-sim` and `AccountHistoryTests` run it. Each node is a store that runs the production
 // operations; commits and states travel through the production intake, in any order that it allows.
-// Links are cut, processes end, logs are truncated, and nodes go back to backups. What must hold is
-// in `AccountSimulation+Checks`. A history takes some milliseconds.
+// Links are cut, processes end, logs are truncated, and nodes go back to backups. The invariants
+// are in `AccountSimulation+Checks`. A history takes some milliseconds.
 //
 // Folder: histories of who may come in. Read `AccountSimulation`, then `AccountSimulation+Checks`.
 
@@ -21,7 +21,7 @@ struct AccountSimulation: History {
         case password(Bytes, isReset: Bool)
         case opened
         case revoked(Bytes)
-        /// All sessions end; the number is greater than those that its node had heard of.
+        /// All sessions end; the number is greater than the ones that its node had heard of.
         case ended(UInt64)
         case state(UInt64)
         case role(RoleAssignment)
@@ -53,7 +53,7 @@ struct AccountSimulation: History {
     struct Done {
         let event: Event
         let stamp: Stamp
-        /// What its node had read of the scope.
+        /// The vector that its node had read of the scope.
         let known: VersionVector
 
         func knew(_ other: Done) -> Bool { known.covers(other.stamp.dot) }
@@ -63,7 +63,7 @@ struct AccountSimulation: History {
     struct Opened {
         let digest: Bytes
         let password: Bytes
-        /// What the node where it began had read.
+        /// The vector that the node had read where it began.
         let known: VersionVector
     }
 
@@ -74,7 +74,7 @@ struct AccountSimulation: History {
     private var backups: [Int: any StorageEngine] = [:]
     private(set) var done: [Done] = []
     private(set) var opened: [Opened] = []
-    /// Whose each token is that leads to the name of two people.
+    /// The owner of each token that leads to the name of two people.
     private(set) var tokens: [(digest: Bytes, id: Bytes)] = []
     private var made: UInt8 = 0
     var verdict: Verdict
@@ -105,7 +105,7 @@ struct AccountSimulation: History {
         for other in stores.indices.dropFirst() { try exchange(from: 0, to: other, most: .max) }
     }
 
-    /// Registers of which the newest write stands without a rule.
+    /// Registers whose newest write wins without a rule.
     private static func newestOf(without rule: Rule?) -> Set<String> {
         switch rule {
         case .apart: [AccountRegister.revoked]

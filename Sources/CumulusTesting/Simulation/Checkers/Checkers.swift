@@ -1,5 +1,5 @@
-// What must hold once a simulated cluster is at rest: one checker per invariant, each by
-// other means than the code that it checks.
+// The invariants of a simulated cluster at rest: one checker per invariant, each by other means
+// than the code that it checks.
 //
 // Folder: what must hold in a simulated cluster. Read `Checkers`, then `Outcome`, `Losses` and
 // `Watch`.
@@ -10,7 +10,7 @@ import CumulusStorage
 /// A check of a cluster that has settled.
 package struct Checker: Sendable {
     package let name: String
-    /// What is wrong, in words; empty if nothing is.
+    /// The violations in words; empty if there are none.
     package let violations: @Sendable (SimulatedCluster) throws -> [String]
 
     package static let all = [
@@ -27,11 +27,12 @@ package struct Checker: Sendable {
         return states.dropFirst().flatMap { ReplicatedState.differences(states[0], $0) }
     }
 
-    /// What they hold is what an empty node makes of their commits, in an order of its own.
+    /// Each store equals the one that an empty node makes of its commits, in another order.
     package static let replay = Checker(name: "replay") { cluster in
         let source = cluster.stores[0]
         let fresh = try TestStore(seed: 0xF5)
-        // As if production code were wrong: others have to see that.
+        // The replay breaks the rule as well, as if production code were wrong: other checkers have
+        // to notice.
         if cluster.broken == .latest { fresh.breakRules([.latest]) }
         try fresh.take(cluster.commits(within: source.vector()))
         return ReplicatedState.differences(
@@ -48,7 +49,7 @@ package struct Checker: Sendable {
         )
     }
 
-    /// What they hold is what the commits' stamps say, and nothing is missing.
+    /// Each store agrees with its commits' stamps, and nothing is missing.
     package static let outcome = Checker(name: "outcome") { cluster in
         let source = cluster.stores[0]
         let commits = try cluster.commits(within: source.vector())
@@ -82,7 +83,7 @@ package struct Checker: Sendable {
         return wrong
     }
 
-    /// What was acknowledged is everywhere, unless its only holder went back to a backup.
+    /// Every acknowledged write is everywhere, unless its only holder went back to a backup.
     package static let acknowledged = Checker(name: "acknowledged") { cluster in
         try cluster.stores.enumerated().flatMap { number, store in
             let vector = try store.vector()
@@ -92,7 +93,7 @@ package struct Checker: Sendable {
         }
     }
 
-    /// What a commit says that it depends on stands for all that its maker had.
+    /// The dependencies that a commit names stand for everything that its maker had.
     package static let dependencies = Checker(name: "dependencies") { cluster in
         let runs = try cluster.commits(within: nil)
         let firsts = runs.mapValues { $0[0].0.dep }
@@ -179,7 +180,7 @@ package struct Checker: Sendable {
     /// At no instant is a life there that some commit ended which the node has.
     package static let risen = Checker(name: "risen") { $0.watch.risen }
 
-    /// Every losing value is told by every node, and what is told is true.
+    /// Every node's log reports every losing value, and nothing false.
     ///
     /// A node that takes state logs no conflict, so only histories without are looked at.
     package static let losses = Checker(name: "losses") { cluster in
@@ -232,7 +233,7 @@ package struct Checker: Sendable {
 // MARK: - Merge policies
 
 extension Checker {
-    /// What changes as one is of one save: of all that touched it, the latest one's.
+    /// Fields that change as one come from one save: the latest that touched them.
     package static let wholes = Checker(name: "wholes") { cluster in
         switch cluster.policy {
         case .fields: []
@@ -285,7 +286,7 @@ extension Checker {
 
     /// The latest save of each life that says all of it; others only increment.
     ///
-    /// Of the creations by one request the earliest counts.
+    /// Among the creations by one request the earliest counts.
     private static func latestPuts(
         _ commits: [Commit],
         _ lives: Lives

@@ -1,7 +1,7 @@
 // One life of a record, as checkers name it, and what the commits say of its end.
 //
-// Which creations are one life is worked out from what the commits say, without the keys that the
-// nodes compute: those that carry out one request, and those that increments made.
+// It decides which creations are one life from the commits alone, without the keys that the nodes
+// compute: creations that carry out one request, and creations by increments.
 
 import CumulusModel
 import CumulusStorage
@@ -9,9 +9,9 @@ import CumulusStorage
 struct Life: Hashable {
     enum Origin: Hashable {
         case birth(Dot)
-        /// With the user.
+        /// The request, with the user.
         case request(Bytes, String)
-        /// With the type.
+        /// Increments, with the type.
         case increments(String)
     }
 
@@ -76,7 +76,7 @@ struct Lives {
         life(place, born: row.birth.dot)
     }
 
-    /// Lives that a commit ends, by name; those of a zone that it deletes are not told.
+    /// Lives that a commit ends, by name, without lives of a zone that it deletes.
     func ended(by commit: Commit) -> Set<Life> {
         guard let zone = commit.zone else { return [] }
         var ended: Set<Life> = []
@@ -98,13 +98,14 @@ struct Lives {
     }
 }
 
-/// What commits did to each life, and which of it counts: what is put into a life counts if its
-/// maker knew all commits that ended the life.
+/// What commits did to each life.
+///
+/// A put into a life counts if its maker knew all commits that ended the life.
 struct LifeHistory {
     let lives: Lives
     /// The ends of lives, with the commits that ended them.
     private(set) var ends: [Life: [Commit]] = [:]
-    /// What the maker of a commit had of others.
+    /// The vector of each commit's maker.
     private let known: [Dot: VersionVector]
 
     init(_ commits: some Sequence<Commit>, known: [Dot: VersionVector]) {
@@ -125,7 +126,7 @@ struct LifeHistory {
 
     /// Whether a commit's put into a life counts; only counters begin again after an end.
     ///
-    /// What a commit puts into a life that it ends itself goes with it: deletions come last.
+    /// A commit's put into a life that it ends itself does not count: deletions come last.
     func counts(_ dot: Dot, in life: Life) -> Bool {
         let ends = (ends[life] ?? []).map(\.stamp.dot)
         return life.isBlind ? ends.allSatisfy { $0 != dot && knows(dot, $0) } : ends.isEmpty

@@ -1,5 +1,5 @@
-// What concurrent changes cost, told from the commits alone: which values must stand in a node's
-// conflict log, and what may stand there.
+// The costs of concurrent changes, computed from the commits alone: values that must be in a node's
+// conflict log, and values that may be.
 //
 // Used by the checker of that name. A value is lost if nobody who knew it replaced it, and no life
 // holds it in the end. Equal values of one field are no loss, and what increments add up to is
@@ -137,7 +137,7 @@ struct Losses {
     }
 }
 
-/// What a node's conflict log holds.
+/// The content of a node's conflict log.
 private struct Told {
     private struct Field: Hashable {
         var place: RecordRow.Place

@@ -9,9 +9,9 @@ import CumulusModel
 import CumulusStorage
 
 struct Outcome {
-    /// What a life says.
+    /// The content of a life.
     struct Standing: Equatable {
-        /// As a record's body has them.
+        /// Fields as a record's body has them.
         var fields: [String: Bytes] = [:]
         var parent = ""
         /// The earliest creation.
@@ -29,7 +29,7 @@ struct Outcome {
         let stamp: Stamp
         /// Empty: it was removed.
         let bytes: Bytes
-        /// What increments add to.
+        /// The base to which increments are added.
         let base: Int64
         let isNumber: Bool
     }

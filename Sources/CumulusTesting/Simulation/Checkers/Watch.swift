@@ -1,6 +1,5 @@
-// What must hold of a node at every instant, not only once all is quiet: its vector covers all
-// that its commits depend on, nothing is stored from beyond it, no horizon lies there, and what
-// died stays dead.
+// The invariants of a node at every instant: its vector covers all dependencies of its commits,
+// nothing is stored from beyond it, no horizon lies beyond it, and dead lives stay dead.
 //
 // Looks after each step of a simulated history at the nodes that took part in it, or now and then
 // at the nodes of a simulated world, and remembers what was wrong.
@@ -12,11 +11,11 @@ package struct Watch {
     /// Commits that ended a life.
     private var ends: [Life: [Dot]] = [:]
     private var lives = Lives()
-    /// What the maker of a commit had of others.
+    /// The vector of each commit's maker.
     private var known: [Dot: VersionVector] = [:]
     /// The same with all that this stands for, as far as that is known.
     private(set) var knowledge: [Dot: VersionVector] = [:]
-    /// By the checker whose they are.
+    /// Unfinished checks, by their checkers.
     private(set) var open: [String] = []
     private(set) var beyond: [String] = []
     private(set) var risen: [String] = []
@@ -24,8 +23,8 @@ package struct Watch {
     /// A commit was made somewhere.
     ///
     /// - Parameters:
-    ///   - others: What its maker had of others.
-    ///   - all: What that stands for, where it is short; nil means that it is told later.
+    ///   - others: The vector of its maker.
+    ///   - all: The vector that a short one stands for; nil means that it is told later.
     mutating func note(
         _ commit: Commit,
         after others: VersionVector,
@@ -46,7 +45,7 @@ package struct Watch {
     }
 
     /// - Parameters:
-    ///   - vector: What the node has of its only container.
+    ///   - vector: The node's vector of its only container.
     ///   - records: All of them.
     mutating func look(
         at number: Int,
@@ -77,7 +76,7 @@ package struct Watch {
             ? dot.seq <= own.seq : knowledge[own]?.covers(dot) ?? true
     }
 
-    /// What a store of one container holds from beyond its vector.
+    /// The rows that a store of one container holds from beyond its vector.
     static func beyond(
         _ vector: VersionVector,
         _ records: [(place: RecordRow.Place, row: RecordRow)],

@@ -1,6 +1,6 @@
-// What simulated nodes do in the background: they build indexes, and where a batch left that to a
-// later turn they compare changes with topics and write rows of indexes. Between two turns
-// everything else goes on.
+// The background work of simulated nodes: they build indexes, and do in later turns what a batch
+// left: compare changes with topics, write rows of indexes. Between two turns everything else goes
+// on.
 //
 // Called by `SimulatedCluster` after each step of a history, and when it settles.
 

@@ -42,7 +42,7 @@ extension SimulatedCluster {
 }
 
 extension Commit {
-    /// What it does, in a line of a story.
+    /// Describes the act in a line of a story.
     var story: String {
         let operations = operations.map { operation in
             switch operation {

@@ -15,7 +15,7 @@ extension SimulatedCluster: History {
             // Where nobody forgets, nodes agree on more: every fourth history shows that. And state
             // that is handed over would mend the wrong outcome of a tie.
             collecting: seed % 4 != 0 && plan.broken != .ties,
-            // Without keys nodes forget earlier, and hear more often of what others forgot.
+            // Without keys nodes forget earlier, so they more often hear of what others forgot.
             keying: seed % 4 != 2,
             pairing: seed % 5 == 4,
             merging: Self.policy(of: seed),

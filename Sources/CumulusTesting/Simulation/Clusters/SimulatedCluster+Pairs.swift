@@ -9,7 +9,7 @@ import CumulusOperations
 import CumulusStorage
 
 extension SimulatedCluster {
-    /// What the histories with pairs remember.
+    /// The memory of histories with pairs.
     package struct Pairs {
         var dice: SeededGenerator
         /// A value of its own for each batch.

@@ -6,11 +6,11 @@ import CumulusModel
 import CumulusReplication
 import CumulusStorage
 
-/// What no history may show.
+/// Faults that no history may show.
 enum SimulatedFault: Error {
     /// Something changed a scope between the merge of a state and its end.
     case disturbedMerge
-    /// What came of a state has no place in its offer.
+    /// A received part of a state has no place in its offer.
     case lostPosition
 }
 
@@ -132,7 +132,7 @@ extension SimulatedCluster {
         }
     }
 
-    /// What a request says of its time is never less than this was when it was made.
+    /// A lower bound for the time in every later request.
     var slowestClock: Int64 { stores.map(\.now).min() ?? 0 }
 
     /// Forgets what all have read, and now and then what they haven't.

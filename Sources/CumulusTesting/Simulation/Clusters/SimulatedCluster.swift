@@ -1,9 +1,9 @@
 // A cluster in one process: stores that work by themselves, lose each other, fail, go back to old
 // backups, and exchange commits.
 //
-// Run by `cumulus-sim` and by tests, some of which only want its stores. Every store runs the
-// production operations; commits travel as their bytes, through the production intake, in any order
-// that it allows. What happened is kept for the checkers.
+// `cumulus-sim` and tests run it; some tests only use its stores. Every store runs the production
+// operations; commits travel as their bytes, through the production intake, in any order that it
+// allows. The events are kept for the checkers.
 //
 // Folder: simulated clusters of stores. Read `SimulatedCluster`, then `SimulatedCluster+History`;
 // their clients are in the folder Roaming, and what must hold in the folder Checkers.
@@ -17,7 +17,7 @@ package struct SimulatedCluster {
     package internal(set) var works: [RandomWork] = []
     var dice: SeededGenerator
     var indexDice: SeededGenerator
-    /// Of connections that break under a state sync.
+    /// Dice for connections that break under a state sync.
     var linkDice: SeededGenerator
     var cascadeDice: SeededGenerator
     /// Records that a cascade deletes at a time; nil: as many as in a node, so that none is long.
@@ -28,10 +28,10 @@ package struct SimulatedCluster {
     let comparisonSteps: Int?
     /// Rows of indexes that a request writes; nil: as many as in a node, so that none is owed.
     let indexRows: Int?
-    /// What was left of cascades when all that they owed was paid.
+    /// Debts of cascades that were left when all should have been paid.
     package internal(set) var unpaid: [String] = []
     package let broken: Rule?
-    /// What of a record changes as one.
+    /// The merge policy of the records.
     package let policy: MergePolicy
     /// The first node gives a field another type than the others.
     private let isMixed: Bool
@@ -41,7 +41,7 @@ package struct SimulatedCluster {
     private let keys: Bool
     /// State syncs under way, by the node that takes the state.
     var syncs: [Int: SimulatedSync] = [:]
-    /// Who fetches changes, from any node.
+    /// Clients that fetch changes, from any node.
     package private(set) var clients: [RoamingClient] = []
     /// Callers that ask queries, of any node.
     package private(set) var queries: [RoamingQuery] = []
@@ -49,7 +49,7 @@ package struct SimulatedCluster {
     package private(set) var feeds: RoamingFeeds
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
-    /// What the maker of a commit had of others when it made it.
+    /// The vector of each commit's maker when it made the commit.
     package private(set) var known: [Dot: VersionVector] = [:]
     /// Requests whose callers got no answer and ask again, at any node.
     var unanswered: [(requests: [DrawnRequest], made: Int64)] = []
@@ -67,10 +67,10 @@ package struct SimulatedCluster {
     package private(set) var twins: Set<Dot> = []
     /// Commits whose makers were told that they are durable.
     package private(set) var acknowledged: Set<Dot> = []
-    /// Those of them that stood in one store only when it went back to a backup.
+    /// The commits that stood in one store only when it went back to a backup.
     package private(set) var excused: Set<Dot> = []
 
-    /// What is looked at after every step.
+    /// The checks after every step.
     package private(set) var watch = Watch()
     /// Whether every node has to tell every losing value: values merge by field, and travel by
     /// commits alone.
@@ -136,7 +136,7 @@ package struct SimulatedCluster {
 
     package var stores: [TestStore] { works.map(\.store) }
 
-    /// The commits that were made, those that a vector covers, per incarnation in their order.
+    /// The commits that a vector covers, per incarnation in their order.
     package func commits(
         within vector: VersionVector?
     ) throws -> [Incarnation: [(Commit, Bytes)]] {
@@ -184,8 +184,8 @@ package struct SimulatedCluster {
         cuts = []
         tell("all links are healed")
         if cascadeRecords != nil { try settleCascades() }
-        // What nodes that are gone owed is for the sweeps of their heirs; all else must come right
-        // by the exchange alone. What is made up for on the way travels too.
+        // The sweeps of heirs pay the debts of nodes that are gone; all else must converge by the
+        // exchange alone. Commits that pay debts travel too.
         for _ in 0..<20 {
             let before = acknowledged.count
             for one in works.indices {
@@ -339,7 +339,7 @@ package struct SimulatedCluster {
         try acknowledge(one, since: before)
     }
 
-    /// What only this node had is gone, and nobody is to blame.
+    /// Excuses the commits that only this node had and that are gone.
     private mutating func excuse(_ one: Int, _ before: [Incarnation: VectorRow]) throws {
         let held = try stores[one].vector()
         let others = try stores.indices.filter { $0 != one }.map {

@@ -1,11 +1,11 @@
 // A caller in a simulated world: the production client, over the simulated network.
 //
-// It saves one record again and again, in some worlds with a file, reads it back through whichever
-// node it has come to, and keeps a copy of its zone by its changes. What it was told to be saved it
-// must see from then on: its session travels with it. In worlds with files other records come and
-// go: what is forgotten of them makes nodes that were away take their zone over in full. In worlds
-// with notes two clients of one user write and delete each other's records, and now and then one
-// of them rests for so long that what it would have to be told is forgotten meanwhile.
+// It saves one record again and again, in some worlds with a file. It reads the record back through
+// the node that it is connected to, and keeps a copy of its zone by its changes. It must see every
+// acknowledged save from then on: its session travels with it. In worlds with files other records
+// come and go: after they are forgotten, nodes that were away take over the zone in full. In worlds
+// with notes two clients of one user write and delete each other's records. Now and then one of
+// them rests for so long that changes which it needs are forgotten meanwhile.
 
 import Cumulus
 import CumulusAssets
@@ -20,7 +20,7 @@ final class SimulatedClient: @unchecked Sendable {
     struct Surprise {
         let recordName: String
         let found: Int64
-        /// What it was told to be saved.
+        /// The save that was acknowledged.
         let saved: Int64
         /// When it began to save that, in milliseconds of the world's time.
         let began: Int64
@@ -29,7 +29,7 @@ final class SimulatedClient: @unchecked Sendable {
         let text: String
     }
 
-    /// What it was told to be saved.
+    /// A save that was acknowledged.
     struct Save {
         let recordName: String
         let value: Int64
@@ -37,7 +37,7 @@ final class SimulatedClient: @unchecked Sendable {
         let began: Int64
     }
 
-    /// What it does besides saving and reading its own record.
+    /// The client's other activities.
     struct Habits {
         /// Puts files on its record.
         var hasFiles = false
@@ -47,7 +47,7 @@ final class SimulatedClient: @unchecked Sendable {
         var replicas = 0
     }
 
-    /// Who looks at it.
+    /// The observer of its results.
     struct Observer {
         /// Takes what must not be.
         let report: (Surprise) -> Void
@@ -268,7 +268,7 @@ final class SimulatedClient: @unchecked Sendable {
         }
     }
 
-    /// Of pieces that other files have too, of a chunk or some.
+    /// A file of pieces that other files have too, of one chunk or several.
     private func newFile() -> Asset {
         let start = UInt64.random(in: 0..<4, using: &dice) * 60_000
         let content = SampleAsset.stream(Int.random(in: 0...150_000, using: &dice), from: start)

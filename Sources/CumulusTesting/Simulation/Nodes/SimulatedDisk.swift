@@ -14,7 +14,7 @@ final class SimulatedDisk: StorageEngine {
     }
 
     private struct State {
-        /// What the process sees.
+        /// The rows that the process sees.
         var rows: MemoryEngine
         /// The process is gone: what it still does is lost.
         var isDetached = false
@@ -22,7 +22,7 @@ final class SimulatedDisk: StorageEngine {
         var isFull = false
     }
 
-    /// What a power cut leaves.
+    /// The rows that a power cut leaves.
     let durable: MemoryEngine
     private let state: Mutex<State>
 

@@ -24,7 +24,7 @@ final class SimulatedNetwork: @unchecked Sendable {
 
     fileprivate let time: VirtualTime
     fileprivate var dice: SeededGenerator
-    /// By machine.
+    /// Listeners by machine.
     private var listeners: [Int: Listener] = [:]
     private var cuts: Set<Direction> = []
     /// Milliseconds that everything takes longer.
@@ -51,7 +51,7 @@ final class SimulatedNetwork: @unchecked Sendable {
 
     /// The process is gone, and its connections with it.
     ///
-    /// - Parameter tells: The other sides notice. Not if the machine lost its power.
+    /// - Parameter tells: Whether the other sides notice; they don't if the machine lost its power.
     func leave(_ machine: Int, _ process: SimulatedProcess, tells: Bool) {
         if listeners[machine]?.process === process { listeners[machine] = nil }
         for end in ends where end.process === process { end.abandon(tells: tells) }
@@ -68,7 +68,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         delays[Direction(from: from, to: to)] = milliseconds
     }
 
-    /// All connections between two machines break; what is under way on them is lost.
+    /// Breaks all connections between two machines; bytes under way are lost.
     ///
     /// Returns how many did.
     func reset(_ one: Int, _ other: Int) -> Int {
@@ -169,7 +169,7 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
     private let (from, to): (Int, Int)
     weak var peer: SimulatedEnd?
     private var handler: (any FrameHandler)?
-    /// What is on its way to this end, with the times of arrival.
+    /// Arrivals on their way to this end, with their times.
     private var arrivals: [(time: Int64, what: Arrival)] = []
     /// When the last of what this end sent arrives.
     private var lastArrival: Int64 = 0

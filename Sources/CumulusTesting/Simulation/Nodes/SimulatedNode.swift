@@ -23,9 +23,9 @@ final class SimulatedNode: @unchecked Sendable {
     private let time: VirtualTime
     private let network: SimulatedNetwork
     private let dice: Mutex<SeededGenerator>
-    /// What the log says, and from which machine.
+    /// Receives log messages, with the machine.
     private let log: @Sendable (Logger.Level, String) -> Void
-    /// What is on its disk, or was written to it.
+    /// The rows on its disk, flushed or not.
     private(set) var durable = MemoryEngine()
     private(set) var disk = SimulatedDisk()
     private(set) var packs = SimulatedPacks()
@@ -120,10 +120,11 @@ final class SimulatedNode: @unchecked Sendable {
         configuration.joins = true
         configuration.reportMilliseconds = 500
         configuration.broken = broken
-        // So little that credit and pages matter with what histories save.
+        // The credit is so small that credit and pages matter for the saves of histories.
         configuration.limits.initialCredit = 4 << 10
         configuration.limits.pageBytes = 2 << 10
-        // As long as clients: what histories once showed lies in connections that outlive cuts.
+        // The time is as long as for clients: faults that histories once showed lie in connections
+        // that outlive cuts.
         configuration.limits.idlePeerMilliseconds = configuration.limits.idleMilliseconds
         if hasAssets { configuration.limits.assetGraceMilliseconds = 8_000 }
         return configuration
@@ -148,7 +149,7 @@ final class SimulatedNode: @unchecked Sendable {
             nanoseconds: { UInt64(time.milliseconds) * 1_000_000 },
             wallClock: { [self] in clock },
             random: { [self] in
-                // What a ghost draws, and when it ends, is nothing to the machine's next process.
+                // A ghost's random numbers and its end must not affect the machine's next process.
                 process.isDead ? process.random() : dice.withLock { $0.next() }
             },
             sleep: { try await process.sleep($0) },
@@ -201,19 +202,19 @@ final class SimulatedNode: @unchecked Sendable {
         var packs = MemoryPacks()
     }
 
-    /// What a backup would hold now.
+    /// A backup of the present state.
     func backup() -> Backup {
         Backup(rows: MemoryEngine(reopening: durable), packs: MemoryPacks(copying: packs.durable))
     }
 
-    /// What the next process finds; nothing may be running.
+    /// Puts a backup in place for the next process; nothing may be running.
     func restore(_ backup: Backup) throws {
         durable = MemoryEngine(reopening: backup.rows)
         if try storedID() != nil { try OpenStore.markBackup(durable) }
         packs = SimulatedPacks(MemoryPacks(copying: backup.packs))
     }
 
-    /// What the next process finds, as a new node: `cumulusd --from-backup`.
+    /// Puts a backup in place for the next process as a new node: `cumulusd --from-backup`.
     func restoreAsNew(_ backup: Backup) throws {
         try restore(backup)
         var dice = dice.withLock { SeededGenerator(seed: $0.next()) }
@@ -231,7 +232,7 @@ final class SimulatedNode: @unchecked Sendable {
         try vector(of: scope, durable)
     }
 
-    /// What no power cut can take.
+    /// The vector that no power cut can undo.
     func flushedVector() throws -> VersionVector {
         try vector(of: SimulatedNode.scope, MemoryEngine(reopening: durable))
     }

@@ -1,17 +1,17 @@
 // The packs of a simulated disk: they keep what was written, and nothing of what a process does
 // after its end.
 //
-// What was written when the power fails is there afterwards: that nothing is acknowledged before is
-// what the power-cut test shows.
+// Packs written before a power failure are still there afterwards; the power-cut test shows that
+// nothing is acknowledged too early.
 
 import CumulusModel
 import CumulusStorage
 import Synchronization
 
 final class SimulatedPacks: PackFiles {
-    /// What a power cut leaves.
+    /// The packs that a power cut leaves.
     let durable: MemoryPacks
-    /// What the process sees.
+    /// The packs that the process sees.
     private let seen: Mutex<MemoryPacks>
 
     init(_ durable: MemoryPacks = MemoryPacks()) {

@@ -21,7 +21,7 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     private var pausedUntil: Int64 = 0
     /// Its node holds it, and it holds the process: so a history leaves nothing behind.
     private weak var node: Node?
-    /// What a thread is busy with.
+    /// The threads that are busy.
     private var turns: Set<Turn> = []
     private let codec = ChunkCodec()
     private var tasks: [Task<Void, Never>] = []
@@ -73,7 +73,7 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
         pausedUntil = 0
     }
 
-    /// Whose writer, readers and asset threads get their turns here.
+    /// Gives turns to the node's writer, readers and asset threads.
     func drive(_ node: Node) {
         self.node = node
         execute {}
@@ -96,7 +96,7 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
 
     func random() -> UInt64 { dice.next() }
 
-    /// What threads would do: the writer takes what is waiting, the others the next work.
+    /// Plays the threads: the writer takes waiting work, the others the next job.
     ///
     /// A batch is always left to the flusher: much can happen before it is durable.
     private func turnStore() {

@@ -21,7 +21,7 @@ package struct RoamingClient {
     private var records: [String: Bytes] = [:]
     /// The commits in the version of each record that was shown last.
     private var versions: [String: [Dot]] = [:]
-    /// What this fetch told, to count what is told twice.
+    /// The changes that this fetch told, to find repetitions.
     private var told: Set<Told> = []
     /// How far it has fetched the database's zones.
     private var zonesToken: ChangeToken?
@@ -95,7 +95,7 @@ package struct RoamingClient {
         counts["twice", default: 0] += 1
     }
 
-    /// Finds records of which the client was shown a newer version before.
+    /// Finds records whose newer version the client was shown before.
     ///
     /// The node lacks a commit of the version that was shown last.
     private mutating func compareVersions(

@@ -1,12 +1,12 @@
 // A device that follows its user's subscriptions at one node after the other, page by page, and
 // keeps which records match, as an application does.
 //
-// Driven by `SimulatedCluster`. What a first page or a reset calls for, the device asks later, at
-// any node that has read the page's token, and then it goes on; the page behind may come before
-// that. After a last page, the device must hold for each subscription exactly what a query finds on
-// that node. No notification may come twice, no record may leave that was not there, and tokens may
-// not go back. A difference is a fault, which the checkers report. What the user marks as read at
-// one node must be so at all nodes, see `RoamingMarks`.
+// `SimulatedCluster` drives it. The device makes the queries that a first page or a reset calls for
+// later, at any node that has read the page's token, and then goes on; the page behind may come
+// before that. After a last page, the device must hold for each subscription exactly the results of
+// a query on that node. No notification may come twice, no record may leave that was not there, and
+// tokens may not go back. A difference is a fault, which the checkers report. A mark that the user
+// sets at one node must reach all nodes, see `RoamingMarks`.
 
 import Crypto
 import Cumulus
@@ -21,7 +21,8 @@ package struct RoamingFeed {
     /// Decides the lengths of pages, and nothing else.
     private var cuts: SeededGenerator
     private var token: CumulusOperations.FeedToken?
-    /// What a node keeps for a device that it follows; nil if the device is not up to date.
+    /// The state that a node keeps for a device that it follows; nil if the device is not up to
+    /// date.
     private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
     /// Leaves out what a feed tells again, as the client does.
     private var repeats = FeedRepeats()
@@ -34,17 +35,17 @@ package struct RoamingFeed {
     private var copy: FeedCopy<Dot>
     /// Whether the device watches which zones change, and how far it has fetched that.
     private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
-    /// The zones of which it was told since then.
+    /// The zones with notifications since then.
     private var toldZones: Set<String> = []
     /// The subscriptions that it has yet to ask anew.
     private var unasked: Set<String> = []
     /// A page that came before it has asked.
     private var early: FetchFeed.Page?
-    /// What the node had read that it asked last: its session goes on at no other node.
+    /// The vector of the last node that it asked: its session goes on at no node that lacks it.
     private var asked = VersionVector()
     private var marks: RoamingMarks
 
-    /// What happened in the last step, in words.
+    /// The events of the last step, in words.
     private(set) var story: [String] = []
     /// Broken promises, in words.
     var faults: [String] { copy.faults }
@@ -230,7 +231,8 @@ package struct RoamingFeed {
     }
 
     /// - Parameters:
-    ///   - store: The node that made the page; if it came early, the one that the device asked.
+    ///   - store: The node that made the page, or the node that the device asked if the page came
+    ///     early.
     ///   - isEarly: Whether the device asked after the page was made.
     private mutating func take(
         _ page: FetchFeed.Page,

@@ -1,5 +1,5 @@
-// What a user marks as read at one node after the other. A node that has applied a mark's commit,
-// or taken the state of such a node, must hold the mark, even if others were made at the same time.
+// A user's read marks at one node after the other. A node that has applied a mark's commit, or
+// taken the state of such a node, must hold the mark, even if others were made at the same time.
 //
 // Held by a `RoamingFeed`, which keeps missing marks as faults.
 

@@ -1,5 +1,5 @@
-// A device that follows records at one node after the other, of which its user may not read all:
-// public ones, and those in its user's private database beside those of another user.
+// A device that follows records at one node after the other and may not read all of them: public
+// ones, and records in its user's private database beside another user's.
 //
 // Driven by `RoamingFeeds`. Users write public diaries, and private ones of the same type. An
 // operator opens the public ones to everybody, or closes them again, so that each user may read

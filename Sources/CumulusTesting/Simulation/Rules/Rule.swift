@@ -25,7 +25,7 @@ package enum Rule: CaseIterable, Sendable {
         formerUsers, openLists, waitingInvitations, heldHandles, claimedInvitations,
         hiddenParticipants, discoverable
 
-    /// What is said of a rule.
+    /// The description of a rule.
     struct Row {
         let holds: String
         let without: String
@@ -59,7 +59,7 @@ package enum Rule: CaseIterable, Sendable {
     /// The rule itself, in a sentence.
     package var holds: String { found.row.holds }
 
-    /// What is done instead where it is broken, in a sentence.
+    /// A sentence that says what happens without the rule.
     package var without: String { found.row.without }
 
     /// The check that has to notice; nil: any may, or an error.
@@ -68,7 +68,8 @@ package enum Rule: CaseIterable, Sendable {
     /// The histories that show that it is broken.
     package var histories: [HistoryKind] { [found.history] + found.row.also }
 
-    /// What stores, nodes and fetches leave out; empty if the history itself breaks the rule.
+    /// The rules that stores, nodes and fetches leave out; empty if the history itself breaks the
+    /// rule.
     var switches: BrokenRules { Self.named[self].map { [$0] } ?? [] }
 
     /// The switches of the rules: each has the name of its rule.

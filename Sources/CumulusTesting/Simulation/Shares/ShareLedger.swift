@@ -1,5 +1,5 @@
-// What was done about who is in a share, in the order in which it was done, and what has to come of
-// that on a node that has heard of some of it.
+// The acts that decide who is in a share, in order, and the result that they must have on a node
+// that has heard of some of them.
 //
 // Kept by `ShareSimulation` beside the nodes. It counts its own invitations, versions and public
 // eras from what each node had heard, so that what stands in the nodes' rows can be held against
@@ -10,7 +10,7 @@ import CumulusModel
 struct ShareLedger {
     enum Event {
         case invited(permission: UInt8)
-        /// By the URL, which accepts at once.
+        /// A user joined by the URL, which accepts at once.
         case joined(permission: UInt8, by: String)
         case set(permission: UInt8)
         /// Another role was given.
@@ -18,13 +18,13 @@ struct ShareLedger {
         case accepted(by: String)
         case removed
         case left
-        // Of the share, for everybody who has its URL.
+        // The permission of all who have the share's URL.
         case opened(permission: UInt8)
         case setPublic(permission: UInt8)
         case closed
     }
 
-    /// What an event is numbered with.
+    /// The numbers of an event.
     fileprivate struct Numbers {
         var invitation = 0
         var version = 0
@@ -35,7 +35,7 @@ struct ShareLedger {
 
     private struct Entry {
         let share: String
-        /// Of the share's record, as its node saw them.
+        /// The lives of the share's record, as its node saw them.
         let lives: Set<Dot>
         /// A participant, by 17 bytes; empty: the public.
         let who: Bytes
@@ -51,9 +51,9 @@ struct ShareLedger {
         fileprivate(set) var invitation = 0
         /// The last one that was taken away or given back.
         fileprivate(set) var gone = 0
-        /// By whom, by invitation.
+        /// The users who accepted, by invitation.
         fileprivate(set) var accepted: [Int: Set<String>] = [:]
-        /// Of the last invitation.
+        /// The version of the last invitation.
         fileprivate(set) var version = 0
         /// The least of that version.
         fileprivate(set) var permission: UInt8 = .max
@@ -69,7 +69,7 @@ struct ShareLedger {
         var isIn: Bool { isInvited && accepted[invitation] != nil }
     }
 
-    /// What everybody may do who has the URL.
+    /// What all who have the URL may do.
     fileprivate struct PublicStanding {
         var era = 0
         var version = 0
@@ -82,7 +82,7 @@ struct ShareLedger {
 
     private var entries: [Entry] = []
 
-    /// - Parameter heard: Of the node that asks.
+    /// - Parameter heard: The events that the asking node has heard of.
     func standing(
         of who: Bytes,
         in share: ZonePicture.Share,
@@ -100,7 +100,7 @@ struct ShareLedger {
     /// The most that a user can be allowed in a share by what a node has heard, and whether it has
     /// to be in.
     ///
-    /// Of a user who joined in two eras, on two nodes that did not hear of each other, one counts.
+    /// If a user joined in two eras, on two nodes that did not know of each other, one counts.
     func permission(
         of user: String,
         in share: ZonePicture.Share,
@@ -139,7 +139,7 @@ struct ShareLedger {
     ///   - who: A participant; empty: the public.
     ///   - before: The share as it stood before, with its lives; nil: there was none.
     ///   - share: The share as it stands now.
-    ///   - heard: What the node had heard before.
+    ///   - heard: The events that the node had heard of before.
     mutating func note(
         _ event: Event,
         of who: Bytes,
@@ -226,7 +226,7 @@ extension ShareLedger.Standing {
         (roleVersion, eras) = (0, [])
     }
 
-    /// Of two roles that were given beside each other a public user's stands.
+    /// If two roles of a public user were given concurrently, one wins.
     private mutating func takeRole(_ event: ShareLedger.Event, _ numbers: ShareLedger.Numbers) {
         if numbers.roleVersion > roleVersion { (roleVersion, eras) = (numbers.roleVersion, []) }
         guard numbers.roleVersion == roleVersion, case .joined = event else { return }

@@ -1,8 +1,8 @@
-// What people do in a history of sharing: the owner keeps records in a zone, and participants write
-// there; what they do to shares is in `ShareSimulation+Sharing`.
+// The acts of people in a history of sharing: the owner keeps records in a zone, and participants
+// write there. `ShareSimulation+Sharing` has the acts on shares.
 //
-// Called by `ShareSimulation` for each step in which somebody acts. What a node refuses is no
-// fault: people try what they may not do, too.
+// `ShareSimulation` calls it for each step in which a person acts. A refusal is no fault, because
+// people also try forbidden acts.
 
 import CumulusModel
 import CumulusOperations

@@ -1,5 +1,4 @@
-// What must hold of shares themselves, at each step where something changed and when all nodes have
-// heard everything.
+// The invariants of shares, at each changing step and when all nodes have heard everything.
 //
 // S3: the nodes agree on who is in. S4: a user who was removed or left is out, unless invited again
 // since. S5: a user who is in accepted the invitation that counts. S6: a user who accepted the last
@@ -15,7 +14,7 @@ import CumulusOperations
 import CumulusStorage
 
 extension ShareSimulation {
-    /// What must hold at every step, at the node that it changed.
+    /// Checks the invariants of a step, at the node that it changed.
     mutating func check(_ one: Int) throws {
         let picture = try picture(at: one)
         for caller in devices.map(\.caller) {
@@ -36,7 +35,8 @@ extension ShareSimulation {
 
     // MARK: Answers and commits
 
-    /// - Parameter seen: What its caller may see by what the node had heard; nil of the owner.
+    /// - Parameter seen: The data that its caller may see by what the node had heard; nil for the
+    ///   owner.
     mutating func check(
         _ answer: DrawnRequest.Answer,
         to caller: Caller,
@@ -73,7 +73,7 @@ extension ShareSimulation {
         }
     }
 
-    /// A node that knows of one kind of share makes none of the other kind.
+    /// Checks that a node which knows one kind of share makes none of the other kind.
     mutating func checkKinds(_ before: ZonePicture?, _ after: ZonePicture?, at one: Int) {
         guard let before, let after, before.number == after.number else { return }
         for share in after.shares.values where after.isInForce(share) {
@@ -99,7 +99,8 @@ extension ShareSimulation {
         }
     }
 
-    /// - Parameter seen: What its author may see by what the node had heard; nil of the owner.
+    /// - Parameter seen: The data that its author may see by what the node had heard; nil for the
+    ///   owner.
     mutating func checkCommit(
         _ dot: Dot,
         of asked: Asked,
@@ -129,12 +130,12 @@ extension ShareSimulation {
 
     // MARK: The end
 
-    /// What must hold when each node has read all commits.
+    /// Checks the invariants when each node has read all commits.
     mutating func check() throws {
         for one in stores.indices { try check(one) }
         for index in devices.indices {
             let one = Int.random(in: stores.indices, using: &dice)
-            // What is left of a fetch, and then what has changed since it began.
+            // The rest of a fetch, and then the changes since it began.
             for _ in 0..<2 { try fetchRecords(index, at: one, toEnd: true) }
             try fetchZones(index, at: one)
         }

@@ -17,15 +17,15 @@ struct SharedDevice {
     var token: ChangeToken?
     /// Change tags of the records that it holds, by name.
     var held: [String: Bytes] = [:]
-    /// What it held at any time since this fetch began, and what it might have been told: what it
-    /// might read when this fetch began, and when the one before did.
+    /// The records that it held since this fetch began, and the records that it might read when
+    /// this fetch or the previous one began.
     var known: Set<String> = []
     var mightRead: Set<String> = []
-    /// What its user saved at any node.
+    /// The records that its user saved at any node.
     var saved: Set<String> = []
     /// The state in which this fetch began.
     var began = VersionVector()
-    /// Of the shared database.
+    /// The token of the shared database.
     var zonesToken: ChangeToken?
     var listsZone = false
 
@@ -37,7 +37,7 @@ struct SharedDevice {
     }
 }
 
-/// What a node has found of zones since one changed, or a share.
+/// The node's view of zones, valid until a zone or a share changes.
 struct KnownZones {
     let run: Incarnation
     let zones: Int
@@ -48,7 +48,7 @@ struct KnownZones {
 extension ShareSimulation {
     private var sharedZone: ZoneAddress { ZoneAddress(name: Self.zone, owner: Self.owner.user) }
 
-    /// What is true of a participant at a node.
+    /// The truth about a participant at a node.
     private struct Truth {
         let picture: ZonePicture?
         let may: Set<String>
@@ -246,7 +246,7 @@ extension ShareSimulation {
         }
     }
 
-    /// What the node knows of zones and shares, which it keeps until one changes.
+    /// The node's directory of zones and shares, kept until one changes.
     private mutating func directory(at one: Int) -> ZoneDirectory {
         let state = stores[one].state
         if let known = directories[one], known.run == state.incarnation,
@@ -268,7 +268,7 @@ extension ShareSimulation {
         Set(try view(of: caller, at: one)?.trees.map(\.root) ?? [])
     }
 
-    /// What the node lets somebody see; nil: nothing.
+    /// The data that the node lets a caller see; nil if none.
     func view(of caller: Caller, at one: Int) throws -> AccessRights.View? {
         let store = stores[one]
         return try store.reader.find(

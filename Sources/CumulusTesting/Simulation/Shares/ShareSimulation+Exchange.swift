@@ -12,7 +12,7 @@ extension ShareSimulation {
     /// Hands on what the other one lacks.
     mutating func exchange(from: Int, to: Int, most: Int) throws {
         let (source, target) = (stores[from], stores[to])
-        // Who has which handle is news of their own.
+        // The registers of handles travel separately.
         if isPublic, most == .max || chance(60) {
             try target.takeCommits(of: .cluster, from: source, most: most, using: &dice)
         }
@@ -98,7 +98,7 @@ extension ShareSimulation {
         try stores[one].purge(purge, limit: 1_000)
     }
 
-    /// Forgets how records hung a while ago, and zones of those who are out since.
+    /// Forgets the former parents of records, and zones of users who left long ago.
     private mutating func forgetPast(at one: Int) throws {
         let time = stores[one].now - Int64.random(in: 0...60, using: &dice)
         count("past forgotten", "before \(time)", at: one)

@@ -1,7 +1,7 @@
 // Invitations by handle in a history: people are invited by their e-mail addresses, which an
 // operator gives to users, before or after that and at other nodes.
 //
-// Called by `ShareSimulation.actPublicly`. Which user has a handle is in the cluster's own scope,
+// `ShareSimulation.actPublicly` calls it. The holder of a handle is in the cluster's own scope,
 // which travels from node to node apart from the shares.
 
 import CumulusModel

@@ -1,8 +1,8 @@
-// What people do to public shares in a history: the owner opens them to everybody who has the URL,
-// changes what the public may, and closes them; users join, write, and are removed.
+// The acts on public shares in a history: the owner opens them to all who have the URL, changes the
+// public permission, and closes them; users join, write, and are removed.
 //
-// Called by `ShareSimulation.act` in histories of public shares. What must hold of it is in
-// `ShareSimulation+PublicChecks`; invitations by handle are in `ShareSimulation+Handles`.
+// `ShareSimulation.act` calls it in histories of public shares. `ShareSimulation+PublicChecks` has
+// the invariants, `ShareSimulation+Handles` the invitations by handle.
 
 import CumulusModel
 import CumulusOperations

@@ -1,6 +1,6 @@
-// What must hold in histories of public shares, besides what holds in all.
+// The invariants of histories of public shares, besides the invariants of all.
 //
-// Called by `ShareSimulation` for each request, and for each share that a user is shown. S15: a
+// `ShareSimulation` calls it for each request, and for each share that a user is shown. S15: a
 // participant changes only records that it may write. S16: while a share is open no user is invited
 // to it, no invited user is removed, and no pending invitation is accepted; opening a share drops
 // pending invitations; a save removes only users whom its author is shown. S17: the metadata of a
@@ -15,7 +15,7 @@ extension ShareSimulation {
     /// How a share lets a user in.
     enum Entrance {
         case inside
-        /// By an invitation that was not accepted.
+        /// By an invitation that is not accepted yet.
         case invited
         /// By the URL.
         case open
@@ -97,7 +97,7 @@ extension ShareSimulation {
         }
     }
 
-    /// Who is invited and removed by a commit that opens a share, or leaves it open.
+    /// Checks invitations and removals in a commit that opens a share, or leaves it open.
     mutating func checkOpening(_ before: ZonePicture?, _ after: ZonePicture?, at one: Int) {
         for share in (after?.shares ?? [:]).values.sorted(by: { $0.name < $1.name }) {
             guard let old = before?.shares[share.name], !old.lives.isDisjoint(with: share.lives)
@@ -132,7 +132,7 @@ extension ShareSimulation {
 
     // MARK: What is told
 
-    /// A share that is shown names the participants of whom its reader may know.
+    /// Checks that a shown share names the participants that its reader may know.
     mutating func checkTold(
         _ record: RecordView,
         to caller: Caller,
@@ -151,8 +151,8 @@ extension ShareSimulation {
 
     // MARK: The end
 
-    /// Who is in when all nodes have heard everything: the users who joined in the present era, and
-    /// those who were invited and accepted.
+    /// Checks who is in the share when all nodes have heard everything: the users who joined in the
+    /// present era, and invited users who accepted.
     mutating func check(
         _ caller: Caller,
         _ permission: ShareParticipant.Permission,
@@ -178,8 +178,8 @@ extension ShareSimulation {
 }
 
 extension ZonePicture.Share {
-    /// The participants of whom a user is told: only itself if it joined by the URL; those who have
-    /// not answered only if it may invite.
+    /// The participants that a user is told: only itself if it joined by the URL; unanswered
+    /// invitations only if it may invite.
     fileprivate func participants(toldTo caller: Caller) -> Set<Bytes> {
         let present = members.filter { isListed($0.value) }
         let own = present.filter { who, member in

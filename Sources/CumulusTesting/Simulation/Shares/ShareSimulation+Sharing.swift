@@ -1,15 +1,16 @@
-// What people do to shares in a history: the owner shares, and changes with whom; participants
-// accept and leave.
+// The acts on shares in a history: the owner shares, and changes with whom; participants accept and
+// leave.
 //
-// Called by `ShareSimulation.act`. Rules of what is written are broken here: what is written then
-// is what a node would write without the rule.
+// `ShareSimulation.act` calls it. Rules of writing are broken here: it then writes what a node
+// would write without the rule.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 
 extension ShareSimulation {
-    /// - Parameter open: What everybody may do who has the URL; none: some are invited.
+    /// - Parameter open: The permission of all who have the URL; with `none` some users are
+    ///   invited.
     mutating func share(
         in picture: ZonePicture,
         open: ShareParticipant.Permission = .none,
@@ -293,7 +294,7 @@ extension ShareSimulation {
 }
 
 extension ZonePicture {
-    /// What the URL of a share says.
+    /// The id in a share's URL.
     func id(of share: Share) -> ShareID? {
         switch share.root {
         case nil: nil
@@ -304,7 +305,7 @@ extension ZonePicture {
 }
 
 extension ZonePicture.Share {
-    /// What everybody may do who has the URL.
+    /// What all who have the URL may do.
     var open: ShareParticipant.Permission {
         ShareParticipant.Permission(rawValue: openPermission) ?? .none
     }

@@ -1,13 +1,13 @@
 // Random histories of sharing on two or three nodes: an owner's records that hang below each other,
 // shares of trees and of the zone, participants who join, write and leave, and their devices.
 //
-// Run by `cumulus-sim` and by `ShareHistoryTests`, as two histories. Each node is a store that runs
+// `cumulus-sim` and `ShareHistoryTests` run it, as two histories. Each node is a store that runs
 // the production requests; commits and states travel through the production intake, in any order
-// that it allows. Requests are sent again to other nodes, processes end, tombstones, logs and the
-// past of trees are forgotten, and nodes go back to backups. What must hold is in
-// `ShareSimulation+Devices` for each answer, and in `ShareSimulation+Checks`. A history takes some
-// milliseconds. In histories of public shares the owner also opens shares to everybody who has the
-// URL and invites people by their handles: see `ShareSimulation+Public`.
+// that it allows. Requests are sent again to other nodes, and processes end. Tombstones, logs and
+// the past of trees are forgotten, and nodes go back to backups. `ShareSimulation+Devices` has the
+// invariants of each answer, `ShareSimulation+Checks` the others. A history takes some
+// milliseconds. In histories of public shares the owner also opens shares to all who have the URL
+// and invites people by their handles: see `ShareSimulation+Public`.
 //
 // Folder: histories of who sees what of a shared zone. Read `ShareSimulation`, then `ZonePicture`
 // and `ShareLedger`, which say what must come of it, and the simulation's extensions.
@@ -33,7 +33,7 @@ struct ShareSimulation: History {
     var dice: SeededGenerator
     let stores: [TestStore]
     var devices: [SharedDevice]
-    /// Those who can have handles; empty unless `isPublic`.
+    /// Users who can have handles; empty unless `isPublic`.
     let people: [Users.User]
     var ledger = ShareLedger()
     /// The lives that requests shared.
@@ -70,7 +70,7 @@ struct ShareSimulation: History {
         SimulatedStores.spreadClocks(of: stores, using: &dice)
         for store in stores {
             store.breakRules(broken?.switches ?? [])
-            // Without keys nodes forget earlier what ended.
+            // Without keys nodes forget ended lives earlier.
             if plan.seed % 4 == 2 { store.leaveOutLives() }
         }
         try makeZone(at: 0)
@@ -158,7 +158,7 @@ struct ShareSimulation: History {
         return heard.covers(dot) ? nil : dot
     }
 
-    /// What a participant may see by all that a node had heard; nil of the owner.
+    /// The data that a participant may see by everything that a node had heard; nil for the owner.
     private func seen(
         by caller: Caller,
         in picture: ZonePicture?,
@@ -217,12 +217,12 @@ struct ShareSimulation: History {
 extension Caller {
     var participant: ParticipantID { ParticipantID(user: user) }
 
-    /// For people: the letter that the name is made of.
+    /// The letter of the name, for people.
     var letter: String { String(user.suffix(1)) }
 }
 
 extension ZonePicture.Member {
-    /// What was done since to make it what it is.
+    /// The events since then that made the member what it is.
     fileprivate func events(since known: ZonePicture.Member) -> [ShareLedger.Event] {
         var events: [ShareLedger.Event] = []
         if invitation > known.invitation {
@@ -238,7 +238,7 @@ extension ZonePicture.Member {
             events.append(.appointed)
         }
         let isNew = accepted > known.accepted || user != known.user
-        // Who joins by the URL accepts at once.
+        // A user who joins by the URL accepts at once.
         if let user, isNew, !isPublic || invitation == known.invitation {
             events.append(.accepted(by: user))
         }
@@ -249,7 +249,7 @@ extension ZonePicture.Member {
 }
 
 extension ZonePicture.Share {
-    /// What was done since about its public permission.
+    /// The events since then about its public permission.
     fileprivate func events(since known: ZonePicture.Share?) -> [ShareLedger.Event] {
         var events: [ShareLedger.Event] = []
         if publicEra > known?.publicEra ?? 0 {

@@ -1,5 +1,5 @@
-// What stands in a zone on one node, read row by row, and who may read what of it by that: a second
-// opinion beside the production code that decides it.
+// The content of a zone on one node, read row by row, and who may read what by it: a second opinion
+// beside the production code that decides it.
 //
 // Made by `ShareSimulation` before and after each request, and where a device is answered. It walks
 // over all records in plain loops and takes the numbers of access entries out of their bytes.
@@ -9,11 +9,11 @@ import CumulusStorage
 
 struct ZonePicture {
     struct Record: Equatable {
-        /// Of the life that is shown.
+        /// Birth of the shown life.
         let birth: Dot
-        /// Of all living lives.
+        /// Births of all living lives.
         let births: [Dot]
-        /// What stands for the life that is shown.
+        /// Dots that stand for the shown life.
         let dots: Set<Dot>
         let parent: String?
         /// Name of the share that the record names as its own.
@@ -32,13 +32,13 @@ struct ZonePicture {
         let tag: Bytes
         /// Births of its living lives.
         var lives: Set<Dot> = []
-        /// Of each key the greatest value in a living life.
+        /// The greatest value of each key in a living life.
         var entries: [Bytes: Bytes] = [:]
-        /// Of its living lives, as they stand in the entries; the greatest first.
+        /// Roots of its living lives, as they stand in the entries; the greatest first.
         fileprivate var roots: [Bytes] = []
-        /// Of several the one whose life is shown, if it names the share.
+        /// The root whose life is shown, if it names the share.
         var root: Root?
-        /// By the 17 bytes that stand for them.
+        /// Members by the 17 bytes that stand for them.
         var members: [Bytes: Member] = [:]
         /// The era in which the share was opened last to everybody who has its URL, the number of
         /// changes in it, and what the last one allows.
@@ -47,7 +47,7 @@ struct ZonePicture {
         fileprivate(set) var publicPermission: UInt8 = 0
         fileprivate(set) var closedEra: UInt32 = 0
 
-        /// What everybody may do who has the URL.
+        /// What all who have the URL may do.
         var openPermission: UInt8 { publicEra > closedEra ? publicPermission : 0 }
 
         /// Whether a member is in: a public user only in the era in which it joined, unless it was
@@ -62,7 +62,7 @@ struct ZonePicture {
             member.isPublic ? isIn(member) : member.isInvited
         }
 
-        /// What a user may do; 0: the user is not in.
+        /// What a user may do; 0 if the user is not in.
         func permission(of user: String) -> UInt8 {
             members.values.filter { $0.user == user && isIn($0) }.map { member in
                 member.isPublic ? openPermission : member.permission
@@ -85,7 +85,7 @@ struct ZonePicture {
         var removedEra: UInt32 = 0
         var left: UInt32 = 0
         var accepted: UInt32 = 0
-        /// Who accepted.
+        /// The user who accepted.
         var user: String?
 
         var isInvited: Bool { invitation > removed && invitation > left }
@@ -97,7 +97,7 @@ struct ZonePicture {
     let zone: Commit.Zone
     /// The node's own.
     let number: ZoneNumber
-    /// Those that are shown, by name.
+    /// The shown records, by name.
     private(set) var records: [String: Record] = [:]
     private(set) var shares: [String: Share] = [:]
 
@@ -203,7 +203,7 @@ struct ZonePicture {
         return found
     }
 
-    /// What a user may read, by the numbers that stand in the rows.
+    /// The records that a user may read, by the numbers in the rows.
     ///
     /// - Parameter least: The permission that the user needs; 2: to write.
     func readable(by user: String, atLeast least: UInt8 = 1) -> Set<String> {
@@ -235,7 +235,8 @@ struct ZonePicture {
 
     // MARK: Text
 
-    /// For people: each record with its birth and its parent, each share with who is in it.
+    /// A text for people: each record with its birth and its parent, each share with its
+    /// participants.
     var text: String {
         let records = records.filter { !$0.value.isShare }.sorted { $0.key < $1.key }
         let hung = records.map { name, record in

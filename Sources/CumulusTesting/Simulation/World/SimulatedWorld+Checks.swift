@@ -1,5 +1,5 @@
-// What must hold of a simulated world: of what its callers are told all along, and of its nodes in
-// the end.
+// The invariants of a simulated world: of its callers' answers all along, and of its nodes in the
+// end.
 //
 // Part of `SimulatedWorld`, whose clients ask for the first part, and which asks for the second.
 
@@ -32,8 +32,8 @@ extension SimulatedWorld {
 
     /// Whether a caller doesn't see what it saved because disks were lost.
     ///
-    /// Until all nodes know a mark, one that knows it doesn't wait for what tokens cover that were
-    /// made without it, whether it is lost or not. In the end only what is lost is not seen.
+    /// A node that knows a mark doesn't wait for what tokens without the mark cover, whether it is
+    /// lost or not, until all nodes know the mark. In the end only lost data is missing.
     private func isExcused(_ surprise: SimulatedClient.Surprise) throws -> Bool {
         guard marks != nil, surprise.found < surprise.saved else { return false }
         try lookAround()
@@ -76,8 +76,8 @@ extension SimulatedWorld {
 
     /// A caller was told that what it saved is on so many other nodes too.
     ///
-    /// Any that left since the save began may be one of them: it handed over what it had to one
-    /// node, which may be the one that was asked. So may any whose disk was lost since.
+    /// A machine that left since the save began may be one of them: it handed over its data to one
+    /// node, which may be the one that was asked. So may a machine whose disk was lost since.
     func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
         do {
             count("replicated saves")

@@ -1,4 +1,4 @@
-// What happens to the machines, disks and links of a simulated world, and how all of it is healed.
+// The faults of the machines, disks and links of a simulated world, and how all of it is healed.
 //
 // Part of `SimulatedWorld`, which draws from one seed what happens when.
 

@@ -9,13 +9,13 @@ import CumulusNode
 import CumulusOperations
 import CumulusStorage
 
-/// What went with disks at one time.
+/// The disks that were lost at one time.
 struct DiskLoss {
     /// In milliseconds of the world's time.
     let time: Int64
-    /// What had been on them.
+    /// The vector that had been on them.
     let before: VersionVector
-    /// What all machines had afterwards, safe from power cuts.
+    /// The vectors that all machines had afterwards, safe from power cuts.
     let held: [VersionVector]
 
     func contains(_ dot: Dot) -> Bool {
@@ -95,7 +95,7 @@ extension SimulatedWorld {
             before.merge(try node.vector())
         }
         for node in machines { try restore(node) }
-        // What another one has and has not flushed can be gone with its power.
+        // Data that another machine has not flushed may vanish with its power.
         let held = try nodes.map { try $0.flushedVector() }
         losses.append(DiskLoss(time: time.milliseconds, before: before, held: held))
         markSoon()
@@ -134,7 +134,8 @@ extension SimulatedWorld {
         time.after(pause) { [weak self] in self?.mark() }
     }
 
-    /// An operator says at one of the nodes that nobody has what is lost; again until it is done.
+    /// An operator declares the lost data lost at one of the nodes, and repeats it until it
+    /// succeeds.
     ///
     /// The clients' user may be lost too, and is added again.
     func mark() {

@@ -38,10 +38,10 @@ final class SimulatedWorld: History, @unchecked Sendable {
     /// An operator marks what went with disks; nil means no client is there to wait for it.
     var marks: MarkLoad?
     var dice: SeededGenerator
-    /// For connections that break, in some histories: the others stay as they are.
+    /// Dice for connections that break, in some histories: the others stay as they are.
     var resetDice: SeededGenerator
     let resets: Bool
-    /// For clocks that jump together, in some histories.
+    /// Dice for clocks that jump together, in some histories.
     var jumpDice: SeededGenerator
     let jumpsTogether: Bool
     /// In some histories; clients have write concerns there.
@@ -50,7 +50,7 @@ final class SimulatedWorld: History, @unchecked Sendable {
     var requests: RandomRequests
     /// Commits that callers were told of.
     var acknowledged: Set<Dot> = []
-    /// What went with disks.
+    /// The disks that were lost.
     var losses: [DiskLoss] = []
     var backups: [Int: SimulatedNode.Backup] = [:]
     /// Nodes whose disks are gone: an operator takes them off the list.
@@ -371,7 +371,7 @@ final class SimulatedWorld: History, @unchecked Sendable {
         try run(milliseconds: 60_000)
     }
 
-    /// Waits until all nodes hold the same, and have for a while.
+    /// Waits until all nodes hold equal data, and have for a while.
     func converge() throws {
         let end = time.milliseconds + Self.settlingMilliseconds
         var quiet: Int64 = 0

@@ -1,9 +1,9 @@
-// What is known of a simulated world's nodes besides what they say: every commit that was in one of
-// their logs, and what their readers were shown whenever that had moved on.
+// An outside view of a simulated world's nodes: every commit that was in one of their logs, and the
+// records that their readers were shown after each change.
 //
-// A `SimulatedWorld` looks at its nodes every few hundred milliseconds, and at each save that was
-// told to be replicated, and asks in the end what was wrong. What is found is judged as in a
-// simulated cluster, by `Watch` and `Outcome`.
+// A `SimulatedWorld` looks at its nodes every few hundred milliseconds and after each replicated
+// save, and asks for the faults in the end. `Watch` and `Outcome` judge the findings, as in a
+// simulated cluster.
 
 import CumulusModel
 import CumulusOperations
@@ -16,9 +16,9 @@ struct WorldWatch {
     /// How far each run is in the archive, and what the maker of its last commit there had.
     private var archived = VersionVector()
     private var known: [Incarnation: VersionVector] = [:]
-    /// What the makers of commits had, of which not all was seen.
+    /// Vectors of commits' makers that were not fully seen yet.
     private var unexplained: [Dot: VersionVector] = [:]
-    /// What each machine's node had when its records were looked at last.
+    /// The vector of each machine's node when its records were last looked at.
     private var seen: [Int: VersionVector] = [:]
     private var torn: [String] = []
     /// How often both of a pair were there.
@@ -31,7 +31,7 @@ struct WorldWatch {
         self.scope = scope
     }
 
-    /// - Parameter reader: What callers of the node are shown.
+    /// - Parameter reader: The view that callers of the node have.
     mutating func look(at machine: Int, _ reader: ReadTransaction) throws {
         guard let scope = try reader.scope(scope) else { return }
         let vector = try reader.vector(of: scope)
@@ -51,7 +51,7 @@ struct WorldWatch {
         for last in try reader.vector(of: scope).dots where !archived.covers(last) {
             for seq in archived[last.incarnation] + 1...last.seq {
                 let dot = Dot(last.incarnation, seq)
-                // What this node took as state another one has in its log.
+                // If this node took a commit as state, another one has it in its log.
                 guard let bytes = try reader.get(.commit(scope, dot)) else { break }
                 keep(try Commit(bytes))
             }
@@ -119,8 +119,8 @@ struct WorldWatch {
         }.map(\.key)
     }
 
-    /// What a caller holds whose token of a zone this is, by the commits that it covers: the values
-    /// of the records that have one.
+    /// The values of the records that a caller holds with this token of a zone, by the commits that
+    /// it covers.
     ///
     /// nil if one of them was never seen.
     func shown(to token: ChangeToken) throws -> [String: Int64]? {
@@ -153,7 +153,7 @@ struct WorldWatch {
         return whole
     }
 
-    /// What was wrong at any instant, each fault once.
+    /// The faults at any instant, each once.
     var violations: [(checker: String, text: String)] {
         let found = [
             ("closed", watch.open), ("vectors", watch.beyond), ("risen", watch.risen),
