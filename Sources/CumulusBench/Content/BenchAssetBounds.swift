@@ -1,5 +1,5 @@
-// What the parts of a transfer can do alone, in megabytes a second: the disk, writing a file,
-// SHA-256, zstd, a copy over loopback.
+// The bounds of a transfer's parts alone, in megabytes a second: the disk, writing a file, SHA-256,
+// zstd, a copy over loopback.
 //
 // Measured in this process beside the figures of `Bench+Asset`, for half a second each.
 

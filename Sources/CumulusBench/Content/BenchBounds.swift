@@ -17,7 +17,7 @@ struct BenchBounds {
         self.cleanup = cleanup
     }
 
-    /// What `cumulusd bound` prints.
+    /// The output of `cumulusd bound`.
     private struct Answer: Decodable {
         var operations: Int
         var seconds: Double
@@ -32,7 +32,7 @@ struct BenchBounds {
 
     /// The engine alone, committing the rows of so many saves at once.
     ///
-    /// - Parameter fieldBytes: Of each record; nil means 1 KB.
+    /// - Parameter fieldBytes: Bytes of each record's field; nil means 1 KB.
     func engine(savesPerCommit count: Int, fieldBytes: Int? = nil) throws -> BenchFigure.Bound {
         let data = directory + "/bound-engine"
         defer { try? FileManager.default.removeItem(atPath: data) }

@@ -20,7 +20,7 @@ enum BenchContent {
 
     /// Text that zstd has not seen before.
     ///
-    /// - Parameter source: Lines are drawn from those of this file; nil: they are of made-up words.
+    /// - Parameter source: A file from which lines are drawn; nil makes up words.
     static func text(
         megabytes: Int,
         linesOf source: String?,

@@ -8,15 +8,15 @@ import CumulusModel
 import Synchronization
 
 enum BenchEvents {
-    /// The number of those that followers are told of.
+    /// The number of events that followers are told of.
     static let told = 1
-    /// The number of those that nobody is told of.
+    /// The number of events that no follower is told of.
     static let untold = 2
-    /// The number of those that are saved while a device is away.
+    /// The number of events that are saved while a device is away.
     static let missed = 3
     private static let type = "Event"
 
-    /// - Parameter letters: Of its text, which is nearly all of it.
+    /// - Parameter letters: Length of its text, which is nearly all of it.
     static func record(_ name: String, number: Int, letters: Int = 64) -> Record {
         var record = Record(recordType: type, recordID: Record.ID(recordName: name))
         record["number"] = .int64(Int64(number))
@@ -25,7 +25,7 @@ enum BenchEvents {
         return record
     }
 
-    /// To the events of a number.
+    /// A subscription to the events of a number.
     static func subscription(to number: Int) throws -> Subscription {
         try subscription("events-\(number)", where: "number == \(number)", keys: ["text"])
     }

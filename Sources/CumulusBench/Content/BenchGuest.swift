@@ -8,7 +8,7 @@ import CumulusModel
 struct BenchGuest: Sendable {
     static let name = "guest"
     static let password = "guest of the bench"
-    /// Of the schema: it may do everything with records of the type `Column`.
+    /// The schema's role that may do everything with records of the type `Column`.
     private static let role = "Editor"
     /// More make no difference to what asking costs.
     private static let mostRecords = 20_000

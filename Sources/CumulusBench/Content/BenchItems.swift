@@ -1,7 +1,7 @@
 // The records that the path `query` asks about: five fields with an index each, and a body.
 //
-// What a record holds follows from its number, so that queries can be made whose answers are of a
-// known size, whatever the number of records is.
+// The content of a record follows from its number, so that queries can have answers of a known
+// size, whatever the number of records is.
 
 import Cumulus
 import CumulusModel
@@ -22,7 +22,7 @@ struct BenchItems: Sendable {
         bodies = (0..<64).map { _ in BenchItems.letters(300, &dice) }
     }
 
-    /// Those that are there twice: with indexes and without.
+    /// Records that exist twice: with indexes and without.
     static let replaced = 1_000
 
     static func id(_ number: Int, of type: String = "Item") -> Record.ID {
@@ -31,7 +31,7 @@ struct BenchItems: Sendable {
         return Record.ID(recordName: "\(type)-\(zeros)\(digits)")
     }
 
-    /// - Parameter seed: What it holds follows from it; nil means from the number.
+    /// - Parameter seed: The seed of its content; nil means the number.
     func record(_ number: Int, type: String, seed: Int? = nil) -> Record {
         var dice = SeededGenerator(seed: UInt64(seed ?? number))
         var record = Record(recordType: type, recordID: BenchItems.id(number, of: type))

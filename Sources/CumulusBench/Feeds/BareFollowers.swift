@@ -16,7 +16,7 @@ final class BareFollowers: Sendable {
     private let count: Int
     private let bytes: Int
 
-    /// - Parameter bytes: Of one event.
+    /// - Parameter bytes: The size of one event.
     init(_ count: Int, bytes: Int, _ cleanup: Cleanup) async throws {
         self.count = count
         self.bytes = bytes

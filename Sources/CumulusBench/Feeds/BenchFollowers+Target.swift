@@ -1,4 +1,4 @@
-// Who follows the feeds of a private node, and one save that all of them are told of.
+// The followers of the feeds of a private node, and one save that all of them are told of.
 //
 // Called by the path `feed`.
 

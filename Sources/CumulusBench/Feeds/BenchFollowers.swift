@@ -10,7 +10,7 @@ import CumulusTransport
 import CumulusWire
 
 final class BenchFollowers: Sendable {
-    /// Who follows.
+    /// A device that follows.
     struct Device: Sendable {
         var token: String
         var name: String
@@ -22,7 +22,7 @@ final class BenchFollowers: Sendable {
 
     /// Connects them and waits until all are up to date.
     ///
-    /// - Parameter token: Of the feed; empty means from now on.
+    /// - Parameter token: The feed's token; empty means from now on.
     init(_ devices: [Device], of container: String, at endpoint: String, since token: Bytes = [])
         async throws
     {
@@ -30,7 +30,7 @@ final class BenchFollowers: Sendable {
         let progress = BenchProgress("connecting followers")
         defer { progress.end() }
         let (dialer, tally) = (NIOFrameDialer(loops: loops), tally)
-        // As many at once as a server is sure to have waiting for it to accept.
+        // A server certainly queues this many connections that wait to be accepted.
         for start in stride(from: 0, to: count, by: 100) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for device in devices[start..<min(start + 100, count)] {

@@ -1,4 +1,4 @@
-// What all followers of a figure were told, added up, and when that was as much as is wanted.
+// Adds up the notifications of all followers of a figure, and notes when they reach a number.
 //
 // Followers add to it on their loop; the path that measures waits for it. The moment is taken by
 // the follower itself, so waiting costs no precision.
@@ -25,7 +25,7 @@ final class BenchTally: Sendable {
 
     private let counts = Mutex(Counts())
 
-    /// What was told so far.
+    /// The counts so far.
     var current: Counts { counts.withLock { $0 } }
 
     // MARK: Followers

@@ -1,10 +1,11 @@
 // `cumulus-bench`: how fast a node is, each figure beside what the machine could do at most.
 //
-// A program of its own, for those who work on nodes. It starts a private node from the folder of
-// its executable and loads it from this process, so that the processor time of server and client
-// stand apart; or it loads the node of `--endpoint`. The folder Paths has a file for each path but
-// `http`, which is in Web. The HTTP client is a library that takes more processor time than the
-// client of the binary protocol, in this process: `Bench+HTTP` says what that does to its figures.
+// It is a program of its own, for people who work on nodes. It starts a private node from the
+// folder of its executable and loads it from this process, so that the processor time of server and
+// client are separate; or it loads the node of `--endpoint`. The folder Paths has a file for each
+// path but `http`, which is in Web. The HTTP client is a library that takes more processor time in
+// this process than the client of the binary protocol: `Bench+HTTP` says how that affects its
+// figures.
 //
 // Folder: the program, its options, its load and its report. Read `Bench`, then `BenchLoad` and
 // `BenchFigure`.
@@ -147,11 +148,11 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    /// As many calls as are in flight, for as long as a figure takes.
+    /// As many concurrent calls as asked for, for as long as a figure takes.
     var load: BenchLoad { BenchLoad(callers: options.inFlight, seconds: options.seconds) }
 }
 
-/// What stands in the way of measuring, in one line.
+/// The problem that prevents measuring, in one line.
 struct BenchProblem: Error {
     var message: String
 }

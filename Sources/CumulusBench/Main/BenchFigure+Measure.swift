@@ -35,7 +35,7 @@ extension BenchFigure {
         )
     }
 
-    /// What was done in that time, and what it took.
+    /// Counts the operations of that time, and the resources that they took.
     mutating func count(_ done: Int, seconds: Double, _ use: BenchMeter.Use) {
         let each = Double(max(1, done))
         self.seconds = seconds
@@ -50,7 +50,8 @@ extension BenchFigure {
 
     /// Runs a load against a target, after a moment in which nothing is counted.
     ///
-    /// - Parameter executor: The thread of the callers; nil: that of the target's connections.
+    /// - Parameter executor: The thread of the callers; nil means the thread of the target's
+    ///   connections.
     static func measure(
         _ path: String,
         _ target: BenchTarget,

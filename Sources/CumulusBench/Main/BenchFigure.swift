@@ -1,4 +1,4 @@
-// What one path measured, beside the bound of the same run and what is wanted of it.
+// The measurement of one path, beside the bound of the same run and its target.
 //
 // Made by the paths, printed by `BenchReport`.
 
@@ -16,9 +16,9 @@ struct BenchFigure: Encodable {
         var ceiling: Double?
     }
 
-    /// What is wanted of it beside something that the same run measured.
+    /// The target in relation to something that the same run measured.
     ///
-    /// What a rate or a time alone says depends on the machine and its hour.
+    /// A rate or a time alone depends on the machine and its hour.
     struct Target: Encodable {
         var text: String
         var isMet: Bool

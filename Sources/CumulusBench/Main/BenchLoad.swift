@@ -13,7 +13,7 @@ struct BenchLoad {
     var callers: Int
     var seconds: Double
 
-    /// What the callers saw, added up.
+    /// The results of all callers, added up.
     struct Outcome: Sendable {
         var operations = 0
         var seconds = 0.0

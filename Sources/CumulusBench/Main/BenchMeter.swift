@@ -1,4 +1,4 @@
-// What server, client and everybody else have used of the machine between two moments.
+// The resources that server, client and other processes use between two moments.
 //
 // Read before and after each figure. A figure that was measured beside other work says so: it is
 // worth little.
@@ -15,7 +15,7 @@ struct BenchMeter {
         server = target.serverUse
     }
 
-    /// What was used since an earlier moment.
+    /// The resources used since an earlier moment.
     struct Use {
         /// Microseconds of processor time; nil where the system doesn't tell.
         var server: Double?
@@ -65,14 +65,14 @@ extension BenchMeter {
     }
 }
 
-/// What a node has handed to its engine so far.
+/// The rows that a node has handed to its engine so far.
 struct EngineRows {
     var count: UInt64
-    /// Of keys and values.
+    /// Bytes of keys and values.
     var bytes: UInt64
 }
 
-/// What all processes together have used so far.
+/// The processor time of all processes together so far.
 private struct MachineUse {
     private var busyMicroseconds = 0.0
     private var allMicroseconds = 0.0
@@ -94,14 +94,14 @@ private struct MachineUse {
     }
 }
 
-/// What a process has used so far.
+/// The resources of a process so far.
 struct ProcessUse: Sendable {
     var cpuMicroseconds: Double
     /// Bytes now; nil where the system doesn't tell.
     var resident: Int?
     /// Bytes at most so far.
     var peakResident: Int?
-    /// Of all threads that are there.
+    /// Context switches of all present threads.
     var switches: Int?
     var writtenBytes: Int?
 
@@ -149,7 +149,7 @@ struct ProcessUse: Sendable {
 
     static let microsecondsPerTick = 1e6 / Double(sysconf(Int32(_SC_CLK_TCK)))
 
-    /// What stands behind a name in a file of lines.
+    /// The value of a name in a file of lines.
     private static func number(_ name: String, _ status: String) -> Int? {
         let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
         return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }

@@ -1,7 +1,7 @@
 // The flags of `cumulus-bench`.
 //
-// Read by every path; checked before anything is started, also for those that the path has no use
-// for.
+// Every path reads them. All options are checked before anything is started, even the ones that a
+// path does not use.
 
 import ArgumentParser
 import CumulusModel
@@ -81,14 +81,14 @@ struct BenchOptions: ParsableArguments {
     ///
     /// The variable for other commands doesn't count: a load must be asked for.
     var endpoint: String? { nodes.endpoint.isEmpty ? nil : nodes.endpoints.first }
-    /// Of a user of the node of `endpoint`.
+    /// The token of a user of the node of `endpoint`.
     var token: String { Setting(.token, flag: givenToken).value }
-    /// Of the node of `endpoint`; a private one has its own.
+    /// The container at the node of `endpoint`; a private node has its own.
     var container: String {
         Setting(.container, flag: givenContainer, standard: BenchNode.container).value
     }
 
-    /// Records of one request of the path 'batch', and of those that save records beforehand.
+    /// Records of one request of the path 'batch', and of requests that save records beforehand.
     static let batchSize = 200
 
     func validate() throws {

@@ -1,4 +1,4 @@
-// What the bench is doing, on standard error, if somebody is watching.
+// Shows the bench's progress on standard error, if that is a terminal.
 //
 // One line that is written over and removed at the end; nothing where standard error is no
 // terminal.

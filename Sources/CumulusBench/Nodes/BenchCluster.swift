@@ -12,7 +12,7 @@ final class BenchCluster {
     private let options: BenchOptions
     private let directory: String
     private let cleanup: Cleanup
-    /// Those that run, in the order in which they were started.
+    /// Running nodes, in the order in which they were started.
     private(set) var members: [BenchNode] = []
     private var token = ""
 
@@ -22,7 +22,7 @@ final class BenchCluster {
         self.cleanup = cleanup
     }
 
-    /// Starts a node beside those that run.
+    /// Starts a node beside the running ones.
     ///
     /// - Parameters:
     ///   - logSeconds: How long it keeps its log.
@@ -77,8 +77,8 @@ final class BenchCluster {
         return Container(identifier: BenchNode.container, configuration: configuration)
     }
 
-    /// Waits until all nodes hold the same, the cluster's own scope included: with that, each of
-    /// them knows the user.
+    /// Waits until all nodes hold equal data, including the cluster's own scope, so that each knows
+    /// the user.
     func waitUntilEqual(seconds: Double) async throws {
         let end = Date(timeIntervalSinceNow: seconds)
         while true {
@@ -94,14 +94,14 @@ final class BenchCluster {
         }
     }
 
-    /// What a node holds of each scope; registers are told by the commits only.
+    /// The content of each scope on a node; registers show only through the commits.
     private func holding(_ node: NodeOperator) async throws -> [String] {
         try await node.status().scopes.map {
             "\($0.container) \($0.environment) \($0.commits) \($0.digest)"
         }.sorted()
     }
 
-    /// What a node holds of the records.
+    /// The digest of a node's records.
     static func digest(_ node: NodeOperator) async throws -> String? {
         try await node.status().scopes.first {
             $0.container == BenchNode.container && $0.environment == "development"

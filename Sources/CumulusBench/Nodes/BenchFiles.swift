@@ -7,7 +7,7 @@ import Foundation
 enum BenchFiles {
     /// Raises the number of files that this process may have open.
     ///
-    /// - Parameter option: What a user can lower instead.
+    /// - Parameter option: The option that a user can lower instead.
     static func allow(_ count: Int, _ option: String) throws {
         var limit = rlimit()
         #if os(Linux)

@@ -4,7 +4,7 @@ import CumulusModel
 import CumulusWire
 
 extension Hello {
-    /// Of an anonymous client, in the container's development.
+    /// The greeting of an anonymous client, in the container's development.
     init(ofBenchIn container: String) {
         self.init()
         software = "cumulus-bench"

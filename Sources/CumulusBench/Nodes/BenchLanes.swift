@@ -9,7 +9,7 @@ enum BenchLanes {
     ///
     /// - Parameters:
     ///   - what: Shown to people, with how far the first lane is.
-    ///   - firstSeed: Of the dice of the first lane; the next one has the next number.
+    ///   - firstSeed: The seed of the first lane's dice; the next lane has the next number.
     @concurrent
     static func run<Part: Sendable>(
         _ parts: [Part],
@@ -36,7 +36,8 @@ enum BenchLanes {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// What a request of the path `batch` carries, and one that saves records beforehand.
+    /// The records of one request of the path `batch`, or of a request that saves records
+    /// beforehand.
     var batches: [SubSequence] {
         stride(from: startIndex, to: endIndex, by: BenchOptions.batchSize).map {
             self[$0..<Swift.min($0 + BenchOptions.batchSize, endIndex)]

@@ -16,12 +16,12 @@ struct BenchNode: Sendable {
     private let data: String
 
     static let container = "iCloud.dev.cumulus"
-    /// Who owns the records.
+    /// The owner of the records.
     static let user = "bench"
 
     /// Starts it with its data in a directory, and waits until it is ready.
     ///
-    /// - Parameter arguments: Of `cumulusd`, beside those that all nodes have.
+    /// - Parameter arguments: Arguments of `cumulusd`, beside the ones that all nodes have.
     init(
         _ name: String,
         in directory: String,

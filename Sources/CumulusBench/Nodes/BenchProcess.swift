@@ -55,7 +55,7 @@ final class BenchProcess: Sendable {
     /// The address in its line 'cumulusd ready on ADDRESS'; nil if it ends before.
     func readyAddress() -> String? { readyAddresses()?.address }
 
-    /// The same, and that of HTTP, where it is served.
+    /// The address, and the address of HTTP if it is served.
     func readyAddresses() -> (address: String, http: String?)? {
         var text = Data()
         while true {

@@ -1,4 +1,4 @@
-// The node that is loaded: a private one, or that of `--endpoint`.
+// The node that is loaded: a private one, or the node of `--endpoint`.
 //
 // Opened once per group of paths. It hands out the database, the records, and what the server has
 // used so far.
@@ -16,7 +16,7 @@ final class BenchTarget: Sendable, Closable {
     let endpoint: String
     /// Whether connections to it are encrypted, and whose certificates are believed.
     let trust: TLSTrust
-    /// Of the user who loads it.
+    /// The token of the user who loads it.
     let token: String
     let database: Database
     /// The public one; of private nodes only.
@@ -29,7 +29,7 @@ final class BenchTarget: Sendable, Closable {
     private let container: Container
     /// nil for the node of `--endpoint`, and for a server without a store.
     private let node: BenchNode?
-    /// What was started: a private node, or a server without a store.
+    /// The process that was started: a private node, or a server without a store.
     private let process: BenchProcess?
 
     private init(
@@ -135,11 +135,11 @@ final class BenchTarget: Sendable, Closable {
     /// Runs callers on the thread of the connections.
     var executor: any TaskExecutor { container.connectionExecutor }
 
-    /// What the private node has used so far.
+    /// The resources that the private node has used so far.
     var serverUse: ProcessUse? { process.flatMap { ProcessUse.of($0.id) } }
 
-    /// What the private node has handed to its engine so far; nil for another node, and for a
-    /// server without a store.
+    /// The rows that the private node has handed to its engine so far; nil for another node, and
+    /// for a server without a store.
     func engineRows() async throws -> EngineRows? {
         guard node != nil else { return nil }
         return try await operate { node in

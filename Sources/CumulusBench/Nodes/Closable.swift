@@ -1,4 +1,4 @@
-// What is closed when its use has ended, also by an error: nodes that are loaded, containers,
+// Values that are closed when their use has ended, also by an error: loaded nodes, containers,
 // operators.
 
 import Cumulus

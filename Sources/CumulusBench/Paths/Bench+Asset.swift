@@ -59,7 +59,7 @@ extension Bench {
 
     /// Runs something once.
     ///
-    /// - Parameter count: What it does; nil means so many megabytes.
+    /// - Parameter count: The operations of one turn; nil counts megabytes.
     private func measure(
         _ path: String,
         _ target: BenchTarget,

@@ -85,7 +85,7 @@ extension Bench {
 
     // MARK: Sign-ins
 
-    /// As many at once as the node hashes: one.
+    /// The node hashes one password at a time, so one call is in flight.
     private func signIns(_ target: BenchTarget) async throws -> BenchFigure {
         let load = BenchLoad(callers: 1, seconds: options.seconds)
         let visitor = Container(

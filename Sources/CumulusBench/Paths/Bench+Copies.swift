@@ -1,7 +1,7 @@
 // Two parts of the path `replicate`: what a copy before the answer costs, and what three nodes of
 // this machine take together.
 //
-// Every save replaces a whole record of 300 bytes. What is compared is measured in turn, or right
+// Every save replaces a whole record of 300 bytes. Compared figures are measured in turn, or right
 // after each other, in the same run.
 
 import Cumulus
@@ -54,8 +54,8 @@ extension Bench {
         return [alone, spread] + [Bench.ceiling(alone, engine)].compactMap(\.self)
     }
 
-    /// What three nodes could take if two of them did nothing for a save but commit its rows; nil
-    /// where the system doesn't tell what a save costs.
+    /// The rate of three nodes if two of them only committed the rows of a save; nil where the
+    /// system doesn't tell the cost of a save.
     ///
     /// Computed: all processors, divided by the processor time of a save on one node, client
     /// included, and of two commits by the bare engine.
@@ -131,7 +131,7 @@ extension Bench {
 }
 
 extension BenchFigure {
-    /// What nodes and client have used since a moment.
+    /// Adds the resources that nodes and client have used since a moment.
     fileprivate mutating func countProcessors(
         of nodes: [Int32],
         since before: (nodes: [ProcessUse?], client: ProcessUse)

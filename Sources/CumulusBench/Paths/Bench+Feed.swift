@@ -1,8 +1,8 @@
 // The path `feed`: how soon devices are told of a save, how many at once, and what that costs.
 //
-// Followers are no full clients but connections that count notifications (`BenchFollowers`), so
-// that the node is what is measured. The bound of a fan-out is a loop without a protocol that
-// writes the same bytes to as many sockets (`BareFollowers`).
+// Followers are not full clients but connections that count notifications (`BenchFollowers`), so
+// that the node is measured. The bound of a fan-out is a loop without a protocol that writes the
+// same bytes to as many sockets (`BareFollowers`).
 
 import Cumulus
 import CumulusModel

@@ -1,4 +1,4 @@
-// What feeds cost those who don't use them: a save beside many topics, and a feed that is idle.
+// The cost of feeds for callers who don't use them: a save beside many topics, and an idle feed.
 //
 // The second half of the path `feed`; each of the two has a fresh node.
 
@@ -43,7 +43,7 @@ extension Bench {
         let (start, before) = (Date(), BenchMeter(target))
         let followers = try await target.followers(target.devices(count, named: "idle"))
         let seconds = Date().timeIntervalSince(start)
-        // What connecting them left to be done.
+        // Work that connecting left is done meanwhile.
         try await Task.sleep(for: .seconds(1))
         let use = BenchMeter(target).use(since: before)
         await followers.close()
@@ -70,7 +70,7 @@ extension BenchTarget {
 }
 
 extension BenchFigure {
-    /// The node's processor time of an operation, beside that of another figure.
+    /// Expects the node's processor time of an operation in relation to another figure's.
     fileprivate mutating func expect(
         atMost wanted: Double,
         timesTheCPUOf other: BenchFigure,

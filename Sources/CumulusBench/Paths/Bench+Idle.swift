@@ -1,7 +1,7 @@
 // The path `idle`: connections that were greeted and say nothing more.
 //
-// Opened on the transport and the frames of the client library, without the rest of it, which has
-// memory of its own to spend on each. What counts is the memory of the server.
+// Connections use the transport and the frames of the client library alone, because the rest of it
+// needs memory of its own for each. The figure is the memory of the server.
 
 import Cumulus
 import CumulusModel
@@ -61,7 +61,7 @@ private final class IdleConnections: Sendable {
         let progress = BenchProgress("opening connections")
         defer { progress.end() }
         let dialer = NIOFrameDialer(loops: loops, trust: target.trust)
-        // As many at once as a server is sure to have waiting for it to accept.
+        // A server certainly queues this many connections that wait to be accepted.
         for start in stride(from: 0, to: count, by: 100) {
             try await withThrowingTaskGroup(of: Void.self) { [target] group in
                 for _ in start..<min(start + 100, count) {

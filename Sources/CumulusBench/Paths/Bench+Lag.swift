@@ -27,7 +27,7 @@ extension Bench {
         return figures
     }
 
-    /// Its rate is that of all saves, its times are those until a save is shown.
+    /// The rate is the rate of all saves; the times run until a save is shown.
     private func lag(beside writers: Int, _ cluster: BenchCluster) async throws -> BenchFigure {
         let path = "shown beside \(writers) writers"
         let progress = BenchProgress("measuring: \(path)")
@@ -52,7 +52,7 @@ extension Bench {
                 group.addTask {
                     var count = 0
                     while Date() < end {
-                        // None of the records that are looked at.
+                        // None of these is a record that is looked at.
                         try await save(
                             10_000_000 + (writer + count * writers) % 10_000,
                             in: database

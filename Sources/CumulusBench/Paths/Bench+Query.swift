@@ -1,10 +1,10 @@
-// The path `query`: first pages of 50, and next ones, one call after the other; and what indexes
-// cost those who save.
+// The path `query`: first pages of 50, and next ones, one call after the other; and the cost of
+// indexes for saves.
 //
-// Five indexed fields. Beside each query stands the bare engine, reading as many index rows and
-// records as the answer needs; a query that every plan would have to walk for stands alone. What
-// queries ask follows from the number of records, so that the answers are of the same size however
-// many there are.
+// The type has five indexed fields. Each query is compared with the bare engine, reading as many
+// index rows and records as the answer needs. A query that every plan would have to walk for has no
+// such bound. The operands follow from the number of records, so that the answers have a fixed
+// size.
 
 import Cumulus
 import CumulusModel
@@ -48,7 +48,7 @@ extension Bench {
         }
     }
 
-    /// What the node says that a first page took, in milliseconds.
+    /// The time of a first page according to the node, in milliseconds.
     private func medianAtNode(
         _ question: BenchQuestion,
         _ database: Database
@@ -119,7 +119,7 @@ extension Bench {
 
 /// A kind of query, and what its answer needs at least.
 struct BenchQuestion: Sendable {
-    /// What the engine has to read for a first page.
+    /// The rows that the engine has to read for a first page.
     struct Need: Sendable {
         var ranges = 1
         /// Index rows.
@@ -137,7 +137,7 @@ struct BenchQuestion: Sendable {
 
     static func all(_ items: BenchItems) -> [BenchQuestion] {
         let count = items.count
-        // As many letters as leave about a hundred titles.
+        // The number of letters leaves about a hundred titles.
         let letters = max(1, Int((log(Double(count) / 100) / log(26)).rounded()))
         let alike = max(1, Int(Double(count) / pow(26, Double(letters))))
         let some = Int64(1_000_000_000 * Double(100) / Double(count))

@@ -5,11 +5,11 @@
 // Lookups show an API token, as web apps do; saves are signed. Lookups also stand beside nginx,
 // which sends a file as large as their answer.
 //
-// The HTTP client is a library, and takes more of the processors than the client of the binary
+// The HTTP client is a library, and takes more processor time than the client of the binary
 // protocol: for each request it reads a URL, sets a timer and starts a task on another thread. It
 // runs in this process, beside the node. So where the processors are full, rates and times over
-// HTTP, and their part of a bound, tell of the client too; also nginx is asked by this client. What
-// a request costs the node is its processor time alone.
+// HTTP, and their part of a bound, also depend on the client; this client asks nginx, too. Only the
+// node's processor time shows the cost of a request for the node.
 //
 // Folder: HTTP as the bench speaks it. Read `Bench+HTTP`, then `HTTPCaller` and `BenchServer`.
 
@@ -27,8 +27,8 @@ extension Bench {
         }
     }
 
-    /// Sends requests over connections that are opened for it: a node closes those that are silent
-    /// for a minute.
+    /// Sends requests over newly opened connections: a node closes connections that are silent for
+    /// a minute.
     private func measure(
         _ name: String,
         _ target: BenchTarget,

@@ -48,7 +48,8 @@ enum BenchNginx {
         cleanup.forget(process: process.processIdentifier)
     }
 
-    /// In the folders of programs, and in that of system programs, which not all users search.
+    /// It is searched in the folders of programs, and of system programs, which not all users
+    /// search.
     private static var program: String? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin"]

@@ -12,7 +12,7 @@ import NIOHTTP1
 import Synchronization
 
 struct BenchServer: Sendable {
-    /// Of web apps; any text that is long enough.
+    /// The token of web apps; any text that is long enough.
     static let apiToken = "cumulus-bench-web-app"
 
     /// Where HTTP is served.
@@ -133,7 +133,7 @@ struct BenchServer: Sendable {
         return ["operations": .array([operation])]
     }
 
-    /// Types are those of the schema.
+    /// Types are the ones of the schema.
     private static func value(_ value: FieldValue) throws -> JSON {
         switch value {
         case .string(let text): return .string(text)
@@ -163,7 +163,7 @@ private final class RequestDate: Sendable {
     }
 }
 
-/// Whose turn it is.
+/// The turn of the records.
 private final class RecordTurn: Sendable {
     private let count = Atomic(0)
 

@@ -1,9 +1,9 @@
 // Requests over HTTP to one server, by async-http-client: each call in flight has a connection of
 // its own, which is kept.
 //
-// Made for each figure of the path `http`, and for nginx beside it. The thread of the connections
-// is the one that their callers run on too, as with the client of the binary protocol. See
-// `Bench+HTTP` for what the library adds to the figures.
+// Each figure of the path `http` makes one, and so does nginx beside it. The callers also run on
+// the thread of the connections, as with the client of the binary protocol. See `Bench+HTTP` for
+// the library's effect on the figures.
 
 import AsyncHTTPClient
 import CumulusTerminal
@@ -22,7 +22,7 @@ struct HTTPCaller: Sendable {
 
     /// A caller for the length of a body.
     ///
-    /// - Parameter connections: As many calls may be in flight; more wait for one of these.
+    /// - Parameter connections: The most calls in flight; more calls wait.
     static func with<Value>(
         connections: Int,
         _ body: (HTTPCaller) async throws -> Value
@@ -45,7 +45,7 @@ struct HTTPCaller: Sendable {
         configuration.httpVersion = .http1Only
         configuration.redirectConfiguration = .disallow
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
-        // What can't be reached is an error at once.
+        // An unreachable server is an error at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
     }
@@ -69,7 +69,7 @@ struct HTTPAnswer: Equatable, Sendable {
     var status: Int
     var body: ByteBuffer
 
-    /// What the node says is wrong, with the request or with one of its records.
+    /// The node's error for the request, or for one of its records.
     var mistake: String? {
         guard status != 200 || body.holds(HTTPAnswer.refusal) else { return nil }
         return "\(status) \(String(decoding: body.readableBytesView.prefix(500), as: UTF8.self))"

@@ -201,7 +201,7 @@ extension AssetCommand {
     }
 }
 
-/// Which asset of which record.
+/// The asset of a record that a command is about.
 struct AssetField: ParsableArguments {
     @Argument(help: "Name of the record.") var name: String
     @Argument(help: "The field.") var field: String

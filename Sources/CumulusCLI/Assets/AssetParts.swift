@@ -89,7 +89,7 @@ struct AssetParts {
         switch words.count {
         case 1: return true
         case 2: return words[1] == "list" || words[1] == "part"
-        // Of a process that came second.
+        // A process that came second uses this form.
         case 3: return words[1] == "part" && Int32(words[2]) != nil
         default: return false
         }
@@ -119,7 +119,7 @@ struct AssetParts {
         for name in names where isOurs(name) { unlink("\(folder)/\(name)") }
     }
 
-    /// What came stays for the next try; the folder goes if nothing is in it.
+    /// Received parts stay for the next try; an empty folder is removed.
     func leave() {
         unlink(piece)
         rmdir(folder)

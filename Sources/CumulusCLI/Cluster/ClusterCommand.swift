@@ -95,9 +95,9 @@ extension ClusterCommand {
 
 }
 
-/// What `cluster status` has a line for.
+/// An entry of `cluster status`, with a line of its own.
 private enum Listed {
-    /// With what is wrong; empty: nothing is.
+    /// A member, with its problem; empty if it has none.
     case member(NodeOperator.Member, problem: String)
     /// An address that the node's settings name and at which it reaches no member.
     case address(NodeOperator.Peer)
@@ -381,7 +381,7 @@ extension NodeOperator.Member {
         return compared.isEmpty || lacks > 0 ? "" : "the same"
     }
 
-    /// Of the oldest commit that it lacks, in seconds.
+    /// Age of the oldest commit that it lacks, in seconds.
     fileprivate var lagSeconds: Double? {
         if isThis { return nil }
         let oldest = reports.compactMap { $0.oldestMissing?.millisecondsSince1970 }.min()

@@ -145,14 +145,14 @@ extension ClusterCommand {
             )
         }
 
-        /// By which others reach the new node.
+        /// The host by which others reach the new node.
         private var host: String {
             let endpoint = advertise ?? listen
             return endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)]
                 .trimmingCharacters(in: ["[", "]"])
         }
 
-        /// Where members are reached, the one that is asked first: where it says, or where it was.
+        /// The addresses of members, the asked one first, as each announces it or as it was called.
         private func peers(_ members: [NodeOperator.Member]) -> [String] {
             let others = members.filter { !$0.isThis && !$0.isRemoved }.map(\.endpoint)
             let said = members.first(where: \.isThis)?.endpoint ?? ""

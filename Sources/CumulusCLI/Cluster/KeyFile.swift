@@ -61,8 +61,8 @@ enum KeyFile {
 
     /// Throws where `write` would throw.
     ///
-    /// For commands that get something only once: they ask for it after this. A file that is
-    /// there keeps what it holds.
+    /// Commands that get a value only once check this before they ask for it. An existing file
+    /// keeps its content.
     static func checkWritable(_ file: String) throws {
         let draft = draft(of: file)
         close(try begin(draft, of: file, isSecret: true))

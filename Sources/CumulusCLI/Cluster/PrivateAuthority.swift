@@ -1,7 +1,7 @@
 // An authority of a cluster's own: signs the certificates of its nodes. Keys are P-256.
 //
-// Kept as two files in a directory, made when they are not there. Its certificate can sign those of
-// nodes and no further authorities; it is good for ten years.
+// It is kept as two files in a directory, which are made if they are missing. Its certificate can
+// sign nodes' certificates and no further authorities; it is valid for ten years.
 
 import Crypto
 import CumulusTerminal
@@ -49,7 +49,7 @@ struct PrivateAuthority {
         }
     }
 
-    /// What it signed, nobody would believe.
+    /// Clients would not trust certificates that it signed.
     private static func unfit(_ what: String) -> InputProblem {
         InputProblem("\(what): bring the right file back, or begin anew in another --directory")
     }
@@ -61,7 +61,7 @@ struct PrivateAuthority {
         var until: Date
     }
 
-    /// Makes a certificate for a node, instead of the one that it has.
+    /// Makes a new certificate for a node, replacing the old one.
     ///
     /// The file holds the authority's certificate too.
     func issue(_ names: [String], days: Int, now: Date) throws -> Issued {

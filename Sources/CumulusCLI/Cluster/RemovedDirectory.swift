@@ -56,7 +56,7 @@ struct RemovedDirectory {
         return try source.reader.chunkList(of: asset.digest, in: database)
     }
 
-    /// Passes on those of some chunks that are here, a message after the other.
+    /// Passes on the wanted chunks that are here, one message after the other.
     ///
     /// - Parameter indexes: Into the list.
     func read(

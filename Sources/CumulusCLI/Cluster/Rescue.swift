@@ -12,12 +12,12 @@ import CumulusStorage
 import CumulusTerminal
 
 struct Rescue {
-    /// What became of one scope.
+    /// The outcome for one scope.
     struct Outcome {
         let scope: ScopeID
         /// Commits of the directory, whichever node made them.
         var found: UInt64 = 0
-        /// Those that the cluster had before.
+        /// Commits that the cluster already had.
         var there: UInt64 = 0
         var handedOver: UInt64 = 0
         /// Assets that the others name.

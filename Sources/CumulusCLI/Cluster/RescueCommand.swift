@@ -46,7 +46,7 @@ struct RescueCommand: AsyncParsableCommand {
         if !problems.isEmpty { throw ExitCode.refused }
     }
 
-    /// Refuses the directory of another cluster, and that of a member.
+    /// Refuses the directory of another cluster, and of a member.
     private func check(_ removed: RemovedDirectory, _ node: NodeOperator) async throws {
         let cluster = removed.clusterID
         let status = try await node.status()

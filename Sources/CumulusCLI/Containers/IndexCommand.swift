@@ -19,7 +19,7 @@ struct IndexCommand: AsyncParsableCommand {
         """
 }
 
-/// Which indexes are meant.
+/// The indexes that a command is about.
 struct IndexOptions: ParsableArguments {
     @Argument(help: "Those of this record type; all if left out.") var type: String?
     @Option(help: "Only those on this field, as the schema names it.") var field: String?

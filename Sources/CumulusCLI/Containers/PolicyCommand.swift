@@ -20,7 +20,7 @@ struct PolicyCommand: AsyncParsableCommand {
         """
 }
 
-/// What one can choose; groups have an option of their own.
+/// The units to choose from; groups have an option of their own.
 private enum Unit: String, ExpressibleByArgument, CaseIterable {
     case fields
     case record

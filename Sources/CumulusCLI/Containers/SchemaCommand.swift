@@ -240,7 +240,7 @@ private func change(
 ///
 /// - Parameters:
 ///   - gone: How many zones are deleted, and roles taken away; nil means none can be.
-///   - done: What was done with them; nil means nothing yet.
+///   - done: The word for what was done with them; nil means nothing yet.
 private func show(
     _ changes: [String],
     gone: (zones: Int, roles: Int)? = nil,

@@ -1,4 +1,4 @@
-// `cumulus`: the command line. Which commands there are; `Program` of `CumulusTerminal` runs them.
+// `cumulus`, the command line: the list of its commands. `Program` of `CumulusTerminal` runs them.
 //
 // Folder: the command line itself: its commands, and how it reaches a node. Read `Commands`, then
 // `Connection`.

@@ -57,7 +57,8 @@ struct ScopeOptions: ParsableArguments {
 
 // MARK: Users
 
-/// For commands that ask as a user or as a server, or as nobody without a token and a key.
+/// Options for commands that ask as a user or as a server, or anonymously without a token and a
+/// key.
 struct Connection: ParsableArguments {
     @OptionGroup var nodes: NodeOptions
     @OptionGroup var scope: ScopeOptions
@@ -111,7 +112,7 @@ struct Connection: ParsableArguments {
         token == nil ? Setting(.keyID, flag: keyID) : Setting(.keyID, only: keyID)
     }
 
-    /// As a user; a server has no private database.
+    /// Whether the caller is a user; a server has no private database.
     var isSignedIn: Bool { !tokenSetting.value.isEmpty }
 
     /// The key of a server; nil if the command asks as a user or as nobody.
@@ -134,7 +135,7 @@ struct Connection: ParsableArguments {
 
     private var sessionSetting: Setting { Setting(.session, flag: session) }
 
-    /// Of the token only its beginning.
+    /// The settings; the token shows only its beginning.
     var settings: [Setting] {
         var token = tokenSetting
         if !token.value.isEmpty {
@@ -150,8 +151,8 @@ struct Connection: ParsableArguments {
     ///
     /// - Parameters:
     ///   - directory: Where downloads of assets go; nil means the user's cache.
-    ///   - replicas: Of a command that changes something.
-    ///   - encryption: Of a command that shows or saves fields.
+    ///   - replicas: The option of a command that changes something.
+    ///   - encryption: The options of a command that shows or saves fields.
     func withContainer<Value>(
         timeout standard: Double = 10,
         assets directory: String? = nil,
@@ -174,7 +175,7 @@ struct Connection: ParsableArguments {
         let result = await Result { try await body(container) }
         let written = Result { try write(container.session) }
         await container.close()
-        // What the command failed of comes first.
+        // The command's own failure comes first.
         let value = try result.mapError(advised).get()
         try written.get()
         return value
@@ -243,7 +244,7 @@ struct Connection: ParsableArguments {
     }
 }
 
-/// For commands that change something.
+/// An option for commands that change something.
 struct ReplicasOption: ParsableArguments {
     @Option(help: "How many other nodes are to hold a change before it is answered.")
     var replicas: Int?
@@ -259,7 +260,7 @@ struct ReplicasOption: ParsableArguments {
     }
 }
 
-/// For commands that show or save fields.
+/// Options for commands that show or save fields.
 struct EncryptionOption: ParsableArguments {
     @Option(help: "File with keys of encrypted fields, a line each; the first one seals.")
     var encryptionKeyFile: String?
@@ -326,7 +327,7 @@ struct OperatorOption: ParsableArguments {
     }
 }
 
-/// For commands that ask as a node's operator.
+/// Options for commands that ask as a node's operator.
 struct OperatorConnection: ParsableArguments {
     @OptionGroup var nodes: NodeOptions
     @OptionGroup var role: OperatorOption

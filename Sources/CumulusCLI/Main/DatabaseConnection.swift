@@ -1,4 +1,4 @@
-// Which database a command works in, and whose zone it means there: a group of options.
+// The database in which a command works, and the owner of its zone: a group of options.
 //
 // Used by all commands on records, zones, shares and changes.
 
@@ -7,7 +7,7 @@ import Cumulus
 import CumulusModel
 import CumulusTerminal
 
-/// For commands on records and zones: asks as a user, in one of its databases.
+/// Options for commands on records and zones: they ask as a user, in one of its databases.
 struct DatabaseConnection: ParsableArguments {
     @Option(help: "public, private or shared (default: private with a token, else public).")
     var database: String?
@@ -39,7 +39,7 @@ struct DatabaseConnection: ParsableArguments {
     /// Runs with the database, as `Connection.withContainer` does.
     ///
     /// - Parameters:
-    ///   - owner: Whose zone the command is about, if it is about one.
+    ///   - owner: The owner of the zone, if the command is about one.
     ///   - ofUsers: It means the private database also without a token, for which the node then
     ///     asks: the public one has nothing that the command could be about.
     func withDatabase<Value>(

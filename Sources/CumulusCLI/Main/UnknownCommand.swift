@@ -9,7 +9,7 @@ enum UnknownCommand {
     /// Programs of their own that were commands once, by the commands' names.
     private static let programs = ["bench": "cumulus-bench"]
 
-    /// What to say; nil if the words lead to a command, or to a group of commands.
+    /// The message; nil if the words lead to a command, or to a group of commands.
     ///
     /// - Parameter words: The command line, without the program's name.
     static func message(_ words: [String]) -> String? {

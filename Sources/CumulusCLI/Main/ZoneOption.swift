@@ -1,9 +1,9 @@
-// Which zone a command is about, and whose it is: groups of options.
+// The zone that a command is about, and its owner: groups of options.
 
 import ArgumentParser
 import CumulusModel
 
-/// Whose zone, for commands that work in the shared database too.
+/// The owner of the zone, for commands that also work in the shared database.
 struct OwnerOption: ParsableArguments {
     @Option(help: "With --database shared: user record name of the zone's owner.")
     var owner: String?
@@ -13,7 +13,7 @@ struct OwnerOption: ParsableArguments {
     }
 }
 
-/// Which zone, for commands on records.
+/// The zone, for commands on records.
 struct ZoneOption: ParsableArguments {
     @Option(help: "Zone of the records.")
     var zone = RecordZone.ID.default.zoneName

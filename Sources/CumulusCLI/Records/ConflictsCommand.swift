@@ -20,7 +20,7 @@ struct ConflictsCommand: AsyncParsableCommand {
         """
 }
 
-/// Whose conflicts, and as whom they are asked for.
+/// The owner of the conflicts, and the caller that asks for them.
 struct ConflictsOptions: ParsableArguments {
     @Flag(help: "As the signed-in user, of its own private database.") var mine = false
     @OptionGroup var encryption: EncryptionOption

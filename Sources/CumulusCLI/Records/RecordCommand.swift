@@ -83,7 +83,7 @@ extension RecordCommand {
         /// The fields that get a value, each as often as it does.
         private var keys: [String] {
             var keys = field.map(\.key) + asset.map(\.key)
-            // What is wrong with the text is said when it is used.
+            // An invalid text is reported when it is used.
             if let jsonFields, case .object(let members)? = try? JSONReader.read(jsonFields.utf8) {
                 keys += members.map(\.key)
             }
@@ -272,7 +272,7 @@ extension RecordCommand {
     }
 }
 
-/// Which fields to fetch.
+/// The fields to fetch.
 struct KeysOption: ParsableArguments {
     @Option(help: "Fields to fetch, with commas; all if left out, none if empty.")
     var keys: String?

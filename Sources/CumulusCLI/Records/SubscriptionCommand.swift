@@ -173,7 +173,7 @@ extension SubscriptionCommand {
     }
 }
 
-/// What a notification shows and carries.
+/// The content of notifications.
 struct NotificationOptions: ParsableArguments {
     @Option(help: "Text of the alert.") var alert: String?
     @Option(help: "Key of the alert's text in the app's strings.") var alertKey: String?
@@ -239,7 +239,7 @@ extension OutputOptions {
 }
 
 extension Subscription {
-    /// What it watches, in one line.
+    /// The watched records or zone, in one line.
     fileprivate var watched: String {
         switch kind {
         case .query(let type, let predicate, let zone):

@@ -21,7 +21,7 @@ enum TypedText {
         return (String(match.2), String(match.1))
     }
 
-    /// - Throws: What was expected, if the text can't be read so.
+    /// - Throws: A message with the expected form, if the text can't be read so.
     static func value(of assignment: Assignment, as type: String) throws -> FieldValue {
         let text = assignment.value
         let value: FieldValue? =

@@ -246,7 +246,7 @@ extension FeedNotification {
 }
 
 extension RecordZone.ID {
-    /// With the owner in front, if it is another user.
+    /// The name, after the owner's if that is another user.
     fileprivate var text: String { otherOwner.map { "\($0)/\(zoneName)" } ?? zoneName }
 
     fileprivate var ownerMembers: [JSON.Member] {

@@ -1,4 +1,4 @@
-// What owners and administrators do: make shares, and change who is in them.
+// The commands of owners and administrators: make shares, and change their participants.
 
 import ArgumentParser
 import Cumulus

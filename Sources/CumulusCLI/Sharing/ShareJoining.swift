@@ -1,4 +1,4 @@
-// What a user does with the URL of a share: look, join, leave.
+// The commands for the URL of a share: look, join, leave.
 
 import ArgumentParser
 import Cumulus

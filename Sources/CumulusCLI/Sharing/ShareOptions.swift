@@ -1,4 +1,4 @@
-// Which share a command is about, and whom it lets in: groups of options.
+// The share that a command is about, and the people whom it lets in: groups of options.
 
 import ArgumentParser
 import Cumulus
@@ -67,7 +67,7 @@ struct SharePlace: ParsableArguments {
     }
 }
 
-/// Whose shares, where an operator asks.
+/// The user whose shares an operator asks for.
 struct UserOfShares: ParsableArguments {
     @Option(help: "As the operator: the shares of this user.") var user: String?
     @OptionGroup var role: OperatorOption
@@ -124,7 +124,7 @@ struct UserOfShares: ParsableArguments {
     }
 }
 
-/// What somebody may do; the words are those of JSON and of apps.
+/// The permission of a participant; the words are the ones of JSON and of apps.
 enum SharePermission: String, CaseIterable, ExpressibleByArgument {
     case none
     case readOnly
@@ -172,7 +172,7 @@ struct Person: ExpressibleByArgument, Equatable {
     static let help = "an e-mail address, a telephone number with +, or a user record name"
 }
 
-/// Who is invited, and what they may do.
+/// The invited people, and what they may do.
 struct InvitationOptions: ParsableArguments {
     @Option(help: "Lets somebody read: \(Person.help); may be repeated.")
     var reader: [Person] = []
@@ -198,8 +198,8 @@ struct InvitationOptions: ParsableArguments {
 
     /// Throws if somebody can't be invited because everybody who has the URL may join.
     ///
-    /// Those who were invited before can still be changed. The node refuses callers who change
-    /// nothing in the share.
+    /// Participants who were invited before can still be changed. The node refuses callers who
+    /// change nothing in the share.
     func check(_ share: Share) throws(ServiceError) {
         let mayChange = share.participants.first(where: \.isCurrentUser).map {
             $0.role == .owner || $0.role == .administrator

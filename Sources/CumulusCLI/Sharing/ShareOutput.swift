@@ -1,4 +1,4 @@
-// What commands show of a share, its participants, and what a URL leads to.
+// Shows a share, its participants, and the target of a URL.
 
 import Cumulus
 import CumulusModel
@@ -57,7 +57,7 @@ extension Share {
         ]
     }
 
-    /// For people: a name and a value per line, and a line per participant.
+    /// The form for people: a name and a value per line, and a line per participant.
     var rows: [[String]] {
         var rows = [["zone", recordID.zoneID.zoneName]]
         func add(_ name: String, _ value: String?) {
@@ -89,7 +89,7 @@ extension Share.Participant {
         return members + [JSON.Member("isCurrentUser", .bool(isCurrentUser))]
     }
 
-    /// For people: who, and what the participant may do.
+    /// The form for people: the participant, and its permission.
     fileprivate var line: String {
         let who = [handle, userRecordID?.recordName].compactMap(\.self).joined(separator: " ")
         let you = isCurrentUser ? ", you" : ""

@@ -1,4 +1,4 @@
-// What commands print: aligned columns for people, JSON for machines.
+// The output of commands: aligned columns for people, JSON for machines.
 //
 // All of it goes through `StandardOutput`: what can't be written is an error, at once, and so ends
 // also the fetching of what would come next.

@@ -61,7 +61,7 @@ struct PasswordOption: ParsableArguments {
     }
 }
 
-/// The present password of a user and the one that is to take its place.
+/// The present password of a user and the new one.
 struct PasswordChange: ParsableArguments {
     @Option(help: "File with the present password, in one line; it goes with the other one.")
     var passwordFile: String?
@@ -128,7 +128,7 @@ enum HiddenInput {
         return try questions.map { question in
             writeToStandardError(question)
             let line = readLine()
-            // The one that was typed is not shown either.
+            // The line break that the user typed is not shown either.
             writeToStandardError("\n")
             guard let line, !line.isEmpty else { throw InputProblem("no password was typed") }
             return line

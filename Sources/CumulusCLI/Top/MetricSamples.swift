@@ -9,7 +9,7 @@ struct MetricSamples: Equatable {
         var value: Double
     }
 
-    /// By name; those of a histogram end in `_bucket`, `_sum` and `_count`.
+    /// Samples by name; a histogram's end in `_bucket`, `_sum` and `_count`.
     private(set) var samples: [String: [Sample]] = [:]
 
     init(text: String) {

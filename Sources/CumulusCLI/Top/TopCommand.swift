@@ -1,7 +1,7 @@
 // `cumulus top`: what a node does, second by second, as its operator.
 //
-// The node is asked for its metrics once a second, and what is shown is how they changed. On a
-// terminal the screen is drawn anew each time; elsewhere samples follow each other.
+// It asks the node for its metrics once a second and shows how they changed. On a terminal the
+// screen is drawn anew each time; elsewhere samples follow each other.
 //
 // Folder: the live view of a node. Read `TopCommand`, then `MetricSamples`, which reads what a node
 // tells, `TopFigures`, which makes rates of two of them, `TopScreen` and `LiveTerminal`.

@@ -1,4 +1,4 @@
-// What `cumulus top` shows: rates and times between two samples of a node's metrics.
+// The figures of `cumulus top`: rates and times between two samples of a node's metrics.
 //
 // Pure: two samples and the seconds between them. A counter that went back belongs to a node that
 // was started anew, and counts from zero.
@@ -13,7 +13,7 @@ struct TopFigures: Equatable {
         var times: Quantiles
     }
 
-    /// What another member lacks, and how late its commits came.
+    /// The lag of another member, and the delay of its commits.
     struct Peer: Equatable {
         var node: String
         var lagCommits: Double
@@ -137,7 +137,7 @@ struct Histogram {
         var count: Double
     }
 
-    /// By bound.
+    /// Buckets by bound.
     private let buckets: [Bucket]
 
     init(_ buckets: [Bucket]) {

@@ -57,7 +57,7 @@ enum TopScreen {
 
     // MARK: Numbers
 
-    /// As far as an integer goes.
+    /// Clamps a value to the range of an integer.
     private static func clamped(_ value: Double) -> Double {
         value.isFinite ? min(max(value, -1e15), 1e15) : 0
     }

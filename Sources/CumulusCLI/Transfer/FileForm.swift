@@ -38,7 +38,7 @@ enum FileForm: CaseIterable {
         }
     }
 
-    /// What the file is, and what to type; `file` is its name, or "-" for standard input.
+    /// Says what the file is, and what to type; `file` is its name, or "-" for standard input.
     func advice(for file: String) -> String {
         let (what, command) =
             switch self {

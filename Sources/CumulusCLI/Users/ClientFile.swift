@@ -100,7 +100,7 @@ struct ClientFile {
         try KeyFile.write(settings.json.text, to: path, isSecret: true)
     }
 
-    /// What the file holds; nil if there is none.
+    /// The content of the file; nil if there is none.
     func read() throws -> Settings? {
         guard let data = FileManager.default.contents(atPath: path) else {
             if !FileManager.default.fileExists(atPath: path) { return nil }

@@ -22,7 +22,7 @@ struct HandleCommand: AsyncParsableCommand {
         """
 }
 
-/// Who gets or loses which handle.
+/// The user, and the handle that it gets or loses.
 struct HandleArguments: ParsableArguments {
     @Argument(help: "Name of the user.") var user: String
     @Argument(help: "An e-mail address, or a telephone number that begins with +.")

@@ -118,7 +118,7 @@ struct LoginCommand: AsyncParsableCommand {
 }
 
 extension NodeOptions {
-    /// What a flag or the environment says; empty for what has a default.
+    /// The value of a flag or of the environment; empty for a default.
     fileprivate func named(_ name: Setting.Name) -> String {
         settings.first { $0.name == name && !$0.isStandard }?.value ?? ""
     }

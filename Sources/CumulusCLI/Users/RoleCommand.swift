@@ -22,7 +22,7 @@ struct RoleCommand: AsyncParsableCommand {
         """
 }
 
-/// Who gets or loses what, and where.
+/// The user, the role that it gets or loses, and the container.
 struct RoleArguments: ParsableArguments {
     @Argument(help: "Name of the user.") var user: String
     @Argument(help: "A role that the schema creates.") var role: String

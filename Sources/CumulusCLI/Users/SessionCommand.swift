@@ -21,7 +21,7 @@ struct SessionCommand: AsyncParsableCommand {
         """
 }
 
-/// Whose sessions, and as whom they are asked for.
+/// The owner of the sessions, and the caller that asks for them.
 struct SessionOwner: ParsableArguments {
     @Option(help: "As the operator: the sessions of this user.") var user: String?
     @OptionGroup var role: OperatorOption

@@ -183,7 +183,7 @@ extension UserCommand {
     }
 }
 
-/// What an operator hears who opens a door that stays closed.
+/// The message for an operator whose change does not let the user in.
 enum DisabledUser {
     static func warning(_ name: String) -> String {
         """
@@ -193,7 +193,7 @@ enum DisabledUser {
     }
 }
 
-/// Who is kept out or let in.
+/// The user who is locked out or let in.
 struct UserStateArguments: ParsableArguments {
     @Argument(help: "Name of the user.") var name: String
     @OptionGroup var connection: OperatorConnection

@@ -60,7 +60,7 @@ struct Checks {
         ]
     }
 
-    /// What the command behind the first word shows.
+    /// The output of the command after the first word.
     private func output(of words: [String]) async throws -> String {
         terminal.beginCapture()
         do {
@@ -73,7 +73,7 @@ struct Checks {
     }
 }
 
-/// What to tell a user of an error.
+/// The sentence about an error for the user.
 func sentence(of error: any Error) -> String {
     if let problem = error as? StepProblem { return problem.description }
     return error.localizedDescription

@@ -24,7 +24,7 @@ public final class ExampleProgram {
     private let terminal: Terminal
     private var commands: [ExampleCommand]
 
-    /// A program of these commands; those of every example are added.
+    /// A program of these commands and the common commands of all examples.
     ///
     /// - Parameter about: One or two sentences for the help text.
     public init(

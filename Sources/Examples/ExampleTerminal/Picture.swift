@@ -1,4 +1,4 @@
-// What a terminal can say of a picture: its format and its size, as the file's head tells them.
+// A picture's format and size, read from the file's head, for a terminal.
 //
 // The examples show it in lists, and write the file itself where the user asks for it.
 
@@ -41,7 +41,7 @@ public struct Picture: Sendable {
         }
     }
 
-    /// For people: "JPEG, 1080 x 1920, 913 KB".
+    /// The text for people: "JPEG, 1080 x 1920, 913 KB".
     public var description: String {
         "\(format), \(width) x \(height), \((byteCount + 500) / 1_000) KB"
     }
@@ -57,7 +57,7 @@ public struct Picture: Sendable {
 
     /// A JPEG file is a list of segments: FF, a kind, a length.
     ///
-    /// Those of the kinds C0 to CF, but for three of them, say the picture's size.
+    /// Markers from C0 to CF, except three, hold the picture's size.
     private static func sizeOfJPEG(_ bytes: [UInt8]) -> (width: Int, height: Int)? {
         guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
         func number(at start: Int) -> Int { Int(bytes[start]) << 8 | Int(bytes[start + 1]) }

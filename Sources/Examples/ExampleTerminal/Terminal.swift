@@ -1,5 +1,5 @@
-// What an example shows and reads. Notifications arrive on other threads while a command runs, so
-// all of it goes through one lock.
+// The output and input of an example. Notifications arrive on other threads while a command runs,
+// so both go through one lock.
 //
 // Made by each example's `main`; given to the app's code that shows something.
 

@@ -47,7 +47,7 @@ final class DamageNote: Sendable {
         }
     }
 
-    /// What can't be written now is noted again when the damage is met again.
+    /// If writing fails, the damage is noted again when it is met again.
     private func write(_ names: Set<String>) {
         let text = names.sorted().map { $0 + "\n" }.joined()
         try? directory.replace(DamageNote.file, with: Bytes(text.utf8))

@@ -1,22 +1,22 @@
 // Writes the tables of a family anew, where one of them is damaged and all its rows can be read
 // again.
 //
-// Asked by `RocksDBStore` when it opens. RocksDB can't merge a table with a damaged block, and
-// stops all writes when it tries. So a family with one is not merged until it was written anew:
-// its rows are copied to a family of the next generation, and the old one is dropped as a whole.
-// The name says the generation: `records`, `records-2`, and so on. A copy that a crash cut short
-// stands beside the one that it was made of, and is dropped by the next opening.
+// `RocksDBStore` asks it when it opens. RocksDB can't merge a table with a damaged block, and stops
+// all writes when it tries. So a family with such a table is not merged until it was rewritten: its
+// rows are copied to a family of the next generation, and the old one is dropped as a whole. The
+// name says the generation: `records`, `records-2`, and so on. A copy that a crash interrupted
+// stays beside its source, and the next opening drops it.
 
 import CRocksDB
 import CumulusStorage
 
 struct FamilyRenewal {
-    /// The names under which families stand in a database, and those of unfinished copies.
+    /// The names of families in a database, and of unfinished copies.
     struct Names {
         private(set) var current: [Family: String] = [:]
         private(set) var unfinished: [String] = []
 
-        /// - Parameter all: As the database lists them; none if it is new.
+        /// - Parameter all: The names that the database lists; empty if it is new.
         init(_ all: [String]) {
             for family in Family.allCases {
                 let generations = all.filter { Names.generation($0, of: family) != nil }.sorted {
@@ -119,7 +119,7 @@ struct FamilyRenewal {
     }
 }
 
-/// What RocksDB said.
+/// An error message of RocksDB.
 struct RocksDBMessageError: Error {
     let text: String
 }

@@ -1,11 +1,11 @@
 // Holds room on the disk for a batch before RocksDB sees it: a full disk refuses the batch, and
 // leaves no piece of it in the log.
 //
-// Owned by `RocksDBEngine` and used by its one writer. RocksDB itself survives a write to its log
-// that fails, but what it writes there again when it goes on may be read after a crash. So the
-// bytes that a batch takes in the newest log are allocated first, in the log's own file, where no
-// other program can take them; and the disk has to have room for a next log and for a table. hot:
-// two system calls per batch.
+// `RocksDBEngine` owns it and its one writer uses it. RocksDB itself survives a failed write to its
+// log, but bytes that it writes there again when it goes on may be read after a crash. So the bytes
+// of a batch are allocated in the newest log first, in the log's own file, where no other program
+// can take them. The disk must also have room for a next log and for a table. hot: two system calls
+// per batch.
 
 import CRocksDB
 import CumulusStorage
@@ -37,7 +37,7 @@ final class LogRoom: @unchecked Sendable {
         }
         guard let log = findLog() else { return }
         if log.allocated >= log.size + UInt64(count) { return }
-        // What goes wrong otherwise, as on file systems that can't, is no reason to refuse.
+        // Other failures, as on file systems that can't allocate, are no reason to refuse.
         guard
             allocate(max(count, LogRoom.step), after: log.size) == ENOSPC,
             allocate(count, after: log.size) == ENOSPC

@@ -65,12 +65,14 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
         }
     }
 
-    /// What a merge may write before it deletes what it read: eight new tables, each of half the
-    /// rows in memory, and the upper level.
+    /// The most bytes that a merge may write before it deletes its input: eight new tables, each of
+    /// half the rows in memory, and the upper level.
     var mergeBytes: Int { 8 * writeBufferBytes / 2 + levelBytes }
 
-    /// Free bytes below which deletes are refused too: what is in memory becomes tables, and tables
-    /// are merged, or nothing that is deleted ever makes room.
+    /// Free bytes below which deletes are refused too.
+    ///
+    /// Deletes make room only if rows in memory become tables and tables are merged, which takes
+    /// this much.
     package var deleteReserveBytes: UInt64 { UInt64(writeBufferBytes + mergeBytes) }
 
     /// The least free bytes to keep from saves: above what the engine needs, deletes fill a log and

@@ -18,7 +18,7 @@ import CumulusSystem
 package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     // RocksDB may be called from any thread; what is stored here never changes.
 
-    /// What opening had to do that an operator should know of; one line each.
+    /// Actions during opening that an operator should know of; one line each.
     package let notes: [String]
     /// The store is a backup that was never opened: it has no file END.
     ///
@@ -31,13 +31,13 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     private let isFlushing: Bool
     private let logRoom: LogRoom
 
-    /// Opens the store in `directory`, or makes one where there is none.
+    /// Opens the store in `directory`, or makes a new one.
     ///
     /// - Parameters:
     ///   - path: The directory; its parent must be there.
     ///   - profile: How much memory it may take.
-    ///   - cacheBytes: Memory for blocks of tables; nil for that of the profile.
-    ///   - reserve: Free bytes that must be there; nil for those of the profile. Opening may write
+    ///   - cacheBytes: Memory for blocks of tables; nil means the profile's.
+    ///   - reserve: Free bytes that must be there; nil means the profile's. Opening may write
     ///     more, and then asks for that: RocksDB may end the process where it finds the disk full.
     ///   - flushing: False only in the test that shows what a power cut then costs.
     package init(
@@ -67,7 +67,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
             names: names,
             damage: damage
         )
-        // What the logs don't hold any more, the tables have to.
+        // Rows that the logs no longer hold must be in the tables.
         if let end = inspection.end, store.sequence < end.sequence {
             throw .endMissing(directory: path)
         }
@@ -86,7 +86,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         isFlushing = flushing
         logRoom = LogRoom(directory, least: UInt64(profile.writeBufferBytes))
         store.end.reach(store.sequence)
-        // Of what isn't flushed END must not say that it is on the disk.
+        // END must not count unflushed rows as being on the disk.
         if flushing { store.end.begin() }
     }
 
@@ -151,7 +151,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         if let message { throw .failed(takeText(message)) }
     }
 
-    /// What the engine holds in memory now.
+    /// The memory that the engine uses now.
     package func memoryUse() -> MemoryUse {
         MemoryUse(
             writeBuffers: store.sum(of: "rocksdb.size-all-mem-tables"),
@@ -182,6 +182,6 @@ package struct MemoryUse: Equatable, Sendable {
     package var writeBuffers: UInt64
     /// Blocks of tables: rows, indexes and filters.
     package var blockCache: UInt64
-    /// What open tables need beside the cache.
+    /// Memory of open tables beside the cache.
     package var tables: UInt64
 }

@@ -1,4 +1,4 @@
-// What can go wrong with RocksDB: refusals to open, and its messages as errors of the seam.
+// The errors of RocksDB: refusals to open, and its messages as errors of the seam.
 //
 // RocksDB's C interface reports errors as text; the first words name the kind.
 
@@ -65,8 +65,8 @@ typealias RocksDBMessage = UnsafeMutablePointer<CChar>
 extension EngineError {
     /// Takes over what RocksDB said while writing.
     ///
-    /// Without room it writes nothing of a batch, and takes none until it has written the tables
-    /// that wait: it looks every 5 s whether it can.
+    /// Without room it writes nothing of a batch, and accepts none until it has written the waiting
+    /// tables: it tries every 5 s.
     init(writing text: String) {
         self = text.hasPrefix("IO error: No space left on device") ? .full(text) : .failed(text)
     }

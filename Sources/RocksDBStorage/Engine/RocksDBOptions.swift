@@ -14,7 +14,7 @@ struct RocksDBOptions: ~Copyable {
     let families: [(name: String, options: OpaquePointer)]
 
     /// - Parameters:
-    ///   - cacheBytes: Nil for those of the profile.
+    ///   - cacheBytes: nil means the profile's bytes.
     ///   - names: Under which the families stand in the database.
     ///   - isDamaged: Whether a table of a family is: its tables are not merged.
     init(
@@ -52,7 +52,7 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_destroy(database)
     }
 
-    /// What to do with a log whose end isn't whole.
+    /// How to treat a log with an incomplete end.
     enum Recovery {
         /// Nothing may be wrong before the end: a damaged record is an error.
         case strict
@@ -81,7 +81,7 @@ struct RocksDBOptions: ~Copyable {
         case .dropTornTail:
             rocksdb_options_set_wal_recovery_mode(options, Int32(rocksdb_point_in_time_recovery))
         }
-        // `LogScan` reads records with heads of 7 bytes; those of recycled logs have 11.
+        // `LogScan` reads records with heads of 7 bytes; records of recycled logs have 11.
         rocksdb_options_set_recycle_log_file_num(options, 0)
         // A family that is rarely written would otherwise keep every log since its last table.
         rocksdb_options_set_max_total_wal_size(options, profile.logBytes)
@@ -132,13 +132,14 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_set_block_based_table_factory(options, tables)
         // Half of the whole, so that one busy family can't fill it before another writes its table.
         rocksdb_options_set_write_buffer_size(options, profile.writeBufferBytes / 2)
-        // Twice as many new tables as by default are merged at a time, so that what is below them
-        // is written half as often: 12 % more records in batches; fetches, which may look into
-        // more tables, lost 1 to 7 % in three runs.
+        // Twice as many new tables as by default are merged at a time, so that the levels below are
+        // written half as often: 12 % more records in batches; fetches, which may look into more
+        // tables, lost 1 to 7 % in three runs.
         rocksdb_options_set_level0_file_num_compaction_trigger(options, 8)
         // Levels sized from the last one up: at most about a tenth of the rows is there twice.
         rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
-        // What a merge writes before it deletes anything is bounded: see `MemoryProfile`.
+        // The bytes that a merge writes before it deletes anything are bounded: see
+        // `MemoryProfile`.
         rocksdb_options_set_max_bytes_for_level_base(options, UInt64(profile.levelBytes))
         rocksdb_options_set_target_file_size_base(options, UInt64(profile.tableBytes))
         rocksdb_options_set_max_compaction_bytes(options, UInt64(profile.mergeBytes))

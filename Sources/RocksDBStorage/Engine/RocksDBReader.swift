@@ -17,8 +17,7 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
     private let fromMemory: OpaquePointer
     private let fromDisk: OpaquePointer
 
-    /// Reads what is the newest state at each call, or, with `frozen`, what is the newest state
-    /// now.
+    /// Reads the newest state at each call, or with `frozen` the newest state of this moment.
     init(_ store: RocksDBStore, frozen: Bool) {
         self.store = store
         snapshot = frozen ? rocksdb_create_snapshot(store.database) : nil
@@ -54,8 +53,8 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         if let message { throw error(message, family) }
         guard let value else { return nil }
         let bytes = Bytes { count in rocksdb_pinnableslice_value(value, count) }
-        // For a key of a table that isn't open yet, RocksDB reports success and an empty value: it
-        // means that the key may exist.
+        // For a key of a table that isn't open yet, RocksDB reports success and an empty value,
+        // which means that the key may exist.
         if reach == .memory, bytes.isEmpty { throw .notInMemory }
         return bytes
     }

@@ -1,4 +1,4 @@
-// The open database of RocksDB: its handle and those of its families.
+// The open database of RocksDB: its handle and the handles of its families.
 //
 // Shared by the engine and its readers; it is closed when the last of them is gone.
 
@@ -152,7 +152,7 @@ final class RocksDBStore: @unchecked Sendable {
         families[1 + Int(family.rawValue)]
     }
 
-    /// Of tables; what stands in the write buffers only doesn't count.
+    /// Counts bytes of tables; rows in the write buffers don't count.
     func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64 {
         var (size, message): (UInt64, RocksDBMessage?) = (0, nil)
         range.start.withUnsafeBytes { start in

@@ -1,8 +1,8 @@
 // Keeps the file END close behind the store: what was committed is named there a second later.
 //
-// Owned by `RocksDBStore`; the engine tells it of each flush. It writes on a queue of its own, so
-// no commit waits for it. What can't be written now, as on a full disk, is written later: until
-// then END says less than is true, and never more.
+// `RocksDBStore` owns it; the engine tells it of each flush. It writes on a queue of its own, so no
+// commit waits for it. A failed write, as on a full disk, is repeated later: until then END says
+// less than is true, and never more.
 
 import CumulusSystem
 import Synchronization

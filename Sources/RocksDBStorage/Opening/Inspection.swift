@@ -1,13 +1,13 @@
-// What a data directory holds, found out before RocksDB opens it.
+// Inspects a data directory before RocksDB opens it.
 //
-// RocksDB by itself makes a new, empty store where CURRENT is missing, and takes a damaged length
-// near the end of a log or of its list of tables for the end: what follows would be gone without a
-// word. So the engine looks first. It refuses where acknowledged rows would be lost, and lets a
-// torn end pass: that is what a power cut leaves of a batch that was never acknowledged. How far
-// the store had come by then, its file END says: see `StoreEnd`.
+// RocksDB by itself makes a new, empty store if CURRENT is missing. It takes a damaged length near
+// the end of a log or of its list of tables for the end, and silently drops the rest. So the engine
+// looks first. It refuses to open if acknowledged rows would be lost. It accepts a torn end, which
+// a power cut leaves of a batch that was never acknowledged. The file END says how far the store
+// had come by then: see `StoreEnd`.
 //
-// Folder: what is checked before a store is opened, so that no loss goes unnoticed. Read
-// `Inspection`, then `LogScan` and `StoreEnd`.
+// Folder: the checks before a store is opened, so that no loss goes unnoticed. Read `Inspection`,
+// then `LogScan` and `StoreEnd`.
 
 import CumulusStorage
 
@@ -16,7 +16,7 @@ struct Inspection {
     let isNew: Bool
     /// The end of a file isn't whole and may be dropped: one line each, for the node's log.
     private(set) var tornEnds: [String] = []
-    /// What else an operator should know; one line each.
+    /// Further remarks for an operator; one line each.
     private(set) var remarks: [String] = []
     /// How far the store has to reach; nil where nobody can tell, as in a backup.
     private(set) var end: StoreEnd?
@@ -25,7 +25,7 @@ struct Inspection {
         let files = try directory.files()
         isNew = !files.contains("CURRENT")
         if isNew {
-            // Only a crash while the store was being made leaves files, and none of these.
+            // A crash while the store was being made leaves other files only.
             let kinds = [".sst", ".log", ".blob", StoreEnd.file]
             guard !files.contains(where: { file in kinds.contains(where: file.hasSuffix) }) else {
                 throw .currentMissing(directory: directory.path)
@@ -72,7 +72,7 @@ struct Inspection {
         )
     }
 
-    /// Returns the last whole sequence number of each log, 0 where there is none.
+    /// Returns the last whole sequence number of each log, 0 if there is none.
     private mutating func inspectLogs(
         _ directory: DataDirectory,
         _ logs: [(number: UInt64, file: String)]
@@ -101,7 +101,7 @@ struct Inspection {
         return reached
     }
 
-    /// To RocksDB a log that is gone, or cut, looks like one that was never written.
+    /// RocksDB can't distinguish a missing or cut log from one that was never written.
     ///
     /// A damaged END is no reason to refuse: the rows may all be there, and it is written anew.
     private mutating func inspectEnd(

@@ -47,7 +47,7 @@ final class PhotosController {
         if let error = error { terminal.say(PhotosController.sentence(error)) }
     }
 
-    /// What the user is told of an error.
+    /// The sentence about an error for the user.
     private static func sentence(_ error: Error) -> String {
         switch (error as? CKError)?.code {
         case .notAuthenticated?: return "You are signed out: photos can be looked at, not changed"
@@ -195,7 +195,7 @@ final class PhotosController {
         do {
             try await finish { manager.update(photo, completion: $0) }
         } catch {
-            // What the list shows is what the server has.
+            // The list shows the server's state.
             photo.title = title
             throw error
         }

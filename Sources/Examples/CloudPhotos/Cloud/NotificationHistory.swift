@@ -1,4 +1,4 @@
-// The notifications that came while the app did not run, and the marks of those that were read.
+// Notifications that came while the app did not run, and the marks of read ones.
 //
 // Used by `AppDelegate` at its start, and by `PhotosController`.
 

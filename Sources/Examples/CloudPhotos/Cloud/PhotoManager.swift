@@ -1,4 +1,4 @@
-// All calls about photos. It keeps those that were fetched, in the order in which they are shown.
+// All calls about photos. It keeps the fetched photos in the order in which they are shown.
 //
 // Used by `PhotosController`, which is told of the end of each call on the main queue.
 //

@@ -1,4 +1,4 @@
-// Which photos the user wants to see, and the query that finds them.
+// The photos that the user wants to see, and the query that finds them.
 //
 // Chosen in `PhotosController`, run by `PhotoManager`.
 

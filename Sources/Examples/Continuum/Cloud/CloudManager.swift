@@ -45,7 +45,7 @@ struct CloudManager: Sendable {
 
     /// Raises a number of a record by one, also if others raise it at the same time.
     ///
-    /// - Returns: What it is now.
+    /// - Returns: The new value.
     func raise(_ key: String, of id: CKRecord.ID) async throws -> Int {
         var record = try await fetch(id)
         while true {

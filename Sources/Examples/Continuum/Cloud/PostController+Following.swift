@@ -40,7 +40,7 @@ extension PostController {
         return true
     }
 
-    /// What a notification is about.
+    /// The subject of a notification.
     enum News {
         case posts([Post])
         case comments([Comment], Post)

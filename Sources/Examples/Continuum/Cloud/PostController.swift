@@ -20,7 +20,7 @@ final class PostController {
         return post
     }
 
-    /// Fetches all posts; those that the app holds keep the comments that were fetched.
+    /// Fetches all posts; posts that the app holds keep their fetched comments.
     func fetchPosts() async throws {
         let records = try await cloud.records(
             of: Post.recordType,
@@ -66,7 +66,7 @@ final class PostController {
         post.commentCount = try await cloud.raise(Post.Key.commentCount, of: post.recordID)
     }
 
-    /// Fetches the comments on a post but those that the app holds.
+    /// Fetches the comments on a post that the app does not hold yet.
     ///
     /// - Returns: The new ones.
     func fetchComments(for post: Post) async throws -> [Comment] {

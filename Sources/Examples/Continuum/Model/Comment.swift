@@ -4,7 +4,7 @@
 
 import CloudKit
 
-/// What somebody wrote below a post.
+/// A comment below a post.
 struct Comment {
     static let recordType = "Comment"
 

@@ -158,7 +158,7 @@ struct DiscoverScreen {
 
     /// Runs a call; its errors say what they mean to a user of this app.
     ///
-    /// - Parameter refusal: What it means that the user may not do it.
+    /// - Parameter refusal: The message if the user may not do it.
     private func telling(
         _ refusal: String = "you may not see restaurants",
         _ call: () async throws -> Void

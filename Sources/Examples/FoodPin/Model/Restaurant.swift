@@ -17,7 +17,7 @@ struct Restaurant: Identifiable, Hashable, Sendable {
         static let image = "image"
     }
 
-    /// What a list shows.
+    /// The fields that a list shows.
     static let listKeys: [CKRecord.FieldKey] = [Key.name, Key.type, Key.location]
 
     let id: CKRecord.ID

@@ -43,7 +43,7 @@ final class AppDelegate {
 
     /// Looks what was deleted while the app did not run, and begins to listen.
     ///
-    /// What was added is found by the next sync.
+    /// The next sync finds entries that were added meanwhile.
     private func registerForRemoteNotifications(_ completion: @escaping () -> Void) {
         let last = controller.notificationToken
         controller.manager.fetchNotifications(since: last) { notifications, token, error in

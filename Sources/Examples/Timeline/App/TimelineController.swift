@@ -15,9 +15,9 @@ final class TimelineController {
     private let store: TimelineStore
     private let engine: SyncEngine
 
-    /// Without a connection entries are kept here, until there is one again.
+    /// Without a connection entries are kept here until there is one again.
     var isInAirplaneMode = false
-    /// Who is signed in; nil without a user.
+    /// The signed-in user; nil if there is none.
     var user: CKRecord.ID?
     /// Called for each change by others.
     var announce: (String) -> Void = { _ in }

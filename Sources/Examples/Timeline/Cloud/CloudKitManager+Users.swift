@@ -60,7 +60,7 @@ extension CloudKitManager {
         container.add(operation)
     }
 
-    /// Finds a user by its record; there is none if the user doesn't want to be found.
+    /// Finds a user by its record; nil if the user doesn't want to be found.
     func discoverUser(
         withRecordID recordID: CKRecord.ID,
         completion: @escaping (_ user: CKUserIdentity?) -> Void

@@ -6,7 +6,7 @@
 
 import CloudKit
 
-/// What a sync did.
+/// The outcome of a sync.
 struct SyncOutcome {
     var pushed = 0
     var fetchedEntries: [Entry] = []

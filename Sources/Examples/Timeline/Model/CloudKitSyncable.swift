@@ -1,4 +1,4 @@
-// What the sync engine needs to know of anything that it keeps equal on all devices.
+// The requirements of values that the sync engine keeps equal on all devices.
 //
 // Folder: what the app is about, without calls. Read `CloudKitSyncable`, `Entry`, `Comment`, then
 // `TimelineStore`.

@@ -16,7 +16,8 @@ final class TimelineStore {
 
     private let file: URL
     private var content = Content()
-    /// What was removed since the app's start: a sync that began before may still bring it.
+    /// Entries that were removed since the app's start: a sync that began before may still bring
+    /// them.
     private var removed: Set<String> = []
 
     init(file: URL = TimelineStore.standardFile) {
