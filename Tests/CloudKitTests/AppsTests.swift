@@ -212,7 +212,7 @@ import Testing
         #expect(count == 2 && CKContainer.connection.accessToken == nil)
     }
 
-    /// Without a name of a container the first call says what to do.
+    /// If no container is named, the first call says what to do.
     @Test func anAppWithoutSettingsIsTold() async throws {
         CKContainer.connection = CumulusConnection()
         do {

@@ -41,7 +41,7 @@ import Testing
         return bytes.count
     }
 
-    /// Random bytes, and such as make the fingerprint repeat itself, of all lengths around those
+    /// Bytes are random, or make the fingerprint repeat itself, with all lengths around the ones
     /// that the cutter treats in one go.
     @Test func placesAreFoundAsByTheDescription() {
         var dice = SeededGenerator(seed: 12)
@@ -70,7 +70,7 @@ import Testing
         #expect((160 << 10...480 << 10).contains(average), "\(average) bytes")
     }
 
-    /// What stands behind an edit keeps its chunks.
+    /// Content behind an edit keeps its chunks.
     @Test func anInsertionNearTheStartMovesFewCuts() {
         var content = randomBytes(4 << 20, seed: 6)
         let before = Set(content.withUnsafeBytes { ChunkList(cutting: $0) }.entries)

@@ -59,7 +59,7 @@ final class BareSite: Sendable {
         for caller in answered { caller.answer() }
     }
 
-    /// Who asks over one connection, and what is said to it.
+    /// A caller over one connection, and the answers to it.
     private final class Caller: Sendable {
         private let link: any FrameLink
         private let isBusy = Mutex(false)

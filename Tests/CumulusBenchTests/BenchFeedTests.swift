@@ -37,7 +37,7 @@ import Testing
         let before = BenchTally.now()
         tally.add(notifications: 1, bytes: 10)
         let after = BenchTally.now()
-        // What comes later does not move it.
+        // Later notifications do not move it.
         tally.add(notifications: 1, bytes: 10)
         let reached = try await tally.reached()
         #expect((before...after).contains(reached))

@@ -47,7 +47,7 @@ import Testing
         _ = try Bench.parseAsRoot(words)
     }
 
-    /// As for all commands, nobody has to show it to those who list processes.
+    /// Like all commands, it does not have to show the token in the list of processes.
     @Test func itsTokenIsTakenFromTheEnvironment() throws {
         let words = ["fetch", "--endpoint", "a:1"]
         let variables = ["CUMULUS_TOKEN": "t", "CUMULUS_CONTAINER": "c"]

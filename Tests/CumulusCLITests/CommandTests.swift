@@ -15,9 +15,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     var type: any ParsableCommand.Type
     var testDescription: String { words.joined(separator: " ") }
 
-    /// Every command that does something, with those that only lead to others left out.
+    /// Every command that does something itself, without groups of commands.
     static let leaves = all.filter { $0.type.configuration.subcommands.isEmpty }
-    /// Those that lead to others.
+    /// The groups of commands.
     static let groups = all.filter { !$0.type.configuration.subcommands.isEmpty }
 
     private static let all = paths(["cumulus"], Main.self)
@@ -249,7 +249,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// Such as that of `CUMULUS_TOKEN=$(cumulus sign-in ada)` that failed.
+    /// An example is the empty token of a failed `CUMULUS_TOKEN=$(cumulus sign-in ada)`.
     @Test(arguments: [
         ["zone", "list"], ["record", "list", "--database", "public"], ["share", "accept", "u"],
         ["session", "list"], ["password", "--password-file", "f", "--new-password-file", "g"],

@@ -1,4 +1,4 @@
-// Which bytes of a file or of standard input are a password.
+// The bytes of a file or of standard input that form a password.
 
 import CumulusTerminal
 import Foundation

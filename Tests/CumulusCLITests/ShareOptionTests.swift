@@ -1,4 +1,4 @@
-// How commands read whom a share lets in, and how they show a share.
+// Commands read the people whom a share lets in, and show a share.
 
 import ArgumentParser
 import Cumulus
@@ -68,7 +68,7 @@ import Testing
         #expect(share.participants.map(\.permission) == [.readWrite])
     }
 
-    /// Who joined by the URL may what all may: the command says how to change that.
+    /// A user who joined by the URL has the public permission: the command says how to change that.
     @Test func nobodyNewIsInvitedToAnOpenShare() throws {
         let add = try parse(
             "add",
@@ -83,7 +83,7 @@ import Testing
         let error = #expect(throws: ServiceError.self) { try add.invitations.check(share) }
         #expect(error?.code == .invalidArguments)
         #expect(error?.message.contains("'cumulus share set Trips --public none'") == true)
-        // Who was invited before can be changed.
+        // A participant who was invited before can be changed.
         add.invitations.add(to: &share)
         try add.invitations.check(share)
     }

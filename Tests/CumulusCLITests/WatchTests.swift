@@ -158,7 +158,7 @@ import Testing
         #expect(throws: InputProblem.self) { try file.read() }
         let nowhere = FeedTokenFile(path: folder.path + "/none/feed.token")
         #expect(throws: OutputProblem.self) { try nowhere.write(#require(token)) }
-        // Without a file nothing is kept.
+        // Without a file no token is kept.
         try FeedTokenFile(path: nil).write(#require(token))
         #expect(try FeedTokenFile(path: nil).read() == nil)
     }

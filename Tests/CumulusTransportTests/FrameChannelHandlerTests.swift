@@ -252,7 +252,7 @@ import Testing
         #expect(socket.meter.closes == [.output])
     }
 
-    /// Who reads slowly, and goes on, is not cut off.
+    /// A client that reads slowly, and goes on, is not cut off.
     @Test func partsThatLeaveAreProgress() throws {
         var limits = Limits.standard
         limits.stalledWriteMilliseconds = 2_000
@@ -368,7 +368,7 @@ private final class PlayedSocket {
         try channel.writeInbound(ByteBuffer(bytes: bytes))
     }
 
-    /// What was flushed since the last time.
+    /// The frames that were flushed since the last time.
     func sent() throws -> [Frame] {
         while let buffer = try channel.readOutbound(as: ByteBuffer.self) {
             buffer.withUnsafeReadableBytes { decoder.append($0) }

@@ -1,4 +1,4 @@
-// Who may import what: the layers of the house as one table, and the check of one file against it.
+// The rules of imports: the layers of the house as one table, and the check of one file against it.
 //
 // Called by `ImportTests`. The build alone doesn't hold the layers: a module that happens to be
 // built already can be imported without being a dependency, and a dependency is easily added.
@@ -13,7 +13,7 @@ struct Import: Equatable {
 
     var isExported: Bool { words.contains("@_exported") }
 
-    /// Without an access level an import is internal, as the house settings say.
+    /// An import without an access level is internal, as the house settings say.
     var isInternal: Bool {
         !isExported && !words.contains("public") && !words.contains("package")
     }
@@ -117,7 +117,7 @@ enum ImportRules {
     /// C, which must not show in what a target offers to others.
     private static let internalOnly: Set = ["CCumulusWire", "CRocksDB", "CXXHash", "CZstd"]
 
-    /// What is wrong with the imports of one file, each with the reason; empty if nothing is.
+    /// The violations in the imports of one file, each with the reason; empty if there are none.
     static func violations(target: String, text: String) -> [String] {
         guard let allowed = allowed[target] else { return ["\(target) has no rule"] }
         return imports(in: text).flatMap { found in

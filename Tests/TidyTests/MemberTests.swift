@@ -42,7 +42,7 @@ import Testing
             .filter { $0.first?.isNumber == false }
     }
 
-    /// The names that a file declares for users, but for those of initialisers.
+    /// The names that a file declares for users, without initialisers.
     private static func declared(in code: String) -> [String] {
         var names: [String] = []
         var isPublicEnum = false

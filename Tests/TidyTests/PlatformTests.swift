@@ -1,12 +1,12 @@
 // Holds conditions of the compiler to what they ask: a platform is asked for by its name.
 //
-// A module of any name may be among those that a package brings, also an empty one that is called
-// like a module of Apple's. `canImport` then says that it is there, on each platform.
+// A package may bring a module of any name, even an empty one that is called like a module of
+// Apple's. `canImport` then says that it is there, on each platform.
 
 import Testing
 
 @Suite struct PlatformTests {
-    /// What is wrong with a file's conditions.
+    /// The violations in a file's conditions.
     private static func violations(_ text: String) -> [String] {
         // To take the comments out of all files takes most of a minute; few files ask for a module.
         guard text.contains("canImport") else { return [] }

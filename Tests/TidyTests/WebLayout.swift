@@ -21,7 +21,7 @@ struct WebLayout {
     private var indentationBefore = 0
     private var wrong: [String] = []
 
-    /// What is wrong with the layout of code whose comments and texts are blank.
+    /// The violations in the layout of code whose comments and texts are blank.
     static func violations(_ code: String) -> [String] {
         var layout = WebLayout()
         let lines = code.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)

@@ -3,7 +3,7 @@
 // Called by `WebTests`. A module that names something else does not load in a browser at all.
 
 enum WebModules {
-    /// What is wrong with the imports of some modules.
+    /// The violations in the imports of some modules.
     static func violations(_ files: [SourceFile]) -> [String] {
         let modules = Dictionary(grouping: files, by: \.name)
         return files.flatMap { file in

@@ -5,7 +5,7 @@
 // script in one, which finds mistakes of syntax.
 
 enum WebRules {
-    /// What is wrong with a file, each with its line; empty if nothing is.
+    /// The violations of a file, each with its line; empty if there are none.
     static func violations(_ file: SourceFile) -> [String] {
         let found = ofText(file.text) + ofHead(file)
         switch file.kind {
@@ -80,7 +80,7 @@ enum WebRules {
         return wrong + ofQuotes(code, text) + ofForm(code, text)
     }
 
-    /// Texts are in double quotes, but for those that hold some.
+    /// Texts are in double quotes, unless they contain some.
     private static func ofQuotes(_ code: String, _ text: String) -> [String] {
         let (code, text) = (Array(code), Array(text))
         var wrong: [String] = []

@@ -239,7 +239,7 @@ extension WriteTransaction {
         return rows[0]
     }
 
-    /// Writes the rows that are derived from a record where they differ from those of `before`.
+    /// Writes the rows that are derived from a record where they differ from the earlier ones.
     mutating func storeDerivedRows(
         of name: String,
         _ before: [RecordRow],

@@ -317,7 +317,7 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let known: SeqRow? = try row(.zoneHead(database, dot.incarnation, zone))
         let head = WriterState.Head(database: database, incarnation: dot.incarnation, zone: zone)
-        // Not written yet, but part of this batch.
+        // This batch may have raised it already, without having written the row yet.
         let pending = state.heads[head] ?? 0
         if max(known?.seq ?? 0, pending) < dot.seq { touch(database, zone: zone, dot) }
     }

@@ -1,4 +1,4 @@
-// Writes derived rows anew where those of the store are damaged: they follow from the records.
+// Rewrites damaged derived rows, which follow from the records.
 //
 // Called inside the writer, by the node's `Verification`. All records of the zones that reach into
 // the damage are read for it, and writes wait meanwhile.

@@ -9,8 +9,8 @@ import CumulusModel
 extension WriteTransaction {
     /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC.
     ///
-    /// Then drops the watched heads of which no feed tells any more, and removes the subscriptions
-    /// whose only firing no feed tells any more.
+    /// Then drops watched heads that no feed tells any more, and removes one-time subscriptions
+    /// whose firing no feed tells any more.
     package mutating func dropFeedRows(
         of scope: ScopeNumber,
         before time: Int64

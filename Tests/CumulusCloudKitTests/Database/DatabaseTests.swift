@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// Neither save has seen what the other one adds.
+    /// The two saves do not see each other's additions.
     @Test func twoSavesThatAddBothCount() async throws {
         try await Cloud.run { cloud in
             try await cloud.asUser("ada") { container in

@@ -3,7 +3,7 @@
 // Called by `DeclarationTests`. The tool reads the module that the running tests were linked with,
 // from the folder beside them; that takes about a second.
 //
-// Folder: declarations, compared with those of Apple's documentation. Read `DeclarationTests`, then
+// Folder: declarations, compared with Apple's documentation. Read `DeclarationTests`, then
 // `DeclarationList` and `Interface`.
 
 import Foundation

@@ -1,4 +1,4 @@
-// Notifications from the dictionaries of pushes: those that were seen, ours, and those that are not
+// Notifications from the dictionaries of pushes: observed ones, ours, and dictionaries that are not
 // CloudKit's.
 
 import CumulusModel

@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    /// Operations wait for those that they depend on, in whatever queue these are.
+    /// Operations wait for their dependencies, in whatever queue these are.
     @Test func dependenciesReachAcrossQueues() async throws {
         try await withZone { container in
             let log = Log()

@@ -54,7 +54,7 @@ import Testing
                 #expect(again.creatorUserRecordID == note.creatorUserRecordID)
                 #expect(again.allKeys().isEmpty && again.changedKeys().isEmpty)
 
-                // Only what is set is sent, with the tag of the archive.
+                // Only fields that were set are sent, with the tag of the archive.
                 again["title"] = "two"
                 try await database.save(again)
                 let saved = try await database.record(for: note.recordID)
@@ -66,7 +66,7 @@ import Testing
                 #expect(error?.serverRecord?["title"] as? String == "two")
                 #expect(error?.ancestorRecord?.recordChangeTag == note.recordChangeTag)
 
-                // Of a deleted record the archive is worth nothing.
+                // The archive of a deleted record is worth nothing.
                 try await database.deleteRecord(withID: note.recordID)
                 let orphan = try record(from: kept)
                 orphan["title"] = "four"

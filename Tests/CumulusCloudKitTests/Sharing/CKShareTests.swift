@@ -52,7 +52,7 @@ import Testing
         #expect(share[CKShare.SystemFieldKey.title] as? String == "Our trips")
     }
 
-    /// Participants of a share are views of it: what is set in one is set in the share.
+    /// Participants of a share are views of it: setting a property of one changes the share.
     @Test func participantsWriteIntoTheirShare() throws {
         let share = CKShare(recordZoneID: zone)
         let bo = guest()
@@ -94,7 +94,7 @@ import Testing
         #expect(again.participants.map(\.permission) == [.readWrite, .readWrite])
         #expect(try archived(bo) == bo)
 
-        // Without its fields it is a share all the same, with all its participants.
+        // Without its fields it is still a share, with all its participants.
         let coder = NSKeyedArchiver(requiringSecureCoding: true)
         share.encodeSystemFields(with: coder)
         coder.finishEncoding()
@@ -108,7 +108,7 @@ import Testing
         #expect(CKShare(coder: try NSKeyedUnarchiver(forReadingFrom: note.encodedData)) == nil)
     }
 
-    /// Nodes send none of them; an archive may hold them.
+    /// Nodes send no requesters; an archive may hold them.
     @Test func requestersComeFromArchives() throws {
         let user = CKShare(recordZoneID: zone).owner.userIdentity
         let info = CKUserIdentity.LookupInfo(emailAddress: "bo@example.org")

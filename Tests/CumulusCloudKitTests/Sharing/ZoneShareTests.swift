@@ -1,4 +1,4 @@
-// A zone that is shared as a whole names its share, for its owner and for those who joined.
+// A zone that is shared as a whole names its share, for its owner and for participants.
 
 import CumulusCloudKit
 import Foundation

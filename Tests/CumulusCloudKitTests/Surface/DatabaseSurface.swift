@@ -141,7 +141,7 @@ enum DatabaseSurface {
             desiredKeys: ["a"],
             resultsLimit: 10
         )
-        // Without a wanted type it is the form with a cursor, not the old one.
+        // Without an expected type, the compiler takes the form with a cursor, not the old one.
         let (results, cursor) = try await database.records(matching: query, inZoneWith: .default)
         for (_, result) in results { _ = try result.get() }
         let page = try await database.records(matching: query, inZoneWith: nil)

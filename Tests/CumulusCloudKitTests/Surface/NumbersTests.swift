@@ -1,4 +1,4 @@
-// The numbers and names that apps store and compare are those of CloudKit.
+// The numbers and names that apps store and compare are CloudKit's.
 
 import CloudKit
 import Foundation

@@ -117,7 +117,7 @@ enum SharingSurface {
         let _: Results<CKUserIdentity.LookupInfo, CKShare.Participant> =
             try await container.shareParticipants(for: [.init(emailAddress: "a@b.c")])
         let _: Results<URL, Void> = try await container.requestShareAccess(for: [url])
-        // Their results may be passed over, as those of all calls that come from Objective-C.
+        // Their results may be ignored, like the results of all calls that come from Objective-C.
         try await container.shareMetadata(for: url)
         try await container.shareParticipant(forEmailAddress: "a@b.c")
         try await container.shareParticipant(forPhoneNumber: "1")

@@ -162,7 +162,7 @@ extension NotesDevice.Store {
         case .fetchedRecordZoneChanges(let changes):
             for modification in changes.modifications {
                 let id = modification.record.recordID
-                // What is saved already is as the server says; it may be another note by now.
+                // A saved note has the server's state; it may be another note by now.
                 if !engine.isPending(.saveRecord(id)) { notes[id] = nil }
                 fetched(modification.record, engine)
             }
@@ -187,7 +187,7 @@ extension NotesDevice.Store {
     ) {
         for zone in sent.savedZones { zones.insert(zone.zoneID) }
         for zone in sent.deletedZoneIDs {
-            // What was added since then is for the next zone of that name.
+            // Notes that were added since then belong to the next zone of that name.
             for id in notes.keys where id.zoneID == zone {
                 records[id] = nil
                 if !engine.isPending(.saveRecord(id)) { drop(id) }
@@ -262,7 +262,7 @@ extension NotesDevice.Store {
         records[id] = nil
     }
 
-    /// Drops a zone with all its notes, also those that were not saved yet.
+    /// Drops a zone with all its notes, including unsaved ones.
     fileprivate mutating func forget(_ zone: CKRecordZone.ID, _ engine: CKSyncEngine) {
         zones.remove(zone)
         for id in Set(notes.keys).union(records.keys) where id.zoneID == zone { drop(id) }

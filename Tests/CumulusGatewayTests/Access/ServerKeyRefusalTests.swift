@@ -1,4 +1,4 @@
-// What a server is told whose key is refused: what is wrong, and nothing of which keys there are.
+// The refusal of a server's key says what is wrong, and nothing about which keys exist.
 
 import Crypto
 import Cumulus
@@ -18,9 +18,9 @@ import Testing
         var method = "POST"
         var target = ServerKeyRefusalTests.path
         var body = ServerKeyRefusalTests.query
-        /// What is signed in place of the target.
+        /// The text that is signed in place of the target.
         var signed: String?
-        /// Of the date from now, in milliseconds.
+        /// The difference of the date from now, in milliseconds.
         var offset: Int64 = 0
 
         func request(by key: TestServiceKey, of cluster: Bytes) throws -> WebRequest {

@@ -7,7 +7,7 @@
 import CumulusGateway
 
 enum WebAccessMatrix {
-    /// Who calls; the words of a row are in this order.
+    /// The callers; the words of a row are in this order.
     enum Who: String, CaseIterable {
         /// Shows nothing.
         case nobody
@@ -186,7 +186,7 @@ enum WebAccessMatrix {
     private static func inZone(_ names: Names) -> String { #"{"zoneID": \#(names.zone)}"# }
 
     /// - Parameters:
-    ///   - members: Of the body, besides the zone.
+    ///   - members: Members of the body, besides the zone.
     ///   - names: nil: it names no zone.
     private static func body(_ members: String, _ names: Names?) -> String {
         let zone = names.map { #""zoneID": \#($0.zone), "# } ?? ""
@@ -215,7 +215,7 @@ enum WebAccessMatrix {
         return body(#""assets": [\#(item)]"#, names)
     }
 
-    /// Of two that are equal the second one would be refused.
+    /// A second, equal subscription would be refused.
     static func subscribing(_ id: String, to type: String) -> String {
         """
         {"operationType": "create", "subscription": {"subscriptionID": "\(id)",

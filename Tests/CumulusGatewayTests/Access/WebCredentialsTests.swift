@@ -1,4 +1,4 @@
-// Who a request says it is from, and the signatures of servers' keys.
+// The credentials of requests, and the signatures of servers' keys.
 
 import Crypto
 import CumulusGateway
@@ -11,7 +11,7 @@ import Testing
     private static let publicKey = Base64.decode(
         "BCxPd+Zn38YlsQmuiyrP1TBOb9eeCdQ1RRUZMQUyLGp9kEch+y/tK3xso2tHGCGIfYNpwiCsGzaprc+skPjtivo="
     )
-    /// Of a cluster, then of a key in it.
+    /// The id of a cluster, then of a key in it.
     private static let keyID =
         String(repeating: "0f", count: 16) + String(repeating: "f0", count: 16)
     private static let now: Int64 = 1_768_465_800_000

@@ -1,4 +1,4 @@
-// Links and receipts: how long and for whom they are good, and as bytes.
+// Links and receipts: for how long and for whom they are valid, and their bytes.
 
 import CumulusGateway
 import CumulusModel

@@ -1,4 +1,4 @@
-// Which connection gets in, and which one gives way.
+// The connections that get in, and the ones that give way.
 
 import Testing
 
@@ -30,7 +30,7 @@ import Testing
         #expect(table.count == 5)
     }
 
-    /// Of IPv6 one caller has all addresses of its network.
+    /// With IPv6, all addresses of a network belong to one caller.
     @Test func aNetworkOfIPv6IsOneCaller() {
         var table = ConnectionTable<Int>(Self.few)
         for id in 1...5 {
@@ -53,7 +53,7 @@ import Testing
         #expect(table.count == 6)
     }
 
-    /// A caller does not grow at the cost of those who have as few.
+    /// A caller does not gain connections from callers that have as few.
     @Test func equalsDoNotGiveWay() {
         var table = ConnectionTable<Int>(Self.few)
         for id in 1...6 { _ = table.enter(id, from: address(UInt8(id)), isProxy: false) }

@@ -1,4 +1,4 @@
-// Whose word counts on where a request comes from, and what is read of it.
+// The proxies that are trusted about a request's origin, and how their lists are read.
 
 import CumulusModel
 import Testing

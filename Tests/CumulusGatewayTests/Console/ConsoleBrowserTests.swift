@@ -224,7 +224,7 @@ import Testing
         try browser.shoot("3-records")
         try browser.click("travel", "dl button")
         try browser.see("Travel")
-        // A predicate that is none is told where it goes wrong.
+        // An invalid predicate is reported with the place of its error.
         try browser.type("stars >", into: "where")
         try browser.click("Find")
         try browser.see("predicate format, at ")
@@ -261,7 +261,7 @@ import Testing
         try browser.see("Nobody else reads this")
     }
 
-    /// As the user as whom `records` acts.
+    /// The requests are made as the user for whom `records` acts.
     private func files(_ browser: WebDriver) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "files-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

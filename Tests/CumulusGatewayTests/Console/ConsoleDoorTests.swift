@@ -1,4 +1,4 @@
-// Who the console lets in, and what every answer of it tells browsers.
+// The callers that the console lets in, and the headers of its answers.
 
 import CumulusGateway
 import CumulusModel

@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// What is no picture is never shown as a page of the node's.
+    /// A file that is no picture is never shown as a page of the node's.
     @Test(arguments: [
         ([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 1], "image/png"),
         ([0xFF, 0xD8, 0xFF, 0xE0], "image/jpeg"),

@@ -105,7 +105,7 @@ let scopeQuery = "container=\(TestServer.container)&environment=development"
 
 /// Runs a test against a node with a schema and a console; nobody is signed in yet.
 ///
-/// - Parameter auditLines: What stands in the node's audit log.
+/// - Parameter auditLines: The lines of the node's audit log.
 func withConsole(
     auditLines: (@Sendable () -> [Bytes])? = nil,
     _ body: (ConsoleUser, TestServer) async throws -> Void

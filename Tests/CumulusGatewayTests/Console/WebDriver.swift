@@ -33,7 +33,7 @@ final class WebDriver {
     private let process = Process()
     private let endpoint: String
     private var session = ""
-    /// Of the window that commands are for.
+    /// The window that commands are for.
     private var window = JSON.null
     private let folder: URL
 
@@ -143,7 +143,7 @@ final class WebDriver {
         _ = try send("POST", "\(session)/url", ["url": .string(url)])
     }
 
-    /// Goes to another window than the one that commands were for, once there is one.
+    /// Switches to another window than the present one, once there is one.
     func changeWindow(seconds: Double = 20) throws {
         let end = Date().addingTimeInterval(seconds)
         while Date() < end {

@@ -1,4 +1,4 @@
-// Who may do what over web services, and what a refused caller is told.
+// The rights of callers over web services, and the refusals that they get.
 
 import Crypto
 import Cumulus

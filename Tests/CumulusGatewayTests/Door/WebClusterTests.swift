@@ -46,7 +46,7 @@ import Testing
             #expect(saved.entries("records").first?.tag != nil, "\(saved.json.text)")
             let without = try await pair.at(1).post("private/records/lookup", lookup)
             #expect(without.entries("records").first?.errorCode == "NOT_FOUND")
-            // The token that the answer gave says what was seen, and so do those that follow it.
+            // The answer's token covers the data that was seen, and so do later tokens.
             var user = pair.user.carrying(saved)
             for _ in 0..<2 {
                 let behind = try await pair.at(1, user).post("private/records/lookup", lookup)
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    /// What is worth another try, and what is not.
+    /// The error says whether another try may succeed.
     @Test func aFileThatCanNotComeIsRefusedByWhy() async throws {
         try await withWebPair { pair in
             func save(_ value: String) async throws -> JSON {

@@ -181,7 +181,7 @@ extension WebUser {
             let joined = try await guest.post("public/records/accept", body)
             #expect(joined.entries("results").first?["participantStatus"] == "ACCEPTED")
             #expect(try await guest.change("b", in: "Trips", of: owner) == nil)
-            // Who has joined is told so, also where the root can't be fetched.
+            // A participant who has joined is told so, even if the root can't be fetched.
             for (keys, hasRoot) in [("title", true), ("?", false)] {
                 let item = """
                     {"value": "\(value)", "shouldFetchRootRecord": true,
@@ -196,7 +196,7 @@ extension WebUser {
                 #expect((result["rootRecord"] != nil) == hasRoot, "\(again.json.text)")
             }
 
-            // Who joined by the URL stays in it.
+            // A user who joined by the URL stays in the share.
             let closed = try await user.share(
                 .forceUpdate,
                 in: "Trips",

@@ -56,7 +56,7 @@ struct WebUser {
         )
     }
 
-    /// What came back.
+    /// The answer to a request.
     struct Answer {
         var status: Int
         var json: JSON

@@ -1,4 +1,4 @@
-// Which addresses a webhook may lead to.
+// The addresses that a webhook may lead to.
 
 import CumulusGateway
 import NIOCore

@@ -93,7 +93,7 @@ import Testing
         let named = Set(WebMembers.all.map(\.path))
         for endpoint in WebEndpoint.allCases where endpoint.methods.contains("POST") {
             switch endpoint {
-            // They have no members, or those of another row.
+            // These endpoints have no members, or the members of another row.
             case .zonesList, .subscriptionsList, .usersSignOut, .usersLookupEmail,
                 .usersLookupContacts:
                 continue

@@ -12,7 +12,7 @@ import Testing
         "Note": ["title": .one(.string), "stars": .one(.int64), "old": .one(.string)]
     ]
 
-    /// What is stored under the name, with a tag.
+    /// A stored record with that name and a tag.
     private func stored(tag: String) -> Record {
         var record = Record(recordType: "Note", recordID: Self.id)
         record["title"] = "Milk"
@@ -159,7 +159,7 @@ import Testing
         #expect(single.saves.count == 1 && single.deletes.count == 1)
     }
 
-    /// Which operations go on after the node refused some, with what it said of each.
+    /// The operations that go on after the node refused some, with the errors of the others.
     @Test func anAtomicRequestGoesOnAsAWholeOrNotAtAll() throws {
         let operations = [
             operation(.forceUpdate, name: "a"), operation(.update, name: "b", tag: "0a"),

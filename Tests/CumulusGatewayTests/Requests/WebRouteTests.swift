@@ -70,7 +70,7 @@ import Testing
         #expect(try route("POST", encoded).scope.container == "iCloud.org.example.notes")
     }
 
-    /// What stands behind a slash or a question mark never becomes one character with it.
+    /// A slash or a question mark never forms one character with the text behind it.
     @Test func pathsAreSearchedByteByByte() throws {
         let accent = "\u{301}"
         #expect(WebText.path(of: "/a/b?\(accent)/c") == "/a/b")

@@ -99,7 +99,7 @@ import Testing
             await #expect(throws: OutboundWebClient.Failure.self) {
                 try await client.post(large, to: address, headers: [])
             }
-            // What is secret does not leave the machine as plain text.
+            // A secret does not leave the machine as plain text.
             let far = try #require(WebAddress("http://192.0.2.1/token"))
             await #expect(throws: OutboundWebClient.Failure.self) {
                 try await client.post([], to: far, headers: [])

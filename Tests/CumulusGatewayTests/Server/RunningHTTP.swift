@@ -1,4 +1,4 @@
-// An HTTP server for the length of a test, and a thread for those who block while it answers.
+// An HTTP server for the length of a test, and a thread for callers that block while it answers.
 
 import CumulusGateway
 import CumulusTesting
@@ -34,7 +34,7 @@ func withRunning(
     try await loops.stop()
 }
 
-/// Runs a test against an HTTP server that ends with it; its pages are those of the host "node".
+/// Runs a test against an HTTP server that ends with it; its pages belong to the host "node".
 func withHTTP(
     _ bounds: HTTPServer.Bounds = .init(),
     pages: [any WebPages] = [],

@@ -65,7 +65,8 @@ import Testing
         )
     }
 
-    /// Who is missing in the list is removed: an entry that is left out would remove its user.
+    /// A participant who is missing from the list is removed: omitting an entry would remove its
+    /// user.
     @Test func theOwnerStaysTheSame() throws {
         func list(_ entry: String) throws -> [ShareDetails.Participant] {
             try request(#""participants": [\#(entry)]"#).details(over: stored).participants

@@ -16,7 +16,7 @@ struct Browser {
     let pages: SignInPages
     var cookie: String?
     var address: Bytes = [10, 0, 0, 1]
-    /// Of the form that was loaded last.
+    /// The state in the form that was loaded last.
     private(set) var state: String?
 
     struct Page {
@@ -51,7 +51,7 @@ struct Browser {
         )
     }
 
-    /// - Parameter url: Of the node.
+    /// - Parameter url: A URL of the node.
     mutating func load(_ url: String) async throws -> Page {
         #expect(url.hasPrefix(Browser.site + "/"))
         return try await send(WebRequest("GET", String(url.dropFirst(Browser.site.count))))

@@ -82,7 +82,7 @@ import Testing
             let done = try await browser.submit(Self.right + [("keep", "yes")])
             var user = visitor
             user.token = done.message?["ckSession"]?.string
-            // Who stays signed in does so for two weeks.
+            // A user who chooses to stay signed in does so for two weeks.
             server.clockLead = WebToken.idle + 1_000
             #expect(try await user.get("public/users/caller").status == 200)
             let admin = server.nodeOperator()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// Attempts are those of the binary protocol: per name and address.
+    /// Attempts are counted together with the binary protocol's: per name and address.
     @Test func attemptsAreLimited() async throws {
         try await withVisitor { visitor, _ in
             var guesser = try Browser(visitor.door)

@@ -13,7 +13,7 @@ import Testing
         isKept: false
     )
 
-    /// The verifier and its challenge are those of RFC 7636, appendix B.
+    /// The verifier and its challenge are from RFC 7636, appendix B.
     @Test func theBrowserCarriesTheChallengeAndNotTheVerifier() throws {
         let provider = try TestProvider.provider(query: "?tenant=a")
         let url = provider.start(errand, state: "s1", back: "https://node.example/sign-in/callback")

@@ -1,5 +1,4 @@
-// How far a webhook has come, without a node: pauses, what is repeated, and when the feed is
-// marked.
+// The progress of a webhook, without a node: pauses, repetitions, and when the feed is marked.
 
 import CumulusGateway
 import CumulusModel

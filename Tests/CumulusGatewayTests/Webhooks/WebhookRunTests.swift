@@ -272,7 +272,7 @@ import Testing
                 try await wait("the new entry is used") { endpoint.records == ["a"] }
                 try await wait("the feed is marked") { try await untold(user, at: server) == 0 }
                 file.withLock { $0 = [] }
-                // What was read once is done before it is read again.
+                // A page is finished before it is read again.
                 let before = reads.load(ordering: .relaxed)
                 try await wait("the file is read twice") {
                     reads.load(ordering: .relaxed) >= before + 2
@@ -312,7 +312,7 @@ import Testing
                 try await wait("both users' are taken") {
                     Set(endpoint.arrivals.map(\.record)) == ["a", "d"]
                 }
-                // Which webhook a subscription names counts for later changes.
+                // A change of a subscription's webhook applies to later changes.
                 try await subscribe(alice, "other", where: c, webhook: "notes")
                 try await save("c2", in: alice)
                 try await wait("the other one is told") { endpoint.records.contains("c2") }

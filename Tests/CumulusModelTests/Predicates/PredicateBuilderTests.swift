@@ -1,4 +1,4 @@
-// That predicates built with operators are those that formats say.
+// Predicates built with operators equal the ones made from formats.
 
 import CumulusModel
 import Testing

@@ -1,4 +1,4 @@
-// What is said of texts that are no schema: what is wrong, where, and what to do.
+// Errors for texts that are no schema: they say what is wrong, where, and what to do.
 
 import CumulusModel
 import Testing

@@ -1,4 +1,4 @@
-// The schema language: what is read, how it is printed, and that the one undoes the other.
+// The schema language: reading and printing, which invert each other.
 
 import CumulusModel
 import CumulusTesting

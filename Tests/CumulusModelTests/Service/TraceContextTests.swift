@@ -1,4 +1,4 @@
-// What is a `traceparent` and what is not, byte by byte.
+// Valid and invalid `traceparent` fields, byte by byte.
 
 import CumulusModel
 import CumulusTesting
@@ -30,7 +30,7 @@ import Testing
                     #expect((trace != nil) == Self.digits.contains(byte), "\(byte) at \(place)")
                 }
                 guard let trace else { continue }
-                // What is written again has this version, and no flags that it does not know.
+                // Written fields have this version, and no flags that it does not know.
                 #expect(TraceContext(traceparent: trace.traceparent) == trace)
                 #expect(trace.traceID.utf8.elementsEqual(changed[3..<35]))
                 #expect(trace.parentID.utf8.elementsEqual(changed[36..<52]))

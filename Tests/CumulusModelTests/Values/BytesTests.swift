@@ -31,8 +31,8 @@ import Testing
         }
     }
 
-    /// What is no UTF-8 is refused, whatever decoding would make of it: three bytes may become one
-    /// character of three bytes.
+    /// Bytes that are no UTF-8 are refused, whatever decoding would make of them: three bytes may
+    /// become one character of three bytes.
     @Test(arguments: UInt64(1)...4)
     func textIsWhatTheStandardLibrarySays(seed: UInt64) {
         var dice = SeededGenerator(seed: seed)

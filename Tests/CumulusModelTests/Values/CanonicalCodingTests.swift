@@ -1,5 +1,4 @@
-// The hand-written protobuf primitives: what is written is read back, and nothing damaged is taken
-// for something else.
+// The hand-written protobuf primitives: reading inverts writing, and damaged bytes are refused.
 
 import CumulusModel
 import CumulusTesting

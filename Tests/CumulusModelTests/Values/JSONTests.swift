@@ -1,4 +1,4 @@
-// Reading and writing JSON: what is exact, what is refused.
+// Reading and writing JSON: exact values, and refused texts.
 
 import CumulusModel
 import Testing

@@ -148,7 +148,7 @@ import Testing
             token: String(decoding: opened.token, as: UTF8.self)
         )
         #expect(try signedIn.sessions().count == 2)
-        // A stream of the public database ends before it tells news; that of the private one
+        // A stream of the public database ends before it tells news; a stream of the private one
         // goes on.
         try await changePublicly(first)
         let end = try error { _ = try readers[0].client.answer(to: readers[0].call) }
@@ -188,7 +188,7 @@ import Testing
         try await second.stop()
     }
 
-    /// A node that has never reached the others whom its settings name, and one without others.
+    /// One node has never reached the others that its settings name, and one has no others.
     @Test func aNodeThatReachesNobodyIsClosedAndOneThatIsAloneOpen() async throws {
         let key = Bytes(repeating: 0x5F, count: 32)
         for (endpoints, code) in [
@@ -199,7 +199,7 @@ import Testing
             server.follow(endpoints: endpoints)
             let ada = try RawClient(greeting: server.endpoint, token: token)
             if code == nil {
-                // The first save is made; what is there already is refused then.
+                // The first save is carried out; the second is refused because the record exists.
                 #expect(
                     try await eventually {
                         try refusal(ada, in: .public)?.code == .serverRecordChanged

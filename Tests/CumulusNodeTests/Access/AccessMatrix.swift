@@ -11,7 +11,7 @@ import CumulusTesting
 import CumulusWire
 
 struct AccessMatrix {
-    /// Who calls; the words of a row are in this order.
+    /// The callers; the words of a row are in this order.
     enum Who: String, CaseIterable {
         case anonymous
         /// Ada, whose the private zone and the public records are.
@@ -25,7 +25,7 @@ struct AccessMatrix {
     }
 
     enum Target {
-        /// What is asked for depends on the caller only.
+        /// The request depends on the caller only.
         case own
         /// Ada's private zone, which every caller names with its owner.
         case privateZone
@@ -35,7 +35,7 @@ struct AccessMatrix {
         case report
     }
 
-    /// What is expected of a method.
+    /// The expectations of a method.
     struct Row {
         let method: Method
         let target: Target
@@ -292,7 +292,7 @@ struct AccessMatrix {
         FetchDatabaseChangesRequest(database: database, token: [], limit: 0).encoded()
     }
 
-    /// Of two that are equal the second one would be refused.
+    /// A second, equal subscription would be refused.
     static func subscribing(_ id: String, to type: String) -> Bytes {
         let kind = Subscription.Kind.database(recordType: type)
         return ModifySubscriptionsRequest(

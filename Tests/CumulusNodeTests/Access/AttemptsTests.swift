@@ -1,4 +1,4 @@
-// How often a password or a token may be tried, and by whom.
+// The number of attempts with a password or a token, and the callers who share it.
 
 import CumulusModel
 import CumulusWire

@@ -159,7 +159,7 @@ import Testing
             upload.isEnd = false
             let messages = chunks.map { WireChunks([$0]).encoded().bytes }
             let began = MonotonicClock.now()
-            // 140,000 bytes, of which 115,000 are there: the rest takes a second.
+            // The save has 140,000 bytes and the budget 115,000: the rest takes a second.
             try client.send(
                 [upload] + messages.map { Frame(.message, stream: upload.stream, payload: $0) }
             )

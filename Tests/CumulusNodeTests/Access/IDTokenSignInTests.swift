@@ -130,7 +130,7 @@ import Testing
             let id = Subjects.userID(of: "ada", at: TestIssuer.url, key: Self.clusterKey)
             try RawClient.administering(server).setDisabled(true, "oidc-" + id.hex)
             #expect(try error { _ = try ada.fetch("note") }.code == .notAuthenticated)
-            // The right one is that of a disabled user.
+            // One of them is valid but belongs to a disabled user.
             for token in wrong {
                 let refused = try refusal(token, nobody)
                 #expect(refused.code == .notAuthenticated)
@@ -158,7 +158,7 @@ import Testing
             try issuer.rotate(to: [new])
             let late = try refusal(try TestIssuer.token(claims(), by: old), nobody)
             #expect(late.code == .notAuthenticated)
-            // What was opened with it goes on.
+            // Sessions that were opened with it go on.
             _ = try connect(first, server).save([Record("note")])[0].get()
         }
     }
@@ -246,7 +246,7 @@ import Testing
 
     // MARK: Signatures
 
-    /// A token that is cut anywhere, and one of which any byte is another one.
+    /// Changes a token: it is cut anywhere, or one byte is another one.
     @Test(arguments: ["RS256", "ES256", "EdDSA"])
     func noPieceOfATokenMayDiffer(algorithm: String) async throws {
         let key: TestIssuer.Key =

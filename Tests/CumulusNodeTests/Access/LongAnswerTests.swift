@@ -119,7 +119,7 @@ import Testing
                 try await pair.ada.privateCloudDatabase.save(try await pair.shareWithoutBob())
                 let list = try listed.rest()
                 #expect(list.messages.isEmpty && list.error?.code == .zoneNotFound)
-                // Of a fetch each item is answered.
+                // Each item of a fetch is answered.
                 let fetch = try fetched.rest()
                 let codes = try fetch.messages.flatMap {
                     try FetchRecordsResponse.results(wire: $0).map { $0.refusal?.code }

@@ -78,7 +78,7 @@ import Testing
         return bytes
     }
 
-    /// Calls that a turn answered, and those that it refused.
+    /// The numbers of calls that a turn answered and refused.
     private func ends(of turn: Turn) throws -> (answered: Int, refused: Int) {
         var decoder = FrameDecoder(frameLimit: 1 << 20, expectsPreface: false)
         turn.output.bytes.withUnsafeBytes { decoder.append($0) }

@@ -28,7 +28,7 @@ import Testing
             let saved = try error { _ = try ada.save([Record("late")]) }
             #expect(saved.code == .notAuthenticated && saved.message == Sessions.refusal.message)
             _ = try bob.fetch("note")[0].get()
-            // Neither does a new connection help, nor another node of the same state.
+            // A new connection does not help, and another node of the same state does not either.
             let greeting = try error {
                 _ = try RawClient(greeting: server.endpoint, token: tokens[0])
             }
@@ -150,7 +150,7 @@ import Testing
         try await second.stop()
     }
 
-    /// The epoch is that of the state that is shown, no earlier and no later.
+    /// The epoch belongs to the state that is shown, not to an earlier or later one.
     @Test func theEpochMovesWithTheState() throws {
         let store = try TestStore()
         let visible = VisibleState(try store.engine.snapshot(), store.state)

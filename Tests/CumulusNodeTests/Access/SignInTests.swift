@@ -236,7 +236,7 @@ import Testing
         try await server.stop()
     }
 
-    /// What goes beyond the queue of the thread is refused, the rest is done.
+    /// Calls beyond the queue of the thread are refused, the rest is done.
     @Test func aFloodOfPasswordsIsRefused() async throws {
         let thread = PasswordThread(mostWaiting: 2)
         let done = Mutex<[Int]>([])

@@ -169,7 +169,7 @@ import Testing
             var lists = (1...60).map { number in
                 SampleAsset.list(of: Array(repeating: 65_536, count: 199) + [number]).bytes
             }
-            // One that is none keeps its place.
+            // An invalid list keeps its place.
             lists[30].removeLast()
             let results = try prepare(lists, client)
             #expect(results.count == 60)
@@ -309,7 +309,8 @@ import Testing
         }
     }
 
-    /// What was prepared, or uploaded, and no record names, nobody reads, and nobody waits for.
+    /// An asset that was prepared or uploaded but is named by no record is neither read nor waited
+    /// for.
     @Test func whatNoRecordNamesIsNotThere() async throws {
         try await withServer { server in
             let token = try await server.makeUser("ada")
@@ -364,7 +365,7 @@ import Testing
         }
     }
 
-    /// What waits for the disk is held, whoever gives up waiting for it.
+    /// Bytes that wait for the disk are counted, even if their caller gives up.
     @Test func cancelledUploadsStillCount() async throws {
         let packs = FaultyPacks()
         try await withServer(packs: packs) { server in
@@ -391,7 +392,7 @@ import Testing
             #expect(server.node.meter.heldBytes.value > 1 << 20)
             packs.isStalled.store(false, ordering: .relaxed)
             #expect(try await eventually { server.node.meter.heldBytes.value == 0 })
-            // Those that a thread had begun with.
+            // These packs belong to writes that a thread had begun.
             #expect(try packs.all().count <= 4)
         }
     }

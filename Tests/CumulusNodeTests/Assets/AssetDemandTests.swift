@@ -1,4 +1,4 @@
-// What is remembered of assets that nobody could deliver.
+// The memory of assets that could not be delivered.
 
 import CumulusModel
 import CumulusWire
@@ -11,7 +11,8 @@ import Testing
         AssetKey(database: 1, asset: Bytes("\(number)".utf8))
     }
 
-    /// Whoever waits for an asset learns of the newest failure, however many there were before.
+    /// A caller who waits for an asset learns of the newest failure, however many there were
+    /// before.
     @Test func theNewestFailureIsTold() {
         let demand = AssetDemand()
         let now = Instant(milliseconds: 1_000)

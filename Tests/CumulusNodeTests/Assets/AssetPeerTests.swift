@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// What is small comes while something large is on its way.
+    /// Small assets arrive while a large one is on its way.
     @Test func smallOnesOvertakeLargeOnes() async throws {
         let (source, slow) = (MemoryPacks(), SlowPacks())
         try await withPair([source, slow]) { servers in
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// An operator's comparison reads every chunk; what is damaged is fetched anew.
+    /// An operator's comparison reads every chunk; damaged chunks are fetched anew.
     @Test func damagedBytesAreFoundAndMended() async throws {
         try await withPair { servers, packs in
             let token = try await servers[0].makeUser("ada")
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    /// Whoever leaves the cluster stays until another node has the bytes too.
+    /// A node that leaves the cluster stays until another node has the bytes too.
     @Test func whoLeavesHandsTheBytesOver() async throws {
         let packs = FaultyPacks()
         try await withPair([MemoryPacks(), packs]) { servers in

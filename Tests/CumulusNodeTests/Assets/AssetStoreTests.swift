@@ -1,4 +1,4 @@
-// The node's chunks on their own: what is stored is read, and damage is seen.
+// The node's chunk store on its own: stored chunks are read, and damage is noticed.
 
 import Crypto
 import CumulusAssets

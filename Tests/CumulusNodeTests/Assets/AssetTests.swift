@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// What is there already does not travel: the same file, and most of an edited one.
+    /// Existing chunks do not travel again: neither of an equal file, nor most of an edited one.
     @Test func onlyWhatIsMissingTravels() async throws {
         try await withServer { server in
             let folder = try TemporaryFolder()
@@ -185,8 +185,8 @@ import Testing
 
     // MARK: The cache
 
-    /// Whoever asks for an asset, or for its chunks in another one, while it is on its way waits
-    /// for that download.
+    /// A caller who asks for an asset that is being downloaded, or for its chunks in another asset,
+    /// waits for that download.
     @Test func parallelDownloadsFetchAChunkOnce() async throws {
         try await withServer { server in
             let folder = try TemporaryFolder()

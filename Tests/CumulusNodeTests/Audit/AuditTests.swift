@@ -1,5 +1,5 @@
-// The audit log: what is a line in it and what never is, on a node with real sockets; how lines of
-// one caller are sampled.
+// The audit log on a node with real sockets: which calls become lines and which never do, and how
+// lines of one caller are sampled.
 
 import Cumulus
 import CumulusModel
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Also what was refused; what is only looked at is no line.
+    /// Refused changes are lines too; reads are not.
     @Test func changesOfSharesAreLines() async throws {
         try await withServer { server, lines in
             let ada = server.container(token: try await server.makeUser("ada"))
@@ -250,7 +250,7 @@ import Testing
         #expect(EndedShares.targets([], in: zone).isEmpty)
     }
 
-    /// What is only looked at is no line.
+    /// Reads are no lines.
     @Test func rolesAreLinesAndListsAreNot() async throws {
         try await withServer { server, lines in
             try await server.importSchema(AccessMatrix.schema)
@@ -476,7 +476,7 @@ import Testing
         #expect(try lines.take().map(\.leftOut) == [nil])
     }
 
-    /// Strangers with many addresses take no memory, and no lines of those who are known.
+    /// Strangers with many addresses take neither memory nor lines from known callers.
     @Test func callersBeyondAThousandShareTheirLines() throws {
         let lines = Lines()
         let log = AuditLog(now: Instant(milliseconds: 0)) { lines.keep($0) }
@@ -486,7 +486,7 @@ import Testing
         #expect(try lines.take().count == 1_010)
         log.note(line(), of: "5", now: Instant(milliseconds: 0))
         #expect(try lines.take().count == 1)
-        // Those who were silent are forgotten, and make room.
+        // Silent callers are forgotten, which makes room.
         for number in 3_000..<3_500 {
             log.note(line(), of: "\(number)", now: Instant(milliseconds: 2_000))
         }

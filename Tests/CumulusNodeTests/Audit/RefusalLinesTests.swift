@@ -81,7 +81,7 @@ import Testing
         #expect(line("anonymous", .serverResponseLost).isRefusal)
     }
 
-    /// What was left out is told without a further refusal.
+    /// The number of omitted lines is reported without a further refusal.
     @Test func theLogKeepsRefusalsApart() {
         let kept = Mutex((acts: 0, refusals: 0))
         let refused: @Sendable (Bytes) -> Void = { _ in kept.withLock { $0.refusals += 1 } }
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// Lines without a time stay behind those that they were written behind.
+    /// Lines without a time stay behind the lines before them.
     @Test func bothFilesAreReadAsOneInTheOrderOfTime() throws {
         let folder = try TemporaryFolder()
         let acts = [#"{"time":10}"#, #"{"lostLines":3}"#, #"{"time":40}"#]

@@ -1,5 +1,5 @@
-// Who is calling: anonymous, a user, an operator, somebody with a wrong token, and what each is
-// allowed and told.
+// Callers: anonymous, a user, an operator, a caller with a wrong token, and the rights and answers
+// of each.
 
 import CumulusModel
 import CumulusTesting

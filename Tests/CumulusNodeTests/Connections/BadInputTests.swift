@@ -407,8 +407,8 @@ import Testing
         return 2 * limits.nodeUnansweredBytes + 4 * limits.answerBytes
     }
 
-    /// Many callers that nobody knows, each asking for much and taking nothing: the node's bound
-    /// holds for all of them together, and whoever asks for little is answered beside them.
+    /// Many unknown callers each ask for much and take nothing: the node's bound holds for all of
+    /// them together, and a modest caller is answered beside them.
     @Test func manyDeafCallersHoldLittle() async throws {
         try await withServer(engine: CountingEngine()) { server in
             let token = try await server.makeUser("ada")
@@ -530,8 +530,7 @@ import Testing
         }
     }
 
-    /// One row that can't be read is told, to its reader and to whoever asks for the status; the
-    /// rest is served.
+    /// One unreadable row is reported to its reader and in the status; the rest is served.
     @Test func aDamagedRowShowsInTheStatus() async throws {
         let engine = MemoryEngine()
         let server = try await TestServer(engine: engine)

@@ -112,8 +112,10 @@ extension Result where Failure == ServiceError {
     }
 }
 
-/// Waits for an answer on a thread of its own: to give it the node needs one of those that tasks
-/// share, and other tests may block all of them but this.
+/// Waits for an answer on a thread of its own.
+///
+/// The node needs one of the threads that tasks share in order to answer, and other tests may block
+/// all of them but this.
 func besideTasks<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

@@ -79,7 +79,7 @@ import Testing
         _ = try self.token(eve)
         let error = #expect(throws: ServiceError.self) { _ = try fetch(eve, token) }
         #expect(error?.code == .invalidArguments)
-        // A token of another kind is none.
+        // A token of another kind is invalid.
         let other = #expect(throws: ServiceError.self) {
             let request = FetchDatabaseChangesRequest(database: .private, token: token, limit: 0)
             _ = try eve.perform(.changesDatabase, request.encoded())

@@ -90,7 +90,7 @@ import Testing
             }
             #expect(node.gate.runBatch())
         }
-        // None of them has come to the loop.
+        // None of the answers has come to the loop.
         let most = limits.nodeUnansweredBytes / 4 * 3
         #expect(node.meter.heldBytes.value > most - 400_100)
         #expect(node.meter.heldBytes.value <= most)

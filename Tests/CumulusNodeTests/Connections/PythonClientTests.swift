@@ -42,7 +42,7 @@ import Testing
     private func run(_ script: String, _ arguments: [String]) throws -> String {
         let output = Pipe()
         let process = Process()
-        // Debian's python3 is the one that has Debian's protobuf package.
+        // Debian's python3 has Debian's protobuf package.
         process.executableURL = URL(filePath: "/usr/bin/python3")
         process.arguments = [script] + arguments
         process.standardOutput = output

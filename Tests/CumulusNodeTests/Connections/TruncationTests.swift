@@ -110,8 +110,8 @@ import Testing
         try await server.stop()
     }
 
-    /// The mark that the caller knew is lost with the rest: the next one ranks above it all the
-    /// same, once the nodes have met it.
+    /// The mark that the caller knew is lost with the rest: the next one still ranks above it, once
+    /// the nodes have met it.
     @Test func aLostMarkOfAClockThatWasAheadIsOutranked() async throws {
         let (backup, caller) = try await makeCaller(MemoryEngine(), isMarkedAhead: true)
         let one = try await TestServer(engine: backup, clusterKey: Self.key)

@@ -1,5 +1,5 @@
-// Who is woken by what: a ring is for some scopes, for all of them, or came too early to be waited
-// for; and who is gone is not waited with.
+// The waiters that a ring wakes: a ring is for some scopes, for all of them, or came too early to
+// be waited for; waiters that are gone are not woken.
 
 import CumulusModel
 import CumulusStorage
@@ -84,7 +84,7 @@ import Testing
         #expect(calls.take() == ["late"])
     }
 
-    /// Of those who wait for a part of a scope, a ring wakes the ones that it concerns.
+    /// A ring wakes only the waiters for the parts of a scope that it concerns.
     @Test func aRingForZonesWakesThoseWhoWaitForThem() {
         wait("zone a", of: 1, in: .zone(7, "a"))
         wait("zone b", of: 1, in: .zone(7, "b"))

@@ -1,4 +1,4 @@
-// How soon a follower is told: a change that comes alone at once, those of a burst together.
+// Delays of followers: a single change is told at once, the changes of a burst together.
 
 import CumulusWire
 import Testing

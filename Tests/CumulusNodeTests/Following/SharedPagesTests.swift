@@ -1,4 +1,5 @@
-// Followers who ask the same of the same state get the same bytes, and never those of an older one.
+// Followers who ask the same of the same state get the same bytes, and never the bytes of an older
+// state.
 
 import CumulusModel
 import CumulusOperations
@@ -63,7 +64,8 @@ import Testing
         #expect(try ask(nil, at: 5, [2]) == [2])
     }
 
-    /// Whose creators alone may read them: another follower with the same question reads its own.
+    /// Only the creators may read these records: another follower with the same question reads its
+    /// own.
     @Test func whatIsToldToOneCallerIsNotKept() throws {
         let personal = try pages.answer(Self.question(1), at: 5) {
             FollowedPage(token: Self.token(9), isEmpty: false, message: [1], isPersonal: true)

@@ -27,7 +27,7 @@ final class HiddenCaller {
     private var dice = SeededGenerator(seed: 7)
     private var kept: [Frame] = []
     private(set) var answers: [Answer] = []
-    /// Methods that were called, and those of them that said more than an error.
+    /// Methods that were called, and the methods among them that answered with more than an error.
     private(set) var asked: Set<CumulusWire.Method> = []
     private(set) var answered: Set<CumulusWire.Method> = []
 

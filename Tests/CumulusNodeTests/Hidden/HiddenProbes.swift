@@ -28,7 +28,7 @@ extension HiddenCaller {
         [Place(.public, Names.defaultZone), Place(.private, "trees")] + sharedPlaces
     }
 
-    /// Zones of others: what is shared with some of the callers, and what is hidden from all.
+    /// Zones of others: some are shared with some of the callers, some are hidden from all.
     var sharedPlaces: [Place] {
         HiddenScene.zones.map { Place(.shared, $0, of: scene.owner) } + [
             Place(.shared, "vault", of: scene.owner), Place(.shared, "own", of: scene.hidden),
@@ -68,7 +68,7 @@ extension HiddenCaller {
         try ask(.subscriptionsFetch, "another's", zoes.encoded())
     }
 
-    /// Of somebody who is a hidden user in one world, of nobody, and of others who are invited.
+    /// The handles of a hidden user of one world, of no user, and of other invited people.
     private var handles: [WireHandle] {
         ["victim", "nobody", "quentin", "rosamunde"].map {
             WireHandle(kind: 1, value: Bytes("\($0)@example.org".utf8))

@@ -73,7 +73,7 @@ import Testing
         var header = CallHeader(.zonesList)
         header.traceContext = Bytes(Self.parent.utf8)
         #expect(throws: ServiceError.self) { try stranger.perform(header, list) }
-        // What is not valid fails no call for that.
+        // An invalid trace context fails no call.
         header.traceContext = Bytes("00-zz".utf8)
         #expect(throws: ServiceError.self) { try stranger.perform(header, list) }
         let scope = ScopeID(container: TestServer.container, environment: .development)

@@ -94,7 +94,7 @@ import Testing
             let samples = try samples(admin)
             let ended = samples.filter { $0.key.hasPrefix("cumulus_calls_total{") }
                 .reduce(0) { $0 + $1.value }
-            // The one that asks.
+            // This is the call that asks.
             #expect(samples["cumulus_calls_in_progress"] == 1)
             #expect(samples["cumulus_calls_started_total"] == ended + 1)
         }

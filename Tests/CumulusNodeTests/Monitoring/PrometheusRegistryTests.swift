@@ -1,4 +1,4 @@
-// What is recorded with swift-metrics, from its handles to the text that Prometheus reads.
+// Metrics of swift-metrics, from their handles to the text that Prometheus reads.
 
 import CoreMetrics
 import CumulusModel

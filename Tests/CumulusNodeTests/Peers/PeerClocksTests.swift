@@ -1,4 +1,4 @@
-// Which of several clocks counts as wrong, and what a node does whose own is.
+// Which of several clocks counts as wrong, and what a node does if its own is.
 
 import Cumulus
 import CumulusModel
@@ -50,7 +50,8 @@ import Testing
         }
         #expect(lead(60_000) == 100_000)
         #expect(lead(60_001) == 0)
-        // What can't be a time is none, and who says 0 takes back what it said, if it was wrong.
+        // An impossible time is ignored, and a node that reports 0 takes back its earlier report,
+        // if that was wrong.
         let now = Instant(milliseconds: 0)
         for time in [Int64.min, -1, 0, 1 << 47, .max] {
             let known = PeerClocks()
@@ -250,7 +251,7 @@ import Testing
             clock.slept += sleep
         }
         #expect(!isTold())
-        // What was sent before the machine slept.
+        // These reports were sent before the machine slept.
         for delay in [sleep, 0] {
             tell(node, -delay)
             #expect(node.state == "ready" && !isFarOff(node))

@@ -110,7 +110,7 @@ import Testing
         let wake = try #require(connection.turnEnded(now: now).wake)
         #expect(wake <= now + PeerConnection.markMilliseconds)
 
-        // What was held back that long is asked for from this peer, as a new pull.
+        // Commits that were held back that long are asked for from this peer, in a new pull.
         pass(PeerConnection.markMilliseconds)
         #expect(connection.pulls[held] == nil)
         #expect(connection.timed == [paused])

@@ -1,4 +1,4 @@
-// Who reads a peer's answer may give up at any time; the peer is told.
+// The reader of a peer's answer may give up at any time; the peer is told.
 
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
-// Which process counts as a node when two have its id: the one that is there and alive; and whoever
-// was refused is not held up for ever by a node that is gone.
+// If two processes have one node id, the one that is there and alive counts as the node. A refused
+// process is not held up for ever by a node that is gone.
 
 import CumulusModel
 import CumulusReplication
@@ -107,7 +107,7 @@ import Testing
         #expect(!server.peerRuns.isConnected(peer))
     }
 
-    /// Who said so may be gone as well.
+    /// The node that said so may be gone as well.
     @Test func aRefusalIsForgottenUnlessItIsRepeated() {
         let start = Instant(milliseconds: 1_000)
         runs.note(isRefused: true, by: "a:1", now: start)

@@ -105,7 +105,7 @@ extension Bytes {
                 for server in servers {
                     #expect(try await title("r\(round)-9", at: server, token) == "t")
                 }
-                // Whoever would send it a second time has had the time.
+                // A node that would send it a second time has had the time.
                 try await Task.sleep(for: .milliseconds(20))
                 return zip(servers, before).map { $0.node.meter.receivedCommits.value - $1 }
             }
@@ -116,7 +116,7 @@ extension Bytes {
         }
     }
 
-    /// Nodes that hold the same say the same, and whom they pull from.
+    /// Nodes that hold equal data report equal data, and the peers from which they pull.
     @Test func theStatusShowsThatNodesAreEqual() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
             follow(servers)
@@ -549,14 +549,14 @@ extension Bytes {
             }
             #expect(try holds("r19-99", servers[1]))
             #expect(states.contains("catching up"))
-            // What comes later is on its way.
+            // Later commits are on their way.
             await servers[1].unfollow()
             #expect(try status().state == "ready")
         }
     }
 
-    /// Whoever listens where a peer should: a node believes only members of its cluster that its id
-    /// is in use.
+    /// A stranger listens where a peer should: a node believes only members of its cluster that its
+    /// id is in use.
     @Test func aStrangerStopsNoWrites() async throws {
         try await withCluster([MemoryEngine()]) { servers in
             let connections = Atomic<Int>(0)
@@ -671,7 +671,7 @@ extension Bytes {
         return call
     }
 
-    /// Who waits for a copy is told where the change is before the node goes.
+    /// A caller who waits for a copy is told where the change is before the node goes.
     @Test func aNodeThatGoesAnswersWhoWaits() async throws {
         try await withCluster([MemoryEngine()]) { servers in
             let token = try await servers[0].makeUser("ada")
@@ -716,7 +716,7 @@ extension Bytes {
         while try !holds("r", other) { try await Task.sleep(for: .milliseconds(5)) }
         try await other.stop()
 
-        // What stands there of the run is one commit more than the run made.
+        // The row of the run counts one commit more than the run made.
         let run = server.node.incarnation
         let reader = ReadTransaction(engine, reach: .disk)
         let scope = try #require(try reader.scope(.cluster))
@@ -1014,7 +1014,7 @@ extension Bytes {
     }
 }
 
-/// Says that the id of whoever connects is in use, and proves nothing.
+/// Claims that the id of a connecting node is in use, and proves nothing.
 private final class Stranger: FrameHandler {
     func turnEnded(now: Instant) -> Turn {
         var output = Frame.preface

@@ -121,7 +121,7 @@ import Testing
                     )
                     return try bob.modify(save, id: RawRequest.newID()).saves[0]
                 }
-                // Who made a record is no field.
+                // The creator of a record is no field.
                 var forged = pair.note("forged", in: pair.sharedZone)
                 forged["___createdBy"] = .string(pair.owner)
                 #expect(try save(forged).refusal?.code == .invalidArguments)

@@ -48,7 +48,7 @@ import Testing
         #expect(try other.share(at: Bytes(url.utf8)).bytes == share)
         #expect(other.url(of: view(share)).hasSuffix(url.suffix(22)))
         #expect(try urls.share(at: Bytes("\(url)?from=mail#top".utf8)).bytes == share)
-        // Of a record that is no share's.
+        // The record is not a share's.
         var plain = view(share)
         plain.sharing = nil
         #expect(urls.url(of: plain).isEmpty)

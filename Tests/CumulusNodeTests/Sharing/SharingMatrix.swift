@@ -1,8 +1,8 @@
 // The access matrix of sharing: what each method answers to each kind of caller, row by row.
 //
-// Checked by `SharingMatrixTests` on a node with real sockets. Ada shares a zone with people whom
-// she invites, a tree of another zone with the same people, and a third zone with everybody who has
-// its URL. She names the zones as her own; all others name them with their owner.
+// `SharingMatrixTests` checks it on a node with real sockets. Ada shares a zone with people whom
+// she invites, a tree of another zone with the same people, and a third zone with all who have its
+// URL. She names the zones as her own; all others name them with their owner.
 
 import CumulusAssets
 import CumulusModel
@@ -10,7 +10,7 @@ import CumulusTesting
 import CumulusWire
 
 struct SharingMatrix {
-    /// Who calls; the words of a row are in this order.
+    /// The callers; the words of a row are in this order.
     enum Who: String, CaseIterable {
         /// Ada.
         case owner
@@ -51,7 +51,7 @@ struct SharingMatrix {
         }
     }
 
-    /// What is expected of a method.
+    /// The expectations of a method.
     struct Row {
         let method: Method
         let target: Target

@@ -1,4 +1,4 @@
-// Owner, participants, those who were in or may come in, and strangers: each method answers each of
+// Owner, participants, former and possible participants, and strangers: each method answers each of
 // them as the matrix of sharing says.
 //
 // Folder: shares at a node with real sockets. Read `SharingMatrix`, then `ShareCallTests`.

@@ -134,7 +134,7 @@ import Testing
         return try reader.hasStages() || !reader.rows(.log, .all(.stage)).isEmpty
     }
 
-    /// What came over two connections has to be of one snapshot, and what is staged goes otherwise.
+    /// Pages over two connections must be from one snapshot; otherwise staged rows are dropped.
     @Test func anotherSnapshotIsRefused() throws {
         let node = try makeNode()
         let feed = try feed(of: donor())
@@ -266,7 +266,7 @@ import Testing
         let third = try keep(3, at: 60)
         #expect(meter.statesHandedOver.value == 2)
         #expect(throws: ServiceError.self) { _ = try goOn(2) }
-        // Who begins anew has no use for what it had.
+        // A node that begins anew drops its earlier progress.
         first = nil
         first = try keep(1, at: 70)
         #expect(meter.statesHandedOver.value == 2)

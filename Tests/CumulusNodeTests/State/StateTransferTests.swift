@@ -133,7 +133,8 @@ import Testing
 
     // MARK: Comparisons
 
-    /// Who compares is sent digests of everything, and the records of what it names, nothing else.
+    /// A comparing node is sent digests of everything, and the records of the stretches that it
+    /// names, nothing else.
     @Test func digestsTakeFewBytes() throws {
         let donor = try TestStore(seed: 1)
         for first in stride(from: 0, to: 4_000, by: 400) {

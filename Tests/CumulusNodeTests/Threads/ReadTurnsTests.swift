@@ -25,7 +25,7 @@ import Testing
         turns.append({}, for: caller)
     }
 
-    /// Who had many reads waiting first does not come first.
+    /// A caller with many waiting reads does not come first because of that.
     @Test func callersTakeTurns() {
         let turns = ReadTurns(capacity: 100)
         let done = Mutex<[String]>([])

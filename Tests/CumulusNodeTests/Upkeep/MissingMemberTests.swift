@@ -1,4 +1,4 @@
-// Who was not heard of for a day is told to an operator, once a day.
+// An operator is warned of a member that was silent for a day, once a day.
 
 import CumulusModel
 import CumulusOperations

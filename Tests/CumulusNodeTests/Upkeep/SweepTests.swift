@@ -71,7 +71,7 @@ import Testing
         try await server.stop()
     }
 
-    /// Of a request from 1970, which no log holds any more.
+    /// Adds increments of a request from 1970, which no log holds any more.
     private static func addOldIncrements(
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {

@@ -14,7 +14,7 @@ import Testing
     private static let password = "correct horse"
     private static let day: Int64 = 24 * 3_600_000
 
-    /// A user with an operator's token and two sessions, of which one is revoked.
+    /// Makes a user with an operator's token and two sessions, one of them revoked.
     private func signInAda(at server: TestServer) async throws {
         _ = try await server.makeUser("ada")
         let admin = try RawClient.administering(server)

@@ -29,7 +29,7 @@ import Testing
         return record
     }
 
-    /// Comparisons that all hold for each of the records, so that none of them is left out.
+    /// Comparisons that all hold for each of the records, so that every one is evaluated.
     private func unequal(from first: Int) -> Query.Predicate {
         let comparisons = (first..<first + Self.comparisons).map { number in
             Query.Node.comparison(

@@ -12,7 +12,7 @@ import Testing
 @Suite struct OwedIndexRowsTests {
     private static let records = 100
 
-    /// Records of 20 values, of which few fit into a turn.
+    /// Limits for records of 20 values, few of which fit into a turn.
     private static let tight = limits {
         $0.indexRowsPerTurn = 200
         $0.owedRecordsPerZone = 150

@@ -9,8 +9,8 @@ import Testing
 @testable import CumulusNode
 
 @Suite struct VisibleStateTests {
-    /// The first batch of a run in a scope that earlier runs wrote to: what is told moves together
-    /// with what is shown.
+    /// The first batch of a run writes to a scope of earlier runs: tokens move together with the
+    /// visible state.
     @Test func aBatchIsShownAndToldAtOnce() throws {
         let store = try TestStore()
         for number in 0..<5 {
@@ -60,7 +60,7 @@ import Testing
     @Test func zonesAndSchemasAreLookedUpAnewWhenTheyChanged() throws {
         let store = try TestStore()
         let visible = VisibleState(try store.engine.snapshot(), store.state)
-        /// Which of both begin anew.
+        /// Returns which of both begin anew.
         func advance(zones: Bool, schemas: Bool) throws -> [Bool] {
             let before = visible.view
             visible.advance(

@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    /// What was written since the file system was asked is taken off its answer.
+    /// Bytes written since the file system was asked are subtracted from its answer.
     @Test func theReserveIsNotUsedUpBetweenTwoLooks() async throws {
         let engine = CountingEngine()
         let token = try await makeToken(in: engine)

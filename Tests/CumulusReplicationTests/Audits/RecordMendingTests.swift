@@ -181,7 +181,7 @@ import Testing
         }
         #expect(isMended)
         #expect(try one.contents() == before)
-        // Not while a record can't be read.
+        // Mending is not possible while a record can't be read.
         try self.damage("r3")
         try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
             isMended = try transaction.mendDerivedRows(damage)

@@ -1,5 +1,5 @@
-// Two nodes compared by digests, and record by record where these differ: what is the same counts
-// as the same whatever each has read, damage is found and mended, and nothing else is.
+// Two nodes compared by digests, and record by record where these differ: equal records count as
+// equal whatever each node has read, damage is found and mended, and nothing else changes.
 
 import CumulusModel
 import CumulusOperations
@@ -141,7 +141,7 @@ import Testing
         #expect(finding.unsettled == 0)
     }
 
-    /// Whoever has read more is not damaged.
+    /// A node that has read more is not damaged.
     @Test func whatOneHasNotReadIsLeftOut() throws {
         try one.save([SaveItem("r1", ["n": 2]), SaveItem("new", ["n": 1])])
         try other.delete([DeleteItem("r2")])
@@ -166,7 +166,7 @@ import Testing
                 "r19": .missingThere,
             ]
         )
-        // Which side is right is for the operator to say: the first one takes what the other has.
+        // The operator decides which side is right: the first one takes the other's records.
         #expect(try repair(finding.differences) == 3)
         #expect(try audit().names == ["r19": .missingThere])
         #expect(try DerivedRows.differences(in: one.engine).isEmpty)
@@ -287,7 +287,7 @@ import Testing
         var names: [String] = []
         while let page = try pages.next(byteLimit: 1 << 20) { names += page.records.map(\.name) }
         #expect(names == ["r10", "r11", "r12", "r4"])
-        // What is before, between and behind them.
+        // The page holds records before, between and behind them.
         var page = StateIntake.Page(zone: 0)
         let record = try #require(known.first { $0.name == name }?.record)
         var intake = try StateIntake(
@@ -338,7 +338,7 @@ import Testing
         #expect(all.values.allSatisfy { $0 == .missingHere })
     }
 
-    /// Who has read that a zone was deleted and made again has another one under its name.
+    /// A node that has read that a zone was deleted and made again has another zone under its name.
     @Test(arguments: [true, false]) func aZoneThatWasMadeAgainIsCompared(isOurs: Bool) throws {
         let zone = ZoneAddress(name: "z")
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
@@ -422,7 +422,7 @@ import Testing
         try store.purge(.init(stable: try store.vector(), diedBefore: .max), limit: 10)
     }
 
-    /// Who knows of a death may have forgotten all but the horizon: neither is damaged, and
+    /// A node that knows of a death may have forgotten all but the horizon: neither is damaged, and
     /// nothing comes back.
     @Test(arguments: [true, false]) func aForgottenDeathIsNoDamage(isOurs: Bool) throws {
         let (knowing, behind) = isOurs ? (one, other) : (other, one)
@@ -478,7 +478,7 @@ import Testing
         let finding = try audit()
         #expect(finding.differences.isEmpty, "\(finding.names)")
         #expect(finding.unsettled == 1)
-        // Nor the other way round.
+        // The other direction shows no difference either.
         try one.modify(ModifyZones(deleting: ["z"]), by: .alice)
         let again = try audit()
         #expect(again.differences.isEmpty, "\(again.names)")

@@ -1,4 +1,4 @@
-// What operators are shown of each zone: the same on nodes that have read the same, page by page.
+// The digests of zones for operators: equal on nodes that have read the same, page by page.
 
 import CumulusModel
 import CumulusOperations

@@ -59,7 +59,7 @@ import Testing
         try expect(6)
     }
 
-    /// Who increments after a deletion begins anew with it.
+    /// An increment after a deletion begins anew.
     @Test func aCounterBeginsAnew() throws {
         try increment(1, at: one)
         try twins.exchange()
@@ -113,7 +113,7 @@ import Testing
         #expect(try twins.lives("r", at: one).count == 2)
     }
 
-    /// Of two who begin one counter the first is its creator.
+    /// If two nodes begin one counter, the first is its creator.
     @Test func theFirstIsItsCreator() throws {
         let save = SaveItem("r", increments: ["n": 1])
         for (store, caller) in [(one, Caller.alice), (other, .bob)] {

@@ -1,4 +1,4 @@
-// Which commits of others are applied, and why the rest is not.
+// The commits of others that are applied, and the reasons why others are not.
 
 import CumulusModel
 import CumulusReplication
@@ -110,7 +110,7 @@ import Testing
         )
     }
 
-    /// A node that joins then has none of these times, and is sent them by nodes that are right.
+    /// A node that joins then has none of these times, and gets them from nodes that are right.
     @Test func whatASenderWithARightClockTookIsTaken() {
         let commit = Self.commit(1, time: Self.now + 3_600_000)
         let clock = CommitIntake.Clock(now: Self.now, isSenderRight: true)

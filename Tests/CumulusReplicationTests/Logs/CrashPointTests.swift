@@ -33,7 +33,7 @@ import Testing
         base = try #require(try other.backup() as? MemoryEngine)
     }
 
-    /// What is wrong once a run ended at a call; nil means it came to its end before.
+    /// The faults after a run ended at a call; nil if the run ended before that call.
     private func faults(
         endingAt call: Int,
         _ moment: CountingEngine.Moment,

@@ -182,7 +182,7 @@ extension OutboundFeed {
     @Test func aGapIsNotJumped() throws {
         let missing = try Commit(sent[1]).stamp.dot
         #expect(try take([sent[0], sent[2]]) == .waits(for: missing))
-        // What came before it stays.
+        // Earlier commits stay.
         #expect(try other.names(in: .private, by: .alice) == ["r0"])
     }
 

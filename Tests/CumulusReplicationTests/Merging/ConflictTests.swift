@@ -1,5 +1,5 @@
-// Two nodes cut apart, the same record changed on both, then healed: which value stands, and that
-// the other one is in the conflict log of whoever met it.
+// Two nodes are cut apart, the same record changes on both, then they are healed: one value wins,
+// and the other is in the conflict log of the nodes that met it.
 
 import CumulusModel
 import CumulusOperations
@@ -147,7 +147,7 @@ import Testing
         #expect(try pair.lost() == [["n": 100], ["n": 100]])
     }
 
-    /// Who deletes a record that he changed last himself may not know all of it all the same.
+    /// A user who deletes a record that the same user changed last may still not know all of it.
     @Test func anEditThatTheDeleterDidNotKnowIsTold() throws {
         try pair.together([SaveItem("r", ["a": 0, "b": 0])])
         try pair.other.save([SaveItem("r", ["b": 8])])
@@ -175,7 +175,7 @@ import Testing
         try pair.other.save([SaveItem("r", parent: "q")])
         try pair.heal()
         #expect(try pair.lost() == [["___parent": "p"], ["___parent": "p"]])
-        // Who knew of it replaces it.
+        // A writer who knew of it replaces it.
         try pair.one.save([SaveItem("r", parent: "p")])
         try pair.heal()
         #expect(try pair.lost().count == 2)

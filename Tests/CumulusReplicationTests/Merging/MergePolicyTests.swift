@@ -69,7 +69,7 @@ import Testing
         #expect(try pair.value("r") == ["a": 2, "n": 2])
     }
 
-    /// Who only counts brings nothing else along.
+    /// An increment alone brings no other field along.
     @Test func anIncrementRevertsNothing() throws {
         try set(.record)
         try pair.together([SaveItem("r", ["a": 0, "n": 10])])

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Neither what the counter was set to nor its sums show through.
+    /// The counter's base and its sums do not show through.
     @Test func aTextHidesACounterUntilANumberIsSaved() throws {
         try pair.one.save([SaveItem("number", ["k": 10])])
         let increment = SaveItem("number", increments: ["k": 2])

@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Two nodes
 
-    /// The one that gives is later by the clock.
+    /// The assignment that gives is later by the clock.
     @Test func takingAwayStandsAgainstGivingAtTheSameTime() throws {
         try set(true, on: pair.one)
         try set(false, on: pair.one)
@@ -202,7 +202,7 @@ import Testing
         #expect(try save(on: pair.other) == .permissionFailure)
     }
 
-    /// What was allowed where it was made is not judged again.
+    /// A change that was allowed where it was made is not judged again.
     @Test func aChangeStandsThatWasMadeBeforeItsNodeHeard() throws {
         try set(true, on: pair.one)
         try pair.heal()
@@ -224,7 +224,7 @@ import Testing
         try run(SchemaReset(), on: pair.one)
         try pair.heal()
         #expect(try stands() == RoleAssignment(number: 2, isGiven: false))
-        // Of this one the next reset does not know: it takes away what it finds.
+        // The next reset does not know of this one: it takes away what it finds.
         try set(true, on: pair.other)
         try run(SchemaReset(), on: pair.one)
         try pair.heal()

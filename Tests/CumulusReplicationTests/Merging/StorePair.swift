@@ -57,7 +57,7 @@ struct StorePair {
         }
     }
 
-    /// Without lists.
+    /// The values without lists.
     private static func values(_ fields: Bytes) throws -> [String: FieldValue] {
         let body = try RecordBody(stored: fields)
         return Dictionary(

@@ -191,7 +191,7 @@ import Testing
         }
         // A default zone is never atomic, whatever the request says: the first item failed.
         #expect(isUnknown(try second([SaveItem("old", ["a": 2]), SaveItem("r", ["a": 1])])))
-        // Nor are two zones together.
+        // A request for two zones is not atomic either.
         let two = [SaveItem("s", ["a": 1]), SaveItem("s", ["a": 1], in: ZoneAddress(name: "no"))]
         #expect(isUnknown(try second(two)))
         let single = try second([SaveItem("t", ["a": 1])]).get()

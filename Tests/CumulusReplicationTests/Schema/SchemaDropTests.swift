@@ -196,7 +196,7 @@ import Testing
         #expect(
             try store.save([SaveItem("a", tag: [1])], .ifUnchanged).saves[0].code == .unknownItem
         )
-        // Neither are its fields remembered.
+        // Its fields are not remembered either.
         let save = SaveItem("a", ["s": 5], type: "Old")
         #expect(try store.save([save], .ifUnchanged).codes == [nil])
         #expect(try fields("a") == ["s": "INT64"])

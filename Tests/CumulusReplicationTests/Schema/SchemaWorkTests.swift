@@ -1,6 +1,6 @@
-// Random saves, drops, resets, deployments and sweeps on two nodes that exchange commits or state:
-// both come to hold and show the same, with the indexes that the schema asks for, and show nothing
-// that the schema doesn't have.
+// Random saves, drops, resets, deployments and sweeps on two nodes that exchange commits or state.
+// Both converge to the same store and the same view, with the indexes that the schema asks for, and
+// show nothing that the schema doesn't have.
 
 import CumulusModel
 import CumulusOperations

@@ -1,5 +1,5 @@
-// Whole nodes on simulated machines come to hold the same, whatever befell them, and their callers
-// see what they saved.
+// Whole nodes on simulated machines converge, whatever befell them, and their callers see what they
+// saved.
 
 import CumulusTesting
 import Testing

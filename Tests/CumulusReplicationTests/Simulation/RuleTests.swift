@@ -21,7 +21,7 @@ import Testing
         #expect(Rule(name: "ownCommits") == nil)
     }
 
-    /// Of three rules of lives no history shows that they are broken: see the article Simulation.
+    /// No history shows that three rules of lives are broken: see the article Simulation.
     @Test func eachSwitchBelongsToOneRule() {
         let unseen: Set<BrokenRules.Switch> = [.knownRequests, .keptEnds, .repeatRows]
         for broken in BrokenRules.Switch.allCases {

@@ -53,14 +53,15 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
-    /// What a commit put into a counter that it deleted too was missed in the one that began anew.
+    /// A commit put a value into a counter that it deleted too; the checker missed the value in the
+    /// counter that began anew.
     ///
     /// The checker was wrong.
     @Test func whatACommitEndedItselfIsGone() throws {
         #expect(try play(904).violations.isEmpty)
     }
 
-    /// A batch of which one half is lost is noticed, and histories with pairs have some.
+    /// A batch with one lost half is noticed, and some histories have pairs.
     @Test func halfABatchIsNoticed() throws {
         for seed in 4...20 as ClosedRange<UInt64> {
             var cluster = try SimulatedCluster(3, seed: seed, collecting: true, pairing: true)
@@ -96,14 +97,14 @@ import Testing
         }
     }
 
-    /// A device left within pages, and was told by another node that something left of which it had
-    /// been told how it stood.
+    /// A device left within pages, and another node told it that a record left which it had been
+    /// told of.
     @Test func whatADeviceDroppedLeavesAgain() throws {
         #expect(try play(1_911).violations.isEmpty)
     }
 
-    /// Of two concurrent changes a device had seen the one that came later here, behind the page
-    /// that told the other one: the record had left already.
+    /// A device had seen the later of two concurrent changes, behind the page that told the other
+    /// one: the record had left already.
     @Test func whatADeviceDroppedElsewhereLeavesAgain() throws {
         var plan = HistoryPlan(.stores, seed: 47)
         (plan.nodes, plan.steps) = (2, 300)

@@ -1,5 +1,5 @@
-// What is wrong with a node is seen by who looks at it: what `WorldWatch` looks for in simulated
-// worlds it is shown here.
+// `WorldWatch` notices faults of nodes: each fault that it looks for in simulated worlds is shown
+// to it here.
 
 import CumulusModel
 import CumulusOperations
@@ -111,8 +111,8 @@ import Testing
         #expect(try watch.outcome(of: store.reader) == nil)
     }
 
-    /// A commit put something into a counter that it deleted too: it went with that counter, and
-    /// the one that began anew lacks it.
+    /// A commit put a value into a counter that it deleted too: the value went with that counter,
+    /// and the counter that began anew lacks it.
     @Test mutating func whatWentWithACounterIsNotMissed() throws {
         try store.save([SaveItem("g")])
         try store.save([SaveItem("c", ["owner": .owner("g")], increments: ["n": 1])])

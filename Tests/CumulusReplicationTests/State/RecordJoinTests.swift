@@ -53,7 +53,7 @@ private struct RecordStates {
         for (key, value) in try store.reader.rows(.log, .all(.increment)) {
             increments[key] = try IncrementRow(row: value)
         }
-        // Zones have a join of their own: only those that every node has are looked at.
+        // Zones have a join of their own: only zones that every node has are compared.
         for (place, row) in try StoredRecords.all(in: store.reader)
         where place.zone == Names.defaultZone {
             states[place, default: []].append(Self.bare(row))
@@ -74,7 +74,7 @@ private struct RecordStates {
         return bare
     }
 
-    /// Without the ends of lives: nodes may remember different ones of one life.
+    /// The rows without the ends of lives: nodes may remember different ends of one life.
     static func shown(_ rows: [RecordRow]) -> [RecordRow] {
         rows.map { row in
             var row = row

@@ -18,7 +18,7 @@ import Testing
     private let before: UInt64
     private let began: Int64
 
-    /// A second lies between two commits, the last of which was made just now.
+    /// A second lies between two commits, and the last was made just now.
     init() throws {
         store = try TestStore(seed: 1)
         try store.save([SaveItem("first", ["n": 0])])
@@ -119,7 +119,7 @@ import Testing
         return try dead.pieces(of: store.scopeNumber(), store.reader, size).map(\.bytes)
     }
 
-    /// The engine here deletes at once, so sizes are those of what may not be touched.
+    /// The engine here deletes at once, so sizes count only entries that must stay.
     @Test func droppedEntriesAreGivenBackInPieces() throws {
         #expect(try deadLog(least: 1, most: 1_000) == [])
         let scope = try store.scopeNumber()

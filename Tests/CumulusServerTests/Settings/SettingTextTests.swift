@@ -1,4 +1,4 @@
-// What is said of the settings of `cumulusd`: its help, and the article Settings.
+// The texts about the settings of `cumulusd`: its help, and the article Settings.
 
 import ArgumentParser
 import CumulusModel

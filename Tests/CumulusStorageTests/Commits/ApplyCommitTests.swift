@@ -47,7 +47,7 @@ import Testing
         #expect(try store.perform([.put(try Commit.Put("p", [:]))]).commit.dep == [])
     }
 
-    /// What is written to a life that ended is lost, and said to be.
+    /// A put into a life that ended is lost, and reported as lost.
     @Test func aLifeThatIsNotThereStaysAway() throws {
         var store = try ScratchStore()
         try store.perform([.put(try Commit.Put("n", ["a": 1]))])
@@ -63,7 +63,7 @@ import Testing
         #expect(try DerivedRows.differences(in: store.engine) == [])
     }
 
-    /// Of two lives the one born last is shown; a delete that names both ends both.
+    /// If there are two lives, the one born last is shown; a delete that names both ends both.
     @Test func aSecondLifeIsShownBeforeTheFirst() throws {
         var store = try ScratchStore()
         let first = try store.perform([.put(try Commit.Put("n", ["a": 1]))]).commit.stamp.dot

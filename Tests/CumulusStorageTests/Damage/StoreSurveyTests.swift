@@ -5,7 +5,7 @@ import CumulusModel
 import CumulusStorage
 import Testing
 
-/// Rows of which some can't be read, as where a block of a table is damaged.
+/// A reader with some unreadable rows, as in a damaged block of a table.
 private struct WoundedReader: EngineReader {
     var keys: [Bytes]
     var wounds: [ClosedRange<Int>]

@@ -92,7 +92,7 @@ import Testing
         #expect(Set(store.state.scopes.keys) == Set(numbers))
         #expect(try commit(in: [numbers[1]]) == [2])
         #expect(Set(store.state.scopes.keys) == [numbers[1]])
-        // What was refused doesn't count, in the same batch and in the next one.
+        // A refused request doesn't count, neither in this batch nor in the next.
         #expect(try commit(in: [numbers[0], numbers[0]], keep: false) == [2, 2])
         #expect(try commit(in: [numbers[0], numbers[0], numbers[1]]) == [2, 3, 3])
         #expect(try commit(in: numbers) == [4, 4, 2])

@@ -1,4 +1,4 @@
-// The small rows: what is written is read back, and a row that isn't whole is damage.
+// The small rows: reading inverts writing, and an incomplete row is damage.
 
 import CumulusModel
 import CumulusTesting

@@ -1,4 +1,4 @@
-// Of two values of a register the same one stands, whichever came first, and by whichever way.
+// The same value of a register wins, whichever came first, and by whichever way.
 
 import CumulusModel
 import CumulusStorage

@@ -1,4 +1,4 @@
-// Words of texts in any script: what is kept about scalars is what the library says of each.
+// Words of texts in any script: the cached facts about scalars equal the library's.
 
 import CumulusModel
 import CumulusTesting

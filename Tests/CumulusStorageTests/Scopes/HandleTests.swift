@@ -1,5 +1,5 @@
-// One spelling for each handle: what a reader takes for the same is the same, and what only looks
-// alike is not.
+// Each handle has one spelling: texts that read the same are the same handle, and look-alikes are
+// not.
 
 import CumulusModel
 import CumulusStorage

@@ -96,7 +96,7 @@ import Testing
         #expect(raised.permission(of: "_ann") == .readWrite)
         let closed = Self.with(raised) { $0.settingPublic(.none) }
         #expect(closed.permission(of: "_ann") == nil && closed.publicPermission == .none)
-        // Another era: those of the last one are not in.
+        // Another era begins, and users of the last one are not in.
         let opened = Self.with(closed) { $0.settingPublic(.readOnly) }
         #expect(opened.publicPermission == .readOnly && opened.permission(of: "_ann") == nil)
         let back = Self.with(opened) { $0.joining("_ann", now: 2) }

@@ -120,7 +120,7 @@ import Testing
         #expect(try store.reader.shareInForce("t", in: zone) == nil)
     }
 
-    /// Of two shares of a root the one that counts is deleted; the other one is still found.
+    /// A root has two shares, and the one in force is deleted; the other one is still found.
     @Test mutating func aPlaceIsKeptWhileAShareOfTheRootLives() throws {
         try perform([.put(try Commit.Put("r", [:]))])
         try share("r", as: "s", with: "_ann")
@@ -163,7 +163,7 @@ import Testing
         #expect(events.map(\.stamp) == [born, moved, ended])
     }
 
-    /// A move that loses counts for those who had heard of it alone.
+    /// A move that loses counts only for nodes that had heard of it alone.
     @Test mutating func aMoveThatLosesIsRemembered() throws {
         try perform([.put(try Commit.Put("p", [:])), .put(try Commit.Put("q", [:]))])
         let born = try perform([.put(try Commit.Put("n", [:]))]).commit.stamp

@@ -1,5 +1,5 @@
-// What a user has read, as nodes keep it: joined in any order it is the same, it has one form in
-// bytes, and it does not grow beyond its limit.
+// A user's read marks as nodes keep them: a join in any order gives the same result, it has one
+// form in bytes, and it does not grow beyond its limit.
 
 import CumulusModel
 import CumulusStorage

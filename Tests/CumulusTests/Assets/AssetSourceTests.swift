@@ -1,5 +1,5 @@
-// Files that were cut before: what is still the same is only hashed, and the cuts are those that
-// anybody would make who sees the file for the first time.
+// Files that were cut before: unchanged parts are only hashed, and the cuts equal the cuts of a
+// first upload.
 
 import CumulusAssets
 import CumulusModel

@@ -19,7 +19,7 @@ import Testing
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 
-    /// Or a file that is cut short would look whole.
+    /// Otherwise a file that is cut short would look whole.
     @Test func aListThatIsCancelledDoesNotLookWhole() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada")

@@ -147,7 +147,7 @@ import Testing
                 try await group.waitForAll()
             }
         }
-        // Those that were replaced end when their calls have.
+        // Replaced connections end when their calls have.
         let node = server.nodeOperator()
         while try await node.status().connections > 2 {
             try await Task.sleep(for: .milliseconds(5))
@@ -213,7 +213,7 @@ import Testing
     }
 }
 
-/// Greets whoever comes, or not even that, and says no word more.
+/// Greets its clients, or not even that, and then stays silent.
 private final class SilentServer: Sendable {
     let endpoint: String
     private let listener: NIOFrameListener

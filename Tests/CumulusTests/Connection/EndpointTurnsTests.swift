@@ -1,4 +1,4 @@
-// Which endpoint a client tries next, and what it says of those that it tried.
+// The endpoint that a client tries next, and its report about the ones that it tried.
 
 import CumulusModel
 import CumulusWire

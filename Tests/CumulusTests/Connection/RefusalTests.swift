@@ -193,7 +193,7 @@ import Testing
         for _ in 0..<1_000 where server.calls < 2 { try await Task.sleep(for: .milliseconds(10)) }
         try await Task.sleep(for: .milliseconds(100))
         #expect(server.calls == 2)
-        // A stream that is followed is none of them.
+        // A followed stream is not counted.
         let followed = Task {
             for try await _ in container.privateCloudDatabase.followDatabaseChanges(since: nil) {}
         }
@@ -217,7 +217,7 @@ import Testing
         #expect(try await error(at: []).code == .invalidArguments)
     }
 
-    /// What was done is told, whatever becomes of the rest.
+    /// Finished items are reported, whatever happens to the rest.
     @Test func aPartThatFailsTakesNoOtherWithIt() async throws {
         var limits = Limits.standard
         limits.itemsPerRequest = 1

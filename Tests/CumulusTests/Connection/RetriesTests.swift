@@ -1,4 +1,4 @@
-// What is tried again, where, and what a call ends with.
+// The steps that are tried again, where, and the errors of calls.
 
 import CumulusModel
 import CumulusWire

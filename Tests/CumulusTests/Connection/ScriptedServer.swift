@@ -11,8 +11,7 @@ final class ScriptedServer: Sendable {
     /// What becomes of a connection.
     enum Step: Sendable {
         case refuseGreeting(ServiceError)
-        /// What becomes of its calls, one after the other; the last reply holds for all that
-        /// follow.
+        /// Replies to its calls, one after the other; the last reply holds for all later calls.
         case calls([Reply])
 
         static let dropCall = calls([.drop])
@@ -57,9 +56,9 @@ final class ScriptedServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - steps: For one connection after the other; the last one holds for all that follow.
+    ///   - steps: One step for each connection; the last one holds for all later connections.
     ///   - clock: What it says of its clock; nil means what time it is.
-    ///   - user: Who it says the caller is; empty means anonymous.
+    ///   - user: The caller's user in the greeting; empty means anonymous.
     init(
         _ steps: [Step],
         limits: Limits = .standard,

@@ -1,5 +1,5 @@
-// What a client says of a change whose outcome it can't know, whatever comes after; and of an
-// answer that is none.
+// A client's error for a change with an unknown outcome, whatever comes after; and for an invalid
+// answer.
 
 import Cumulus
 import CumulusModel
@@ -43,7 +43,7 @@ import Testing
         #expect(try await error(.dropCall, .refuseCall(refusal)).code == .serverResponseLost)
     }
 
-    /// What is wrong with a request was wrong with it from the beginning.
+    /// A fault of a request was there from the beginning.
     @Test func aRequestThatIsWrongWasNeverCarriedOut() async throws {
         let refusal = ServiceError(.invalidArguments, "a name is too long")
         #expect(try await error(.dropCall, .refuseCall(refusal)).code == .invalidArguments)

@@ -1,5 +1,5 @@
-// Encrypted fields: read with the key and by nobody else, tied to their place, kept by those who
-// can't read them.
+// Encrypted fields: only clients with the key read them, they are tied to their place, and clients
+// without the key keep them.
 
 import Cumulus
 import CumulusModel

@@ -71,13 +71,13 @@ import Testing
         }
         let id = Record.ID(recordName: "69")
         #expect(try await reader.privateCloudDatabase.record(for: id).recordID == id)
-        // What was answered covers them.
+        // The answer's token covers them.
         #expect(reader.session.text.utf8.count < 1_000)
         await reader.close()
         try await server.stop()
     }
 
-    /// One command after the other, each of which begins with what the last one saw.
+    /// Commands follow each other, and each begins with the session of the previous one.
     @Test func aSessionOutlivesReadsOfOneNode() async throws {
         let server = try await TestServer()
         let token = try await server.makeUser("ada")

@@ -1,4 +1,4 @@
-// What is too much for one message, or for one request.
+// Lists that are too much for one message, or for one request.
 
 import Cumulus
 import CumulusModel

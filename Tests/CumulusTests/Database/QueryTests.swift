@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    /// Continuum: the comments of a post except those that the app holds.
+    /// Continuum asks for the comments of a post that the app does not hold yet.
     @Test func comments() async throws {
         let schema = """
             DEFINE SCHEMA RECORD TYPE Comment (

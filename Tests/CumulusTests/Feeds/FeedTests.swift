@@ -36,7 +36,7 @@ import Testing
             missed = told
         }
 
-        /// The next notifications, and those that come on the same page.
+        /// The next notifications, and the ones on the same page.
         mutating func take(_ count: Int = 1) async throws -> [FeedNotification] {
             var told: [FeedNotification] = []
             while told.count < count { _ = try await next(into: &told) }

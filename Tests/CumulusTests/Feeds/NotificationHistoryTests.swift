@@ -13,7 +13,7 @@ import Testing
         return city
     }
 
-    /// What is told up to now, with the token behind it.
+    /// The notifications until now, with the token behind them.
     private func history(
         _ container: Container,
         since token: FeedToken? = nil

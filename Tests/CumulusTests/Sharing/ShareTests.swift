@@ -211,7 +211,7 @@ import Testing
                 await code { try await mine.save(again, rootRecord: saved.rootRecord) }
                     == .alreadyShared
             )
-            // Nor is the zone shared as a whole, until the record is not.
+            // The zone can't be shared as a whole either, as long as the record is shared.
             let whole = Share(recordZoneID: world.zone)
             #expect(await code { try await mine.save(whole) } == .alreadyShared)
             try await mine.deleteRecord(withID: saved.share.recordID)

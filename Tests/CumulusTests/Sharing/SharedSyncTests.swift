@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Without a fetch: the feed tells of the zone, of its changes, and of its end.
+    /// No fetch is needed: the feed tells of the zone, of its changes, and of its end.
     @Test func aDeviceHearsOfAZoneByItself() async throws {
         try await withUsers { ada, bob in
             let database = ada.privateCloudDatabase

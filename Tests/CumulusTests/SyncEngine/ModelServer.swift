@@ -12,13 +12,13 @@ struct ModelServer {
         /// Another one each time that the zone is made.
         var life: Int
         var records: [String: Record] = [:]
-        /// Position of each record's last change, also of those that are gone.
+        /// Position of each record's last change, including deleted records.
         var positions: [String: Int] = [:]
     }
 
     var user: String? = "ada"
     private(set) var zones: [RecordZone.ID: Zone] = [:]
-    /// Position of the last change in or of each zone, also of those that are gone.
+    /// Position of the last change in or of each zone, including deleted zones.
     private var zonePositions: [RecordZone.ID: Int] = [:]
     /// Position of the last change of all.
     private(set) var position = 0
@@ -84,7 +84,7 @@ struct ModelServer {
             deletions: told.filter { zones[$0.key] == nil }.map {
                 .init(zoneID: $0.key, reason: .deleted)
             },
-            // As if all before were told: what is gone needs no word to those who begin.
+            // Deletions from before need not be told to a client that begins.
             token: self.token(0, moreComing ? told.last?.value ?? 0 : position),
             moreComing: moreComing
         )
@@ -188,7 +188,7 @@ struct ModelServer {
         return nil
     }
 
-    /// Of a zone in which one item failed, the others fail too, and nothing is done.
+    /// If one item of a zone failed, the others fail too, and nothing is done.
     private mutating func undo(
         _ batch: SyncEngine.RecordZoneChangeBatch,
         _ outcome: inout SyncState.RecordOutcome,

@@ -1,7 +1,7 @@
 // An app as its disk is: notes, and how it does the duties that a sync engine leaves to its app.
 //
 // A note is a set of edits and a title. Two versions merge without losing an edit, and the later
-// title wins. What is in this value survives a crash, but for what is said to be volatile.
+// title wins. This value survives a crash, except for the parts that are marked as volatile.
 
 import CumulusModel
 import Foundation
@@ -12,7 +12,7 @@ import Testing
 struct NotesApp {
     struct Note: Hashable {
         var edits: Set<Int> = []
-        /// The later one wins, then that of the higher device.
+        /// The later title wins, then the one of the higher device.
         var title = [0, 0]
 
         mutating func merge(_ other: Note) {
@@ -55,7 +55,7 @@ struct NotesApp {
     private(set) var kept: SyncEngine.State.Serialization?
     /// What the engine was handed since then.
     private(set) var journal: [Change] = []
-    /// What had no room on the server: saved again when there is some.
+    /// Records that had no room on the server: they are saved again when there is some.
     private(set) var refused: Set<Record.ID> = []
     /// Volatile: fetched notes of a zone that a fetch from the beginning has not told yet.
     private var unseen: [RecordZone.ID: Set<Record.ID>] = [:]
@@ -176,7 +176,7 @@ struct NotesApp {
         case .fetchedRecordZoneChanges(let changes):
             for modification in changes.modifications {
                 let id = modification.record.recordID
-                // What is saved already is as the server says; it may be another note by now.
+                // A saved note has the server's state; it may be another note by now.
                 let isUnsaved = isPending(.saveRecord(id), state) || refused.contains(id)
                 if !isUnsaved { notes[id] = nil }
                 fetched(modification.record, state)
@@ -230,7 +230,7 @@ struct NotesApp {
     ) {
         for zone in sent.savedZones { zones.insert(zone.zoneID) }
         for zone in sent.deletedZoneIDs {
-            // What was added since then is for the next zone of that name.
+            // Notes that were added since then belong to the next zone of that name.
             for id in notes.keys where id.zoneID == zone {
                 records[id] = nil
                 if !isPending(.saveRecord(id), state) { drop(id) }
@@ -314,7 +314,7 @@ struct NotesApp {
         refused.remove(id)
     }
 
-    /// Drops a zone with all its notes, also those that were not saved yet.
+    /// Drops a zone with all its notes, including unsaved ones.
     private mutating func forget(_ zone: RecordZone.ID, _ state: inout SyncState) {
         zones.remove(zone)
         for id in Set(notes.keys).union(records.keys) where id.zoneID == zone { drop(id) }

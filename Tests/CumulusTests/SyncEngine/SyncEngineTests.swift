@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    /// Without its server a device goes on; what waited is sent when the server is back.
+    /// A device goes on without its server; waiting changes are sent when the server is back.
     @Test func offlineAndBack() async throws {
         let store = MemoryEngine()
         let port = TestPort.free()

@@ -12,7 +12,7 @@ import Testing
 @testable import Cumulus
 
 struct SyncHistory {
-    /// What is broken on purpose: the verdict must show it.
+    /// A flaw that is made on purpose: the verdict must show it.
     enum Flaw: CaseIterable {
         case losesPending
         case keepsStateEarly

@@ -13,7 +13,7 @@ import Testing
             #expect(history.violations == [], "seed \(seed)")
             counts.merge(history.counts) { $0 + $1 }
         }
-        // What is rare happens often enough to be tested.
+        // Rare events happen often enough to be tested.
         for rare in ["crash", "lost answer", "expiry", "refetch", "zone fetched"] {
             #expect(counts[rare, default: 0] > 60, "\(rare): \(counts)")
         }

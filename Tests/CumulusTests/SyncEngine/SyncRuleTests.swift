@@ -169,7 +169,8 @@ import Testing
         #expect(!third.fetch().contains { $0.hasPrefix("signIn") })
     }
 
-    /// What was added before the first sync belongs to the first user; without one it waits.
+    /// Changes that were added before the first sync belong to the first user; without one they
+    /// wait.
     @Test func nobodyIsSignedIn() {
         var probe = SyncProbe(isAutomatic: true)
         probe.server.user = nil

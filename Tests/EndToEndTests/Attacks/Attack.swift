@@ -22,7 +22,7 @@ enum Attack: String, CaseIterable, Sendable {
     case wrongPasswords = "wrong passwords"
     case refusedCalls = "refused calls of 8 addresses"
 
-    /// Where an attack goes, and as whom.
+    /// The target of an attack, and its caller.
     struct Target: Sendable {
         var endpoint: String
         var webEndpoint: String
@@ -35,7 +35,7 @@ enum Attack: String, CaseIterable, Sendable {
 
         fileprivate func connectAsOther() throws -> RawClient { try client(otherToken) }
 
-        /// Without a token.
+        /// Connects without a token.
         fileprivate func connect(from source: String?) throws -> RawClient {
             try client("", from: source)
         }
@@ -151,7 +151,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    /// Comparisons that all hold for each of the records, so that none of them is left out.
+    /// Comparisons that all hold for each of the records, so that every one is evaluated.
     private static func unequal(to numbers: Range<Int>) -> [Query.Node] {
         let comparisons = numbers.map { number in
             Query.Node.comparison(
@@ -326,7 +326,7 @@ enum Attack: String, CaseIterable, Sendable {
         }
     }
 
-    /// Saves without a token, each of which the node refuses and writes down.
+    /// Saves without a token, each of them refused and logged by the node.
     private static func refusedCalls(_ target: Target, _ number: Int) -> AttackRun.Work {
         let record = Record(recordType: "Note", recordID: Record.ID(recordName: "nobody's"))
         let message = RawRequest.save([record])

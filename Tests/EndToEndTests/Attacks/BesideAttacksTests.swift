@@ -135,7 +135,7 @@ import Testing
     /// Each call was answered without an error, and none took long.
     ///
     /// Two seconds are far above what is measured, so that a busy machine fails no test. A minute
-    /// is long enough to meet what else the machine does: there five seconds are allowed.
+    /// is long enough to meet other work of the machine: there five seconds are allowed.
     private func expectService(_ calls: MeasuredUser.Round, beside name: String) {
         #expect(calls.failures == [], "beside \(name)")
         #expect(calls.fewest > 0, "beside \(name)")

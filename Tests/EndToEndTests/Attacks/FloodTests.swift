@@ -1,7 +1,8 @@
-// One user asks for all that a node can do, on many connections; another one hardly notices.
+// One user asks for everything that a node can do, on many connections; another user hardly
+// notices.
 //
-// The node is a process of its own with limits per caller. Without them the other's saves wait
-// behind all that is queued.
+// The node is a process of its own with limits per caller. Without them the other user's saves
+// would wait behind the whole queue.
 
 import CumulusModel
 import CumulusTesting

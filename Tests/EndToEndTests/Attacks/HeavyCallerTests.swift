@@ -37,7 +37,7 @@ import Testing
         #expect(median < 0.025)
     }
 
-    /// So many callers ask for 16 answers of 3 MB and read none of them.
+    /// Each of these callers asks for 16 answers of 3 MB and reads none.
     @Test(arguments: [16, 200]) func largeSavesGoOnBesideCallersWhoReadNothing(
         callers: Int
     ) async throws {

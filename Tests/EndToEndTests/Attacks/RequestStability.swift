@@ -76,7 +76,7 @@ enum RequestStability {
         }
     }
 
-    /// The fields in canonical form; where the node refuses one, none of the item is stored.
+    /// The fields in canonical form; if the node refuses one, none of the item is stored.
     private static func body(_ save: NodeModifyRecordsRequest.Save) throws -> RecordBody {
         var canonicaliser = FieldCanonicaliser(zoneName: zoneName(save), zoneOwners: owners(save))
         do throws(ServiceError) {

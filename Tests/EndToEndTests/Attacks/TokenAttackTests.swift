@@ -1,7 +1,7 @@
-// Change tokens that were damaged, made up, or made for somebody else, in great number, beside a
-// caller with good ones: a node takes what it made, for whom it made it, and says of the rest that
-// it has expired, or is of another zone; of another node's that covers what it has not read, that
-// it is behind.
+// Change tokens that were damaged, made up, or made for another caller, in great number, beside a
+// caller with valid ones. A node accepts the tokens that it made for the caller. It says of the
+// others that they have expired or are of another zone. It says of another node's token that covers
+// unread commits that it is behind.
 //
 // `cluster/chaos tokens` sends more of them.
 
@@ -61,7 +61,7 @@ import Testing
             }
         }
 
-        /// Those that are answered at once; the others take a second each, and are few.
+        /// Tokens that are answered at once; the others take a second each, and are few.
         static let quick = allCases.filter { $0 != .ahead }
         static let slowOnes = 2
     }
@@ -85,7 +85,7 @@ import Testing
         }
         let before = try #require(node.residentBytes)
         let made = tokens
-        // Who may wait a second is told after half of it.
+        // A caller who may wait a second is told after half of it.
         let hurried = try await node.signIn(as: "ada", timeout: .seconds(1), connections: 1)
         let found = await withTaskGroup(of: Verdicts.self) { group in
             for task in 0..<16 {

@@ -154,7 +154,7 @@ struct WireAttack {
         return followed.contains { $0.rawValue == header.method }
     }
 
-    /// What was accepted and is encoded again reads the same.
+    /// An accepted value that is encoded again reads the same.
     private mutating func checkStability(_ call: Frame?) {
         guard let call, let (header, message) = try? CallHeader.split(call.payload) else { return }
         let isStable: Bool? =

@@ -135,7 +135,7 @@ import Testing
         }
         var highest = 0
         for _ in 0..<63 {
-            // Who is kept waiting by the node tries again with the next part.
+            // An attacker that the node keeps waiting tries again with the next part.
             for attacker in attackers { try? attacker.send(part) }
             highest = max(highest, node.residentBytes ?? 0)
         }

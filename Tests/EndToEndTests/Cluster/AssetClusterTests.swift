@@ -39,7 +39,7 @@ import Testing
         return Data(bytes)
     }
 
-    /// Whether a node comes to hold all bytes within a while.
+    /// Whether a node gets all bytes within a while.
     private func becomesWhole(_ number: Int, _ size: Int) async throws -> Bool {
         try await eventually(seconds: 30) {
             let status = try await cluster.status(cluster.nodes[number])

@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Neither the container nor the token, no zone and no record looks as if it were not there.
+    /// No container, token, zone or record looks as if it did not exist.
     @Test func whatIsNotHereYetIsNotDenied() async throws {
         let first = try start("first")
         try await first.wait(for: "ready")
@@ -129,7 +129,7 @@ import Testing
         await patient.close()
         #expect(error?.code == .serviceUnavailable)
         #expect((error?.retryAfterMilliseconds ?? 0) > 0)
-        // Which peers there are is for operators.
+        // Only operators see the list of peers.
         #expect(error?.message.contains(dead) == false, "\(error as Any)")
         let both = container(
             [try second.endpoint, try first.endpoint],

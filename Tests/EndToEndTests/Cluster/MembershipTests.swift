@@ -232,7 +232,7 @@ import Testing
         #expect(copy.errors.contains("its data directory was copied"), "\(copy.errors)")
         #expect(try await save("refused", at: copy, token)?.reason == .nodeIDInUse)
         #expect(try await save("taken", at: second, token) == nil)
-        // Who stays of the two is an operator's choice.
+        // The operator chooses which of the two stays.
         #expect(try await second.end(SIGTERM) == .exit(0))
         while try await states(at: copy) != ["connected", "this node"] {}
         #expect(try await save("later", at: copy, token) == nil)

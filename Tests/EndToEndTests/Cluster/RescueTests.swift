@@ -115,7 +115,7 @@
 
         private func name(_ number: Int) -> Record.ID { Record.ID(recordName: "note\(number)") }
 
-        /// What nobody else sees: large records, increments between them, a file, and a user.
+        /// Data that no other node has: large records, increments between them, a file, and a user.
         private func work(at node: NodeProcess, _ token: String) async throws {
             for number in 0..<Self.notes {
                 var record = Record(recordType: "Note", recordID: name(number))

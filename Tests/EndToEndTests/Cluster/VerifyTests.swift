@@ -65,7 +65,7 @@ import Testing
         return record
     }
 
-    /// Two nodes with the same records, the second of which has flipped bits in a table.
+    /// Two nodes with the same records; the second has flipped bits in a table.
     private func startDamaged(
         _ family: String,
         at places: (Data) -> [Int]
@@ -82,7 +82,7 @@ import Testing
         }
         await client.close()
         while try await unequal(at: second) {}
-        // What stands in the log becomes a table at the next start.
+        // The next start turns the log into a table.
         for _ in 0..<2 {
             try await second.end(SIGTERM)
             if try damage(family, at: places) { break }
@@ -138,7 +138,7 @@ import Testing
         }
         let client = try container(second, token)
         let database = client.privateCloudDatabase
-        // Those say so, all others are there.
+        // The damaged ones say so, all others are there.
         let found = try await database.records(for: Self.names.map { Record.ID(recordName: $0) })
         let lost = Self.names.filter { name in
             guard case .failure(let error)? = found[Record.ID(recordName: name)] else {

@@ -73,7 +73,7 @@ import Testing
         #expect(found.contains("his") && !found.contains("hers"))
         _ = try await run(query, nobody, fails: unseen)
 
-        // The next import counts at once, for what is changed and for what is read.
+        // The next import takes effect at once, for changes and for reads.
         let wide = Self.schema
             .replacing(#"GRANT WRITE TO "_creator""#, with: #"GRANT WRITE TO "_icloud""#)
             .replacing(#"GRANT READ, WRITE TO "_creator""#, with: #"GRANT READ TO "_world""#)

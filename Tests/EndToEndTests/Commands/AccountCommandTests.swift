@@ -280,7 +280,7 @@ import Testing
         try await run(Self.save, users[0], fails: Self.refused)
     }
 
-    /// On a terminal: what is typed is not shown, and asked for twice where it is to be set.
+    /// A terminal does not show typed passwords, and a new one is asked for twice.
     @Test func aTerminalDoesNotShowThePassword() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let admin = try asOperator(node)

@@ -188,7 +188,7 @@ import Testing
         return (node, variables)
     }
 
-    /// What is no file is not replaced by one, and nothing is fetched for it.
+    /// An output that is no file is not replaced by one, and nothing is fetched for it.
     @Test func outputsThatCanNotBeMade() async throws {
         let (node, variables) = try await startNodeWithPhoto()
         let (fifo, link) = ("\(folder.path)/fifo", "\(folder.path)/link")
@@ -221,7 +221,7 @@ import Testing
         #expect(refused.code == 74 && refused.errors.contains("the letters in"), "\(refused)")
         #expect(FileManager.default.fileExists(atPath: letters))
         #expect(rmdir(letters) == 0)
-        // What is left of another download is ours, and goes.
+        // The leftover of another download is ours, and is removed.
         let rest = String(repeating: "0", count: 64)
         for name in ["boot", rest, rest + ".list", rest + ".part.7", ".dat.nosync2CDE.cWTDRE"] {
             let path = "\(copy).part/\(name)"
@@ -273,7 +273,7 @@ import Testing
             }
             let ended = try await run
             #expect(ended.code == 0, "\(words): \(ended.errors)")
-            // What came after the first kill shows that it was in the middle.
+            // The bytes after the first kill show that it was in the middle.
             #expect(kills > 1, "\(words)")
             expectSmall(node)
         }

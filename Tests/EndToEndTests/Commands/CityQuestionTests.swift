@@ -1,5 +1,5 @@
-// The four questions that an app asks about cities, on a real node by the command line; each
-// answer, with its order, is that of a plain loop. (`cluster/queries` asks them about real cities.)
+// The four questions that an app asks about cities, on a real node by the command line; each answer
+// and its order equal a plain loop's. (`cluster/queries` asks them about real cities.)
 
 import CumulusModel
 import CumulusStorage

@@ -12,7 +12,7 @@ struct CommandLineRun: Sendable {
     /// Runs a program with these words, and with these variables alone.
     ///
     /// `input` is a file descriptor that it reads from; `prefix` begins with the path of a program
-    /// which becomes the one that is run.
+    /// that runs the command.
     init(
         _ words: [String],
         program: String = "cumulus",

@@ -131,7 +131,7 @@ import Testing
                 try await Task.sleep(for: .milliseconds(10))
             }
             #expect(try await side.all() == wanted)
-            // Of the record that was edited and deleted, each node met another half.
+            // The record was edited and deleted, and each node met another half.
             let found = try await conflicts(
                 at: side,
                 ["--mine"],

@@ -86,7 +86,7 @@ import Testing
         let lines = try String(contentsOfFile: Self.fixture, encoding: .utf8)
             .split(separator: "\n").map { $0 + "\n" }
         let pipe = Pipe()
-        // Or another process that is started keeps the end open that the import waits for.
+        // Otherwise another started process keeps the end open that the import waits for.
         for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
             _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
         }
@@ -221,7 +221,7 @@ import Testing
         #expect(exported.count == 700)
     }
 
-    /// Whichever call arrives first: the type of a field is that of the first line with a value.
+    /// Whichever call arrives first, the first line with a value decides the type of a field.
     ///
     /// An integer is also a decimal.
     @Test(arguments: [("1", "1.5", 21), ("1.5", "1", 61)])
@@ -385,7 +385,7 @@ import Testing
         #expect(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).contains("Oslo"))
     }
 
-    /// Who isn't signed in learns it once, and not for each of the lines.
+    /// A user who isn't signed in is told once, and not for each line.
     @Test func anImportWithoutATokenEndsSoon() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let file = "\(folder.path)/places.jsonl"

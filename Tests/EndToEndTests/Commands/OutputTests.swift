@@ -115,7 +115,7 @@ import Testing
             #expect(run.errors.isEmpty, "\(words): \(run.errors)")
             #expect(run.output.split(separator: "\n").count == 1, "\(words)")
         }
-        // What nobody saw is shown again the next time.
+        // Changes that were not shown are shown the next time.
         #expect(!FileManager.default.fileExists(atPath: token))
     }
 

@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// Neither a full disk nor a reader that has gone ends in a crash, or as if all were well.
+    /// A full disk or a reader that has gone causes no crash and no exit code of success.
     @Test func whatCanNotBeWrittenIsToldByTheExitCode() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)

@@ -6,7 +6,7 @@ import CumulusTesting
 extension NodeProcess {
     static let container = "iCloud.dev.cumulus"
 
-    /// A new access token of a user whom the node may know already.
+    /// A new access token of a user that the node may know already.
     func makeToken(of user: String = "ada") async throws -> String {
         var configuration = Container.Configuration(endpoints: [try endpoint])
         configuration.tls = .never

@@ -1,4 +1,5 @@
-// `cumulus subscription` with a real node: what is saved is listed, over a kill, and goes.
+// `cumulus subscription` with a real node: saved subscriptions are listed, survive a kill, and are
+// deleted.
 
 import CumulusModel
 import CumulusTesting
@@ -65,7 +66,7 @@ import Testing
         #expect(hook.code == 1)
         #expect(hook.errors.contains("no webhook 'orders' is registered"), "\(hook.errors)")
 
-        // What was acknowledged is on the disk.
+        // Acknowledged changes are on the disk.
         try await node.end(SIGKILL)
         let again = try await NodeProcess.ready(data: folder.node)
         variables["CUMULUS_ENDPOINT"] = try again.endpoint

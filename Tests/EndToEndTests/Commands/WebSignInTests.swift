@@ -29,7 +29,7 @@ import Testing
         ["--http", "127.0.0.1:0", "--web-apps", "\(folder.path)/apps.json"]
     }
 
-    /// What is between two texts.
+    /// The text between two texts.
     private func part(of text: String, _ start: String, _ end: String) throws -> String {
         let range = try #require(text.firstRange(of: start), "\(text)")
         let rest = text[range.upperBound...]

@@ -1,5 +1,5 @@
 // The story of an example app, as its folder `Demo` tells it: people use the app, each in a process
-// of their own, on a cluster of three nodes of which one is killed on the way.
+// of their own, on a cluster of three nodes, one of which is killed on the way.
 //
 // `cluster/demo` plays the same file. A line of it is one of
 //
@@ -40,7 +40,7 @@ final class ExampleStory {
 
     /// Plays the story of an app; all nodes must hold the same at its end.
     ///
-    /// - Parameter body: What is to be looked at after that.
+    /// - Parameter body: The checks after that.
     static func play(
         _ app: String,
         then body: (ExampleStory) async throws -> Void = { _ in }

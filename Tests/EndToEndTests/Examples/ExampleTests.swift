@@ -18,7 +18,7 @@ import Testing
             }
         }
 
-        /// Comments go with their post, also those that others wrote.
+        /// Comments are deleted with their post, including other users' comments.
         @Test func peopleCommentOnPosts() async throws {
             try await ExampleStory.play("Continuum") { story in
                 let left = try await story.ask([
@@ -46,7 +46,7 @@ import Testing
 
         /// Only the user with the role has added restaurants.
         ///
-        /// Bo's device keeps the images of those that are left.
+        /// Bo's device keeps the images of the remaining restaurants.
         @Test func peopleDiscoverRestaurants() async throws {
             try await ExampleStory.play("FoodPin") { story in
                 let left = try await story.ask([

@@ -12,9 +12,9 @@ enum Chaos {
     static let mutations = number("CUMULUS_CHAOS_MUTATIONS") ?? 4_000
     /// Cycles of faults, or restarts.
     static let cycles = number("CUMULUS_CHAOS_CYCLES") ?? 8
-    /// Of a file that is transferred.
+    /// The size of a file that is transferred.
     static let megabytes = number("CUMULUS_CHAOS_MEGABYTES") ?? 24
-    /// Of a state that is taken over a link that is cut.
+    /// The size of a state that is taken over a link that is cut.
     static let stateMegabytes = number("CUMULUS_CHAOS_MEGABYTES")
     /// Seconds of each attack; nil means the short form, which has only all of them at once.
     static let attackSeconds = number("CUMULUS_CHAOS_SECONDS")

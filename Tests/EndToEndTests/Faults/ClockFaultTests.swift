@@ -14,7 +14,7 @@
     import Testing
 
     @Suite(.serialized, .timeLimit(.minutes(60))) struct ClockFaultTests {
-        /// Commits whose time is not later than that of the one before, of the same run.
+        /// Commits whose time is not later than the previous commit's of the same run.
         private static func stepsBack(_ engine: RocksDBEngine) throws -> [Dot] {
             var found: [Dot] = []
             var last: (run: Bytes, stamp: Stamp)?

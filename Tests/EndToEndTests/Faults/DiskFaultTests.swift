@@ -83,7 +83,7 @@
             #expect(try await node.end(SIGTERM) == .exit(0))
         }
 
-        /// Who fills a disk that the node writes to may find less room than shall be left.
+        /// A disk that already has less room than asked for is left alone.
         @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
         func aFullerDiskStaysAsItIs() throws {
             let disk = try SmallDisk("\(folder.path)/disk", bytes: 8 << 20)

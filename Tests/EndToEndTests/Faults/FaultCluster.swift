@@ -50,7 +50,7 @@ final class FaultCluster {
 
     // MARK: Nodes
 
-    /// Starts all nodes, and a user whom they know.
+    /// Starts all nodes, and makes a user that they know.
     func start(
         arguments: [String] = [],
         environment: (Int) -> [String: String] = { _ in [:] }
@@ -226,8 +226,8 @@ final class FaultCluster {
 
     // MARK: Verdict
 
-    /// What all nodes must show once nothing holds them up: the same, with everything that was
-    /// acknowledged, once and whole.
+    /// Expects that all nodes converge once nothing holds them up: equal data, with everything that
+    /// was acknowledged, once and whole.
     func expectOne(within seconds: Double) async throws {
         let isEqual = try await eventually(seconds: seconds) {
             var scopes: [JSON?] = []

@@ -1,9 +1,9 @@
 // A network between nodes that can be cut, in one direction too, or made slow: a proxy in front of
 // each node, which knows the dialler of a connection by its HELLO.
 //
-// Other nodes are told the proxy's address. What is cut stands still and goes on when it is healed,
-// like a network that loses packets; connections can be broken off as well. Threads and blocking
-// sockets: there are few connections, and nothing here is to be fast.
+// Other nodes are told the proxy's address. Bytes on a cut link wait and continue when it is
+// healed, as in a network that loses packets; connections can be broken off as well. It uses
+// threads and blocking sockets, since there are few connections and speed does not matter.
 
 import CumulusModel
 import CumulusTesting
@@ -12,7 +12,7 @@ import Foundation
 import Synchronization
 
 final class FaultyNetwork: Sendable {
-    /// From one node to another, whoever dialled.
+    /// The direction from one node to another, whichever dialled.
     struct Link: Hashable {
         var from: Int
         var to: Int
@@ -95,7 +95,7 @@ final class FaultyNetwork: Sendable {
 
     // MARK: Proxies
 
-    /// Listens on a free port for those who want to reach a node; returns the address.
+    /// Listens on a free port for nodes that want to reach a node; returns the address.
     func proxy(of number: Int, port: Int) throws -> String {
         let listener = try FaultyNetwork.socket()
         var address = FaultyNetwork.address(0)
@@ -238,7 +238,7 @@ final class FaultyNetwork: Sendable {
         let id = UUID()
         let dialled: Int32
         let node: Int32
-        /// Who listens.
+        /// The node that listens.
         let number: Int
 
         private struct State {

@@ -84,7 +84,7 @@
 
         /// A node starts on the full disk, says so, and deletes make room for saves.
         ///
-        /// - Parameter token: Of the user: a full disk has no room for another one.
+        /// - Parameter token: The user's token: a full disk has no room for another one.
         private func free(
             _ disk: SmallDisk,
             _ load: FullDiskLoad,
@@ -186,7 +186,7 @@
             }
         }
 
-        /// What was acknowledged and isn't there.
+        /// Acknowledged records that are missing.
         func missing() async throws -> Set<String> {
             var missing = state.withLock { $0.records.union($0.files) }
             for try await record in database.allRecords(desiredKeys: []) {

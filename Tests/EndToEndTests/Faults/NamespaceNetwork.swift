@@ -1,8 +1,8 @@
-// A network of the kernel's own: a namespace per node, all on one bridge. What is cut loses packets
-// without a word to anybody, in one direction if asked for, as a broken switch does: connections
-// stay open on both sides, and TCP sends again after longer and longer pauses.
+// A network of the kernel's own: a namespace per node, all on one bridge. A cut link silently loses
+// packets, in one direction if asked for, as a broken switch does: connections stay open on both
+// sides, and TCP sends again after longer and longer pauses.
 //
-// Whoever may make one is root; who may not skips the tests that need it.
+// Only root may make one; other users skip the tests that need it.
 
 #if os(Linux)
     import CumulusTesting
@@ -20,7 +20,8 @@
         init(_ count: Int) throws {
             let number = UInt16.random(in: 0...0xFFFF)
             name = "cu\(number)"
-            // Of the part of 198.18.0.0/15 that is kept for tests of networks.
+            // The addresses are in the part of 198.18.0.0/15 that is reserved for tests of
+            // networks.
             subnet = "198.18.\(number >> 8)"
             self.count = count
             try ip("link add \(name) type bridge")

@@ -1,5 +1,5 @@
 // A cluster whose network fails: cut in every way, or slow. Every node goes on, and once the
-// network is whole all of them hold the same, with everything that was acknowledged anywhere.
+// network is whole all of them hold equal data, with everything that was acknowledged anywhere.
 //
 // `cluster/chaos partition`, `clog` and `slow` run more cycles.
 
@@ -56,7 +56,7 @@ import Testing
             }
         }
 
-        /// What is lost is lost, or the rest would show nothing.
+        /// The packets must really be lost, or the rest would show nothing.
         private func expectToBeCut(
             _ cluster: FaultCluster,
             _ network: NamespaceNetwork

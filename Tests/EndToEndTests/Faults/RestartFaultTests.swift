@@ -96,7 +96,8 @@ import Testing
                     isolated += try await save("alone-\(cycle)", 5, at: old.number, cluster)
                     cluster.network.heal()
                 }
-                // Who loses two copies before there is a third loses what it was promised.
+                // A cluster that loses two copies before there is a third may lose acknowledged
+                // records.
                 var names = isolated.suffix(20)
                 for number in cluster.nodes.indices {
                     names += try await save("mark-\(cycle)-\(number)", 1, at: number, cluster)

@@ -1,5 +1,5 @@
 // A small disk of its own for a node: a file with a file system in it, mounted over a loop device.
-// Whoever may do that is root; who may not skips the tests that need it.
+// Only root may do that; other users skip the tests that need it.
 
 #if os(Linux)
     import CumulusTesting
@@ -32,7 +32,7 @@
             try ChildProcess.run(["mount", "-o", "loop", image, path])
         }
 
-        /// Whoever still has files open there goes on; nobody else finds it.
+        /// A process with open files there goes on; no other process finds it.
         deinit { try? ChildProcess.run(["umount", "--lazy", path]) }
 
         /// Bytes that are free.

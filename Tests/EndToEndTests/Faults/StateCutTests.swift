@@ -2,8 +2,8 @@
 // hardly anything is sent twice.
 //
 // `cluster/chaos cut` takes a state of 1 GB and cuts the link every 5 seconds. Here it is cut
-// whenever it has carried a quarter of the state. What is on its way at a cut, 1 MB and a page at
-// most, is sent again.
+// whenever it has carried a quarter of the state. Bytes on their way at a cut, 1 MB and a page at
+// most, are sent again.
 
 import Cumulus
 import CumulusModel

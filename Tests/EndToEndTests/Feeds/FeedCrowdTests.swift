@@ -1,5 +1,5 @@
-// Very many feeds on one node: those that nothing concerns cost next to nothing, one that reads
-// nothing holds up nobody, and a burst of saves reaches each of them once.
+// Very many feeds on one node: feeds without news cost next to nothing, one that reads nothing
+// holds up no other, and a burst of saves reaches each of them once.
 //
 // Each takes some seconds, for which the node reads up to 10,000 first pages or 40,000
 // notifications. `cluster/chaos feeds` takes more of both.
@@ -32,7 +32,7 @@ import Testing
         for result in results.saveResults.values { _ = try result.get() }
     }
 
-    /// A subscription to all records of a type, of which one is made first.
+    /// Makes a subscription to all records of a type, and a first record of the type.
     private func subscribe(
         _ database: Database,
         _ type: String = "City",

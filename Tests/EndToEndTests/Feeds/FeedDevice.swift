@@ -117,7 +117,7 @@ final class FeedDevice: Sendable {
         }
         state.withLock { state in
             state.copy.settle()
-            // Of what is no longer watched nothing is kept.
+            // Records of an ended subscription are dropped.
             for id in state.copy.held.keys where user.watches[id] == nil { state.copy.forget(id) }
         }
         await container.close()
@@ -132,7 +132,7 @@ final class FeedDevice: Sendable {
 
     // MARK: Pages
 
-    /// All of a page and its token, or none of it.
+    /// Takes all of a page and its token, or none of it.
     private func take(_ page: FeedPage, _ container: Container) async throws {
         let isNew = state.withLock { $0.token == nil }
         let watches = user.watches
@@ -181,7 +181,7 @@ extension FeedDevice.State {
         switch notification.news {
         case .record(let news):
             let place = FeedDevice.place(of: news.recordID)
-            // What comes again has the id that it had, see `Container.notifications`.
+            // A repeated notification has the same id, see `Container.notifications`.
             if sinceCheckpoint.insert(notification.id).inserted {
                 copy.note(news.transition, of: place, id, notification.id)
             } else {

@@ -1,9 +1,9 @@
 // A random history of two users with two devices each, at the nodes of one cluster: subscriptions,
 // saves, deletes, records that cross predicates, zones that go, and devices that roam.
 //
-// A test drives it in rounds and does to the nodes what it wants. Between two rounds all is quiet:
-// there every device goes to every node, and must hold what queries find. The seed draws what is
-// done; which changes meet is the machine's.
+// A test drives it in rounds and breaks the nodes as it wants. Between two rounds all is quiet:
+// there every device goes to every node, and must hold the results of queries. The seed draws the
+// changes; the machine's timing decides which of them meet.
 
 import Cumulus
 import CumulusModel
@@ -143,7 +143,7 @@ final class FeedHistory: Sendable {
 
     // MARK: Devices
 
-    /// Of each user one device follows, and moves now and then; the other one reads page by page,
+    /// One device of each user follows, and moves now and then; the other one reads page by page,
     /// each at another node.
     private func follow() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -186,7 +186,7 @@ final class FeedHistory: Sendable {
             let id = "\(round)-\(random(1 << 30))"
             let query = Query(recordType: FeedHistory.type, predicate: predicate())
             let database: DatabaseScope = random(4) == 0 ? .public : .private
-            // Of two that are equal a node takes one.
+            // A node accepts only one of two equal subscriptions.
             let isKnown = user.watches.values.contains {
                 $0.database == database && $0.query == query
             }

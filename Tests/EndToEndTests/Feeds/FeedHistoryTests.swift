@@ -1,6 +1,6 @@
-// Random histories of devices that follow feeds at the nodes of a cluster, of which one is killed
-// in the middle: in the end each device holds what matches, it was told nothing twice, and no
-// record left that it did not hold.
+// Random histories of devices that follow feeds at the nodes of a cluster, one of which is killed
+// in the middle. In the end each device holds the matching records. It was told nothing twice, and
+// no record left that it did not hold.
 //
 // Each takes a few seconds: three nodes start, devices follow for two rounds, and each round ends
 // with every device at every node. `cluster/chaos feeds` runs longer ones.
@@ -15,7 +15,7 @@ import Testing
     private static let rounds = Chaos.isAsked ? 20 : 2
     private static let steps = Chaos.isAsked ? 200 : 60
 
-    /// Which round has faults.
+    /// Whether a round has faults.
     private func hasFault(_ round: Int) -> Bool { Chaos.isAsked || round == 1 }
 
     /// Nodes are processes, and one is killed with SIGKILL.

@@ -140,7 +140,7 @@ final class FeedReader: Sendable {
 }
 
 extension FeedNotification {
-    /// Of the record that it tells of.
+    /// The name of the record that it tells of.
     var recordName: String? {
         if case .record(let news) = news { news.recordID.recordName } else { nil }
     }

@@ -72,7 +72,7 @@ import Testing
         #expect(try await count(at: node, token) == wanted)
     }
 
-    /// What was acknowledged before a backup began is in it; writers don't notice.
+    /// A backup holds everything that was acknowledged before it began; writers don't notice.
     @Test func aBackupHoldsWhatWasAcknowledged() async throws {
         let node = try await start("node")
         let token = try await node.makeToken()
@@ -107,7 +107,7 @@ import Testing
             #expect(run.errors.contains("the node's own data directory"), "\(run.errors)")
             #expect(!FileManager.default.fileExists(atPath: path(place)))
         }
-        // Only its name begins like that of the data directory.
+        // The name only begins like the data directory's.
         try await backUp(node, to: "node-backup")
         #expect(try await node.end(SIGTERM) == .exit(0))
     }

@@ -18,8 +18,8 @@ import Testing
     // MARK: Connections
 
     #if os(Linux)
-        /// A process that may open few files takes few connections, says so, and serves those that
-        /// it has: else the store's files would be the next that can't be opened.
+        /// A process that may open few files takes few connections, says so, and serves them:
+        /// otherwise the store's files would be the next that can't be opened.
         @Test func fewFilesMeanFewConnections() async throws {
             let node = try await NodeProcess.ready(
                 data: folder.node,
@@ -56,7 +56,8 @@ import Testing
             #expect(try await node.end(SIGTERM) == .exit(0))
         }
 
-        /// Neither sets what only a superuser may: tests may run as one, services don't.
+        /// Neither process sets anything that needs a superuser: tests may run as one, services
+        /// don't.
         @Test func nodeAndClientNeedNoPrivilege() async throws {
             let prefix = getuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-all"] : []
             let node = try await NodeProcess.ready(data: folder.node, prefix: prefix)
@@ -251,7 +252,7 @@ import Testing
         try await expectRefusal(try NodeProcess(data: folder.node), naming: "chmod 600 \(file)")
     }
 
-    /// What is said goes nowhere then, and above all not into the store's files.
+    /// The output goes nowhere then, and above all not into the store's files.
     @Test func aNodeRunsWithoutAnybodyWhoListens() async throws {
         for output in [">&- 2>&-", ">/dev/full 2>/dev/full"] {
             let port = TestPort.free()

@@ -194,7 +194,7 @@
             return names
         }
 
-        /// Saves records until one fails; the names of those that were acknowledged.
+        /// Saves records until one fails; returns the names of the acknowledged ones.
         private func save(
             _ prefix: String,
             _ suffix: String,

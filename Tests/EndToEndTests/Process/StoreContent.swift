@@ -1,4 +1,4 @@
-// What stands in the store of a node that has ended, read without the node.
+// The content of the store of a node that has ended, read without the node.
 
 import CumulusModel
 import CumulusStorage

@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    /// What is signed with a key that isn't the authority's, no client would believe.
+    /// Clients would not trust a certificate that is signed with another key than the authority's.
     @Test func nothingIsSignedForAnotherAuthority() async throws {
         try await makeCertificate(["127.0.0.1"], in: "ours")
         try await makeCertificate(["127.0.0.1"], in: "theirs")

@@ -1,4 +1,4 @@
-// `cumulus share` by itself: what is wrong usage, and what it says when something is not there.
+// `cumulus share` by itself: wrong usage, and the messages when something does not exist.
 
 import CumulusTesting
 import Testing
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// Who is in by the URL invites nobody, and is invited by nobody while the share is open.
+    /// A user who joined by the URL invites nobody, and is not invited while the share is open.
     @Test func whoJoinedByTheURLIsExplained() async throws {
         try await Story.play(on: 1) { story in
             let ada = try story.otherDevice(of: "ada", in: "private")

@@ -1,5 +1,5 @@
 // Ada shares a zone and a tree of records, Bo joins by the URL: with the commands of the command
-// line, on a cluster of one node or of three of which one is killed on the way.
+// line, on a cluster of one node, or of three nodes, one of which is killed on the way.
 //
 // Ada asks the first node and Bo the others. Bo's device follows its feed in a process of its own,
 // and has to be told of each step within a second, but for the one at which its node is killed.
@@ -203,7 +203,7 @@ import Testing
         try await expectNews()
         let opera = ["record", "get", "opera", "--zone", "Trips", "--json"]
         #expect(try await story.ask(opera, by: ada).contains("Hej"))
-        // What moves into the tree is seen, and what is deleted is seen no more.
+        // A record that moves into the tree is seen, and a deleted one is no longer seen.
         try await Trip.save("bergen", ["--parent", "oslo"], by: ada, story)
         try await expectNews()
         _ = try await story.ask(get, by: bo)

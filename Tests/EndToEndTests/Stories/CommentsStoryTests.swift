@@ -58,7 +58,7 @@ import Testing
 
         try await story.change(["subscription", "delete", "comments"], by: ada)
         try await comment("c5", "unfollowed")
-        // What was said in between can't be told: an app asks for it, as after a first follow.
+        // The changes in between can't be told: an app asks for them, as after a first follow.
         try await follow()
         told.append("reset comments")
         try await watcher.expect(told)

@@ -35,7 +35,7 @@ final class TimelineApp: SyncEngineDelegate {
         }
     }
 
-    /// What was fetched since the app was started: "saved NAME", "deleted NAME".
+    /// The changes that were fetched since the app was started: "saved NAME", "deleted NAME".
     var fetched: [String] { store.withLock { $0.fetched } }
 
     /// The state that the last engine told to keep; nil at the first start.
@@ -93,7 +93,7 @@ extension TimelineApp.Store {
         case .fetchedRecordZoneChanges(let changes):
             for record in changes.modifications.map(\.record) {
                 fetched.append("saved \(record.recordID.recordName)")
-                // What is not sent yet is newer here.
+                // An unsent change is newer here.
                 guard !pending.contains(.saveRecord(record.recordID)),
                     !pending.contains(.deleteRecord(record.recordID))
                 else { continue }

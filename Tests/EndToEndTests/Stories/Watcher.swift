@@ -1,7 +1,7 @@
 // `cumulus watch` as a process that goes on, and what it has shown so far.
 //
-// Used by the stories. What it shows is compared as a whole each time: what is told twice, or is
-// not to be told, fails the next comparison.
+// The stories use it. Its output is compared as a whole each time: a repeated or unexpected line
+// fails the next comparison.
 
 import CumulusModel
 import CumulusTesting
@@ -45,7 +45,7 @@ final class Watcher {
 
     private var complaints: String { (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "" }
 
-    /// What was told so far: "created NAME FIELDS", "reset SUBSCRIPTION", "changed ZONES".
+    /// The lines so far: "created NAME FIELDS", "reset SUBSCRIPTION", "changed ZONES".
     func told() throws -> [String] { try Watcher.told(text) }
 
     private static func told(_ text: String) throws -> [String] {
@@ -67,7 +67,7 @@ final class Watcher {
 
     /// Waits until just this was told since the start.
     ///
-    /// - Parameter limit: What is told later than that is a failure; nil means 30 seconds.
+    /// - Parameter limit: A later line is a failure; nil means 30 seconds.
     func expect(
         _ expected: [String],
         within limit: Duration? = nil,

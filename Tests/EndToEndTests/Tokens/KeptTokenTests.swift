@@ -63,8 +63,8 @@ import Testing
         #expect(run.code == 0, "\(run.errors)")
     }
 
-    /// A node that is the only one of its cluster, or the first of several of which an operator has
-    /// said that what the backup lacks is lost.
+    /// The node is the only one of its cluster, or the first of several after an operator has
+    /// marked what the backup lacks as lost.
     @Test(arguments: [false, true])
     func ofANodeThatWentBackToABackup(hasOthers: Bool) async throws {
         let node = try await start("node")

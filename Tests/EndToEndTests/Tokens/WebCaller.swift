@@ -118,7 +118,7 @@ struct WebCaller {
         return String(url[start...])
     }
 
-    /// What is between two texts.
+    /// The text between two texts.
     private static func part(
         of text: String,
         _ start: String,

@@ -43,7 +43,7 @@ import Testing
         try #require(key).dropFirst().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// What stands at the edges and in the stretch is written again, above its deletion.
+    /// Rewrites the rows at the edges and in the stretch, above its deletion.
     private func mend(_ damage: StoreDamage, in engine: RocksDBEngine) throws {
         let rows = try number(damage.before)...number(damage.after)
         var batch = EngineBatch()
@@ -99,7 +99,7 @@ import Testing
     @Test func tablesAreMergedOnceTheyWereWrittenAnew() throws {
         let store = try damaged([500])
         try store.use { engine in
-            // What was met is not merged.
+            // A table with noticed damage is not merged.
             let damage = try #require(try survey(engine).first)
             try engine.reclaim(.index, Self.all)
             try engine.commit(.writing(.index, [(Self.key(0), Self.value(0))]))

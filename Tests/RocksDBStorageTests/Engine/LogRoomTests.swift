@@ -45,7 +45,7 @@
             guard case .full = error else { throw try #require(error) }
         }
 
-        /// What is refused for want of room was not written; all else is.
+        /// Batches that are refused for want of room were not written; all others were.
         @Test func messagesOfAFullDiskAreToldApart() {
             let full = "IO error: No space left on device: While appending to file: 7.sst"
             #expect(EngineError(writing: full) == .full(full))

@@ -127,7 +127,7 @@ import Testing
 
     private let rows = (0..<100).map { (bytes($0), Bytes(repeating: 7, count: 100)) }
 
-    /// A store with seven tables in the first level, of which one is damaged.
+    /// A store with seven tables in the first level, one of them damaged.
     private func damaged() throws -> TemporaryStore {
         let store = folder.store()
         for _ in 0..<7 { try store.use { try $0.commit(.writing(.records, rows)) } }

@@ -1,4 +1,4 @@
-// Opening a data directory: what is refused, with which line, and what is let pass.
+// Opening a data directory: refusals with their lines, and states that are accepted.
 
 import CumulusModel
 import CumulusStorage

@@ -44,7 +44,7 @@ import Testing
         return killed
     }
 
-    /// Opening may change what is there; it is no less refused afterwards.
+    /// Opening may change the files; the store is still refused afterwards.
     private func expectRefusals(of store: TemporaryStore) throws {
         for _ in 0..<2 {
             #expect(try store.refusal() == .endMissing(directory: store.path))
@@ -68,7 +68,7 @@ import Testing
         let line = "\(try store.refusal())"
         #expect(line.contains("newest log is missing or cut"))
         #expect(line.hasSuffix("delete \(store.path)/END"))
-        // Whoever does that accepts the loss.
+        // An operator who does that accepts the loss.
         try store.remove("END")
         try store.use { engine throws in #expect(try engine.count(.records) == 10) }
     }
