@@ -95,8 +95,8 @@ let package = Package(
             from: "2.28.1",
             traits: []
         ),
-        // Requests to webhooks and identity providers, each to an address that was judged; and those
-        // of the bench.
+        // Requests to webhooks and identity providers, each to an address that was judged; and
+        // those of the bench.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),

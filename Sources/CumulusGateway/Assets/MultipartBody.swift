@@ -2,8 +2,8 @@
 // is named `files`.
 //
 // Fed by `WebUpload` with what browsers' forms send. It holds a few bytes of what came, never the
-// file. It is written by hand: a package for one field of one kind of form costs each build more than
-// these lines.
+// file. It is written by hand: a package for one field of one kind of form costs each build more
+// than these lines.
 
 package import CumulusModel
 

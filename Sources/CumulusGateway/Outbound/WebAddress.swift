@@ -1,8 +1,8 @@
 // An absolute URL of http or https, taken apart without resolving anything.
 //
 // Used for what an operator configures: where the node's own pages are, where providers are asked,
-// where webhooks lead, and what security policies of pages name. Only plain characters are taken, so
-// that an address can stand in a header or an attribute.
+// where webhooks lead, and what security policies of pages name. Only plain characters are taken,
+// so that an address can stand in a header or an attribute.
 
 import CumulusModel
 import CumulusTransport

@@ -1,5 +1,5 @@
-// The bounds that a caller of a node meets, in one place, each with its unit in its name. Clients are
-// told those that they need in HELLO, and hard-code none.
+// The bounds that a caller of a node meets, in one place, each with its unit in its name. Clients
+// are told those that they need in HELLO, and hard-code none.
 //
 // Other bounds stand where they hold:
 // - What one caller may take of a node in a second: `CallerLimits`, `CallerGrowth`, `Attempts`,
@@ -7,8 +7,8 @@
 // - How much a call does in one turn, before others go on: `QueryEffort`, `Surveys`, `TreeChanges`,
 //   `SharedZoneChanges`, `FeedWindow` and `SubscriptionJudge`.
 // - What all nodes and stores have to agree on: `ContentCutter` and `ChunkList` for assets,
-//   `IndexedValues` and `SearchWords` for indexes, `FeedNotification.ID` with `ReadMarks` for feeds,
-//   `TreeWalk` for shares.
+//   `IndexedValues` and `SearchWords` for indexes, `FeedNotification.ID` with `ReadMarks` for
+//   feeds, `TreeWalk` for shares.
 // - Accounts and tokens: `Sessions`, `Passwords`, `UserNames`, `Containers`, `IDToken`, `TokenKeys`
 //   and `TokenSeal`.
 // - The text of a predicate, which clients read: `PredicateSource` and `PredicateParser`.

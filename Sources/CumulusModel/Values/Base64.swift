@@ -1,8 +1,8 @@
 // Base64 in its two forms (RFC 4648, 4 and 5).
 //
 // Called for shares' URLs, for ID tokens with their issuers' keys, and by the gateway for bytes and
-// tokens. Each text stands for bytes of its own. It is written by hand: this target has the standard
-// library alone, and Foundation reads `QR==` as it reads `QQ==`.
+// tokens. Each text stands for bytes of its own. It is written by hand: this target has the
+// standard library alone, and Foundation reads `QR==` as it reads `QQ==`.
 
 /// The form of JSON and headers: with + and /, and padded with =.
 package enum Base64 {

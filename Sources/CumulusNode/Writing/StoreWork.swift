@@ -1,4 +1,5 @@
-// What waits for the writer: changes that callers ask for, and jobs of peers and of the node itself.
+// What waits for the writer: changes that callers ask for, and jobs of peers and of the node
+// itself.
 //
 // Made by callers, peers and background tasks, queued by `StoreGate`, done by `BatchWriter`, which
 // asks each the same questions.

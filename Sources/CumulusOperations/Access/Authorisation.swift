@@ -1,12 +1,12 @@
 // Who may do what: a verb, what is known of the record, and what its type grants or a share allows
 // decide. Values only: nothing is read here.
 //
-// Asked through `RecordAccess` for what is shown and for what is changed. Which methods a caller may
-// call at all, an operator's among them, is decided before that, by `MethodTable`.
+// Asked through `RecordAccess` for what is shown and for what is changed. Which methods a caller
+// may call at all, an operator's among them, is decided before that, by `MethodTable`.
 //
 // Folder: what callers may do with records. Read `Authorisation` and `AccessRights`, then
-// `RecordAccess`, `AccessReader` for reads, `ZoneBatch+Access` for writes, and `RepeatedRequest` for
-// those that come again. `AssignedRoles` are what operators give to users.
+// `RecordAccess`, `AccessReader` for reads, `ZoneBatch+Access` for writes, and `RepeatedRequest`
+// for those that come again. `AssignedRoles` are what operators give to users.
 
 package import CumulusModel
 

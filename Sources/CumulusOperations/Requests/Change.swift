@@ -2,7 +2,8 @@
 // and what its caller is told.
 //
 // Parsed or made by the node's handlers, carried to the writer in a `WriteRequest`, which decides
-// what holds for all changes. A new change is a type here, and an entry in the node's `MethodTable`.
+// what holds for all changes. A new change is a type here, and an entry in the node's
+// `MethodTable`.
 
 package import CumulusModel
 package import CumulusStorage

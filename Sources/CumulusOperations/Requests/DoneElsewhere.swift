@@ -2,8 +2,8 @@
 // connection there and asks again here.
 //
 // Called by `RememberedChange` when a request id is known by its commits only, and by
-// `RepeatedSaves` when it is known by the lives that it created. What was done is done; the answer tells how it
-// stands now.
+// `RepeatedSaves` when it is known by the lives that it created. What was done is done; the answer
+// tells how it stands now.
 
 import CumulusModel
 import CumulusStorage

@@ -166,8 +166,8 @@ package struct CascadeSurvey: Sendable {
             ServiceError(
                 .limitExceeded,
                 """
-                the deletion would take more than \(request.limits.recordsPerCascade) records along; delete some of \
-                what the record owns first
+                the deletion would take more than \(request.limits.recordsPerCascade) records \
+                along; delete some of what the record owns first
                 """
             )
         )
