@@ -39,11 +39,15 @@ extension ModifyRecords {
             )
             var new = record
             new.createdBy = nil
-            if let error = try access.refusal(.write, record, &transaction),
-                try saved.createdBy != caller.user
-                    || access.refusal(.create, new, &transaction) != nil
+            var refusal = try access.refusal(.write, record, &transaction)
+            // A caller who may create records may have created this one.
+            if refusal != nil, saved.createdBy == caller.user,
+                try access.refusal(.create, new, &transaction) == nil
             {
-                outcome.saves[index] = .failure(ModifyOutcome.Failure(error))
+                refusal = nil
+            }
+            if let refusal {
+                outcome.saves[index] = .failure(ModifyOutcome.Failure(refusal))
             } else if try access.refusal(.read, record, &transaction) != nil {
                 saved.hide(from: caller)
                 outcome.saves[index] = .success(saved)
