@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: Rule.allCases) func aRuleIsWhole(rule: Rule) {
         #expect(Rule(name: rule.name) == rule)
         for sentence in [rule.holds, rule.without] {
-            #expect(sentence.hasSuffix(".") && sentence.first?.isUppercase != false, "\(sentence)")
+            #expect(sentence.hasSuffix(".") && sentence.first?.isLowercase == false, "\(sentence)")
         }
         for history in rule.histories { #expect(history.rules.contains(rule)) }
     }
