@@ -98,7 +98,7 @@ import Testing
         ]
         let modify = ModifyRecords(database: .public, isAtomic: false, saves: saves)
         var request = store.request(modify, by: .bob)
-        request.digest = [1]
+        request.asker.digest = [1]
         return request
     }
 
@@ -238,7 +238,7 @@ import Testing
 
     @Test func unknownContainersAreNamed() throws {
         var request = request(store.newRequestID())
-        request.scope = ScopeID(container: "iCloud.other", environment: .development)
+        request.asker.scope = ScopeID(container: "iCloud.other", environment: .development)
         guard case .failure(let error) = try store.run(request) else {
             Issue.record("the request went through")
             return
