@@ -110,7 +110,7 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         // Structured logs of the node.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        // Counters, gauges and timers, for the node's events and for those of libraries.
+        // Counters, gauges and timers, for events of the node and of libraries.
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // Flags, help texts and exit codes of the programs.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

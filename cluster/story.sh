@@ -10,7 +10,7 @@ step_seconds=75
 story_seconds=300
 container=iCloud.dev.cumulus
 
-# Of each device: its process, the descriptor of its input, how many steps it was given, and how many
+# The process of each device, the descriptor of its input, how many steps it was given, and how many
 # lines of its output were shown.
 declare -gA device_pid device_input device_steps device_lines
 declare -gA user_token
@@ -26,7 +26,7 @@ play_story() {
         || fail "There are no photographs in $photographs; install $photograph_package."
     say "Building (the first time takes some minutes)"
     build_programs
-    # Nodes of its own: those of cluster/up go on as they are.
+    # The nodes are its own: the nodes of cluster/up go on as they are.
     state=$(mktemp -d "${TMPDIR:-/tmp}/cumulus-demo.XXXXXX")
     state=$(cd -- "$state" && pwd -P)
     CUMULUS_PORT=0

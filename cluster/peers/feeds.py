@@ -28,7 +28,7 @@ COLUMNS = [
     ("burst_events_per_second", "burst events/s", "{:,.0f}"),
     ("burst_cpu_us_per_event", "burst CPU us/event", "{:,.2f}"),
 ]
-# Figures of which more is better.
+# Figures that are better if they are higher.
 RATES = {"burst_events_per_second"}
 
 

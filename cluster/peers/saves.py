@@ -33,7 +33,7 @@ COLUMNS = [
     ("cpu_us", "CPU us each", "{:,.1f}"),
     ("client_percent", "client, %", "{:,.0f}"),
 ]
-# Figures of which more is better.
+# Figures that are better if they are higher.
 RATES = {"per_second"}
 VALUE_SIZE = 1000
 

@@ -162,7 +162,7 @@ export function table(caption, columns, rows, empty, row = () => ({})) {
     h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
 }
 
-/// Panels of which one is shown; arrows move between the tabs.
+/// Panels, one of them shown; arrows move between the tabs.
 export function tabs(label, panels, chosen) {
   const panel = h("div", { role: "tabpanel", tabindex: "-1", id: "tab-panel" });
   const buttons = panels.map(([name]) => h("button", {

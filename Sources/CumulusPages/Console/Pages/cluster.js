@@ -83,7 +83,7 @@ async function lag(status) {
 
 // Conflicts
 
-/// Conflicts of which the value that stands is looked up at once.
+/// Conflicts whose present value is looked up at once.
 const mostLookUps = 20;
 
 async function conflicts(scope) {
