@@ -19,7 +19,7 @@ import Testing
         #expect(named.filter { !files.contains($0 + ".swift") } == [])
     }
 
-    /// The words of the article Access are those of the code.
+    /// Each word that the article Access explains is a name in the code.
     @Test func everyWordOfAccessNamesADeclaration() throws {
         let article = try String(
             contentsOf: SourceTree.root.appending(

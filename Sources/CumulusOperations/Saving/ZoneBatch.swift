@@ -1,10 +1,9 @@
 // The part of a modify request that concerns one zone: plan first, then one commit. Also decides
 // what goes with a deleted record, and what forbids its deletion.
 //
-// The plan judges every item against the stored rows and against the other items. An item that
-// fails may be what another one relied on, so planning is repeated without the failed ones until
-// nobody else fails; chains of parents, which may be as long as the request, fail in one go. Only
-// then does anything change. hot: once per save.
+// The plan judges every item against the stored rows and the other items, and again without the
+// items that failed, which others may have relied on, until nobody else fails. Chains of parents,
+// as long as the request, fail in one go. Only then does anything change. hot: once per save.
 //
 // Folder: what a save and a delete mean. Read `ZoneBatch`, which makes one commit of a request's
 // items, then `SavePlanner`, which judges one save step by step, and `SavePlanner+Schema`,

@@ -1,10 +1,9 @@
 // Assets in the store: which records name them, which chunks they consist of, where the chunks lie,
 // and when an asset may be deleted.
 //
-// The writer changes these rows in the same batch as the rows that cause the change. So an asset
-// can't be deleted while a record that names it arrives, nor a chunk while a user sends it. Pack
-// files are written before the batch that names them, and removed after the batch that forgets
-// them.
+// The writer changes these rows in the batch of the rows that cause the change. So an asset can't
+// be deleted while a record that names it arrives, nor a chunk while a user sends it. Pack files
+// are written before the batch that names them, and removed after the batch that forgets them.
 
 package import CumulusAssets
 package import CumulusModel
@@ -67,9 +66,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// Returns the chunks that are wanted and missing here.
-    ///
-    /// - Returns: The wanted chunks, and the first chunk that no asset contains, if any.
+    /// Returns the chunks that are wanted and missing, and the first that no asset contains.
     package borrowing func sift(
         _ chunks: [ChunkList.Entry],
         in database: DatabaseNumber
