@@ -40,8 +40,8 @@ extension Container {
         label: String = ""
     ) async throws -> AccessSession {
         let request = SignInRequest(name: name, password: password, label: label)
-        // Sent again after a lost answer, it opens another session; the lost one's token is known
-        // to nobody.
+        // A retry after a lost answer opens another session; the lost session's token is unknown to
+        // all clients.
         return try AccessSession(await core.read(.accountsSignIn, request.encoded()))
     }
 
@@ -159,7 +159,7 @@ extension Container {
         do {
             _ = try await revoke(RevokeSessionsRequest(id: Bytes(SHA256.hash(data: token))))
         } catch let error as ServiceError where error.code == .notAuthenticated {
-            // Somebody else ended it, or an earlier attempt whose answer was lost.
+            // Another client ended it, or an earlier attempt whose answer was lost.
         }
         core.account.note(.noAccount)
     }
@@ -169,7 +169,7 @@ extension Container {
         return try decoding { try AccountMessages.isDone(wire: answer.first ?? []) }
     }
 
-    /// A call that opens a session, and whose repetition would be refused for what it did.
+    /// Makes a call that opens a session and whose repetition would be refused.
     private func openOnce(
         _ method: Method,
         _ message: Bytes,

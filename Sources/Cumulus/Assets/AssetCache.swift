@@ -27,7 +27,7 @@ final class AssetCache: Sendable {
         var tasks: [UInt64: Task<String, any Error>] = [:]
         /// Chunks that are on their way, and with which download.
         var claims: [Bytes: UInt64] = [:]
-        /// Where chunks of whole assets are; nil means nobody looked.
+        /// Places of the chunks of whole assets; nil until the files were searched.
         var places: [Bytes: Place]?
     }
 
@@ -203,9 +203,9 @@ final class AssetCache: Sendable {
 
     // MARK: Downloads
 
-    /// The file of an asset, from `download` unless somebody downloads it already.
+    /// The file of an asset; starts `download` unless one is running.
     ///
-    /// The download ends when nobody waits for it any more.
+    /// The download ends when no task waits for it any more.
     ///
     /// - Parameter download: Told its number.
     func file(

@@ -10,7 +10,7 @@ import CumulusModel
 import Foundation
 
 extension AssetCache {
-    /// How a file was cut, when it was uploaded last; nil means nobody remembers.
+    /// How a file was cut when it was last uploaded; nil if that is not remembered.
     func cuts(of path: String) -> ChunkList? {
         let file = cutsPath(of: path)
         guard let data = FileManager.default.contents(atPath: file),

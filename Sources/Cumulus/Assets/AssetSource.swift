@@ -1,6 +1,6 @@
-// The content of an asset on this machine, and how it is cut: a file is read block by block, and
-// what was cut of one block is hashed while the next one is read. Where a file is still what it was
-// when it was cut before, it is only hashed.
+// The content of an asset on this machine, and how it is cut. A file is read block by block, and
+// the chunks of one block are hashed while the next one is read. A part of a file that is unchanged
+// since it was cut is only hashed.
 //
 // Called by uploads. A file is opened for each read, so that thousands of them need no more than a
 // few descriptors, and never mapped: one that shrinks meanwhile must not end the process.
@@ -113,7 +113,7 @@ final class AssetSource: Sendable {
 
     /// Cuts and names the content.
     ///
-    /// - Parameter known: How it was cut before, as somebody remembers.
+    /// - Parameter known: The remembered cuts of an earlier upload.
     func chunkList(known: ChunkList? = nil) async throws -> ChunkList {
         var list = ChunkList()
         if let known { list = try await unchanged(since: known) }
@@ -121,7 +121,7 @@ final class AssetSource: Sendable {
         return list
     }
 
-    /// Cuts what stands behind a cut.
+    /// Cuts the bytes behind a cut.
     private func cut(from start: UInt64) async throws -> [ChunkList.Entry] {
         try await withThrowingTaskGroup(of: (Int, [ChunkList.Entry]).self) { group in
             var done: [Int: [ChunkList.Entry]] = [:]
@@ -155,10 +155,10 @@ final class AssetSource: Sendable {
         var byteCount = 0
     }
 
-    /// The chunks at the beginning that are still what they were.
+    /// The chunks at the beginning that are unchanged.
     ///
-    /// Where a chunk ends depends on its own bytes only, but for the last one, which ends with the
-    /// file: so these are the ones that would be cut again.
+    /// The end of a chunk depends on its own bytes only, except for the last chunk, which ends with
+    /// the file. So these chunks are the ones that would be cut again.
     private func unchanged(since known: ChunkList) async throws -> ChunkList {
         let spans = spans(of: known)
         return try await withThrowingTaskGroup(of: (Int, Int).self) { group in
@@ -215,7 +215,7 @@ final class AssetSource: Sendable {
         }
     }
 
-    /// Cuts what can be cut of the bytes so far; what is left waits for more.
+    /// Cuts the bytes so far; the rest waits for more.
     private static func cut(_ bytes: Bytes, isLast: Bool, rest: inout ArraySlice<UInt8>) -> Block {
         var (sizes, start) = ([Int](), 0)
         bytes.withUnsafeBytes { bytes in

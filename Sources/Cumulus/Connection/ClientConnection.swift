@@ -107,7 +107,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         link.needsTurn()
     }
 
-    /// Nobody waits for that call any more.
+    /// Cancels a call that no task waits for any more.
     ///
     /// On the loop.
     func cancel(_ call: ClientCall) {
@@ -236,7 +236,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         }
     }
 
-    /// Sends the greeting, if it had to wait for what the server wants signed.
+    /// Sends the greeting, if it had to wait for the server's nonce.
     private func greet(_ serverNonce: Bytes) throws(ProtocolFault) {
         guard let signer else { return }
         // A nonce of another length could overlap other parts of the signed bytes.

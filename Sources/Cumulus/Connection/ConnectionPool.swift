@@ -388,7 +388,7 @@ final class ConnectionPool: Sendable {
 
     /// A connection is of no use any more, or never was.
     ///
-    /// Connects again if somebody waits.
+    /// Connects again if a call waits.
     private func lose(_ slot: Int, _ attempt: UInt64, _ endpoint: String, _ problem: String) {
         let isNeeded = state.withLock { state -> Bool in
             guard state.slots[slot].attempt == attempt else { return false }
@@ -402,7 +402,7 @@ final class ConnectionPool: Sendable {
 
     /// A node doesn't want this client; or, with nil, can't be reached.
     ///
-    /// Once all were tried and one of them refused, waiting longer won't help anybody.
+    /// Once all were tried and one of them refused, waiting longer won't help.
     private func note(_ verdict: ServiceError?, of endpoint: String) {
         let refusal = state.withLock { state -> ServiceError? in
             if let verdict {

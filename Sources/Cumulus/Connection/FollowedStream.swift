@@ -22,8 +22,8 @@ final class FollowedStream {
 
     /// The next page; it comes when there is news.
     ///
-    /// Throws what a node says about the request itself, and what a call throws that no node takes
-    /// in the time of a call.
+    /// Throws a node's error about the request itself, and the error of a call that no node takes
+    /// in time.
     ///
     /// - Parameter request: Makes the request for a stream that begins behind the last page.
     func next(_ request: () -> Bytes) async throws -> Bytes {

@@ -97,7 +97,7 @@ struct Retries {
         """
     )
 
-    /// Whether another node may do what this one can't, and there is another one.
+    /// Whether there is another node that may do it.
     private func isBetterElsewhere(_ error: ServiceError) -> Bool {
         guard endpoints > 1 else { return false }
         switch error.reason {
@@ -110,7 +110,7 @@ struct Retries {
 
     /// Whether a refusal says nothing about an earlier attempt at the same change.
     ///
-    /// Only what is wrong with the request itself was wrong then too.
+    /// Only an error of the request itself also held for the earlier attempt.
     private func leavesOpen(_ error: ServiceError) -> Bool {
         switch error.code {
         case .invalidArguments, .limitExceeded: error.reason == .requestIDExpired

@@ -25,7 +25,7 @@ extension Database {
         guard databaseScope == .shared else {
             return try await uploading(records, for: nil, progress)
         }
-        // Each zone is another user's, who pays for what it holds.
+        // Each zone belongs to another user, whose space its content takes.
         var uploaded: [Record.ID: Record] = [:]
         for (zone, part) in Dictionary(grouping: records, by: \.recordID.zoneID) {
             for record in try await uploading(part, for: zone, progress) {

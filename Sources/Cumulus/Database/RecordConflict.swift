@@ -3,7 +3,7 @@
 package import CumulusModel
 import CumulusWire
 
-/// A value that does not stand: somebody wrote another one and didn't know of it.
+/// A lost value: another writer wrote a different one without knowing of it.
 package struct RecordConflict: Sendable {
     /// A commit and when it was made.
     package struct Change: Hashable, Sendable {

@@ -71,7 +71,7 @@ extension Container {
 
     // MARK: Participants
 
-    /// Somebody to add to a share, by an e-mail address.
+    /// A participant to add to a share, by an e-mail address.
     ///
     /// It is the same whether or not a user has the address; the user is named only if it wants to
     /// be found.
@@ -84,7 +84,7 @@ extension Container {
         try await shareParticipant(for: .emailAddress(address))
     }
 
-    /// Somebody to add to a share, by a telephone number with its country.
+    /// A participant to add to a share, by a telephone number with its country.
     ///
     /// - Throws: The errors of ``shareParticipant(forEmailAddress:)``.
     public func shareParticipant(forPhoneNumber number: String) async throws -> Share.Participant {

@@ -5,8 +5,8 @@ public import CumulusModel
 extension Database {
     /// Saves a share of a zone, or a share that was saved before.
     ///
-    /// The participants are set as they stand in the share: who is missing is removed. A share that
-    /// somebody else changed meanwhile fails with `serverRecordChanged`.
+    /// The participants are set as they stand in the share: a missing one is removed. If another
+    /// client changed the share meanwhile, the save fails with `serverRecordChanged`.
     ///
     /// - Returns: The saved share, with its URL. Go on with this value.
     /// - Throws: `permissionFailure` unless the caller owns or administers the share;
@@ -111,7 +111,7 @@ extension Database {
             guard case .success(let record)? = results[rootID] else { continue }
             results[rootID] = result(of: record, in: id.recordName)
         }
-        // If that fails, the saved one is right but for what the server added.
+        // If that fails, the saved share is right except for the parts that the server adds.
         guard let found = try? await records(for: shares.map(\.0)) else { return }
         for (id, result) in found {
             if case .success = result { results[id] = result }

@@ -22,8 +22,7 @@ extension Share {
             self.details = details
         }
 
-        /// Somebody to be invited by a handle, whether or not a user has it yet, or by a user
-        /// record.
+        /// A person to invite by a handle, whether or not a user has it yet, or by a user record.
         ///
         /// The user who holds the handle when it accepts is the one who is meant.
         public init(

@@ -60,7 +60,7 @@ public struct Share: Hashable, Sendable {
         record.shareDetails = ShareDetails(root: rootRecord.recordID.recordName)
     }
 
-    /// A share of all that is and will be in a zone.
+    /// A share of everything in a zone, now and later.
     public init(recordZoneID: RecordZone.ID) {
         record = Record(
             recordType: Share.recordType,

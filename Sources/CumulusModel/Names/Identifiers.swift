@@ -37,7 +37,7 @@ package struct ScopeID: Hashable, Sendable {
 
 /// One of a container's databases, as the caller sees it.
 public enum DatabaseScope: UInt8, CaseIterable, Sendable {
-    /// Everybody reads it; users write what is theirs.
+    /// All can read it; users write their own records.
     case `public` = 1
     /// A user's own.
     case `private` = 2

@@ -5,16 +5,16 @@
 // public database.
 
 package struct Grants: Hashable, Sendable {
-    /// Everybody, signed in or not.
+    /// All callers, signed in or not.
     package static let world = "_world"
-    /// Everybody who is signed in.
+    /// All signed-in users.
     package static let signedIn = "_icloud"
     /// The user who created the record.
     package static let creator = "_creator"
 
     private var permissions: [String: Schema.Permissions] = [:]
 
-    /// Grants nothing to anybody.
+    /// Grants no permission.
     package init() {}
 
     package init(_ grants: [Schema.Grant]) {
@@ -48,7 +48,7 @@ package struct Grants: Hashable, Sendable {
     /// How far a permission of a user reaches.
     ///
     /// - Parameters:
-    ///   - user: User record name; nil means somebody who is not signed in.
+    ///   - user: User record name; nil means a caller who is not signed in.
     ///   - roles: The roles of the schema that the user has.
     package func reach(
         _ permission: Schema.Permissions,
@@ -65,7 +65,7 @@ package struct Grants: Hashable, Sendable {
     /// Whether a user may do something with one record.
     ///
     /// - Parameters:
-    ///   - user: User record name; nil means somebody who is not signed in.
+    ///   - user: User record name; nil means a caller who is not signed in.
     ///   - roles: The roles of the schema that the user has.
     ///   - creator: The user who created the record; nil means that it does not exist yet.
     package func allow(
@@ -100,7 +100,7 @@ package struct Grants: Hashable, Sendable {
 
     /// The signed-in users who may read a record.
     ///
-    /// - Parameter creator: User record name; nil means that nobody knows it.
+    /// - Parameter creator: User record name; nil means that it is not known.
     package func readers(ofRecordBy creator: String?) -> Readers {
         let roles = Set(roles(with: .read))
         if !roles.isDisjoint(with: [Grants.world, Grants.signedIn]) { return .everybody }

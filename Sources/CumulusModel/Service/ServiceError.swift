@@ -34,7 +34,8 @@ public struct ServiceError: Error, Sendable {
         case unknownItem = 11
         /// The request can't be carried out as it is; the message says what is wrong with it.
         case invalidArguments = 12
-        /// The record changed on the server since it was fetched; `serverRecord` is what it is now.
+        /// The record changed on the server since it was fetched; `serverRecord` is its present
+        /// state.
         case serverRecordChanged = 14
         /// An equal subscription has another id; or another node carried the request out without
         /// this item: send it in a new one.
@@ -78,7 +79,7 @@ public struct ServiceError: Error, Sendable {
         ///
         /// Whether somebody else is invited by a handle, and who has it, is not told.
         case participantMayNeedVerification = 33
-        /// A change was sent, and nobody told whether it was made: fetch the records to see.
+        /// A change was sent, but its outcome is unknown: fetch the records to see.
         case serverResponseLost = 34
         /// The content of an asset is not here, or not all of it.
         case assetNotAvailable = 35
@@ -100,7 +101,7 @@ public struct ServiceError: Error, Sendable {
         case deadline = 2
         /// The node is shutting down.
         case draining = 3
-        /// The node hasn't got yet what the caller saw elsewhere.
+        /// The node hasn't got data yet that the caller saw elsewhere.
         case nodeBehind = 4
         /// The node, or the connection, has too much to do.
         case overloaded = 5

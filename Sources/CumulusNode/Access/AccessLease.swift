@@ -129,7 +129,7 @@ final class AccessLease: Sendable {
         }
     }
 
-    /// Returns false if somebody looks already.
+    /// Returns false if a look is already running.
     fileprivate func beginLook() -> Bool {
         state.withLock { state in
             defer { state.isLooking = true }

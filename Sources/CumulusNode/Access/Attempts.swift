@@ -1,9 +1,10 @@
-// How often somebody may try to get in: some times at once, then ever more slowly.
+// Limits attempts to sign in: a few at once, then ever more slowly.
 //
-// Held by `Node`, asked by `SignInCalls` and `LocalEntrance`. Each way in has buckets of its own,
-// so wrong passwords keep nobody with a token out. In memory only: n nodes allow n times as many,
-// but a flood writes nothing. No bucket is per name alone: a stranger could shut somebody out.
-// Synchronous, on the times that it is given.
+// `Node` holds it; `SignInCalls` and `LocalEntrance` ask it. Each way to sign in has buckets of its
+// own, so wrong passwords lock out no caller with a token. The buckets are in memory only: n nodes
+// allow n times as many attempts, but a flood writes nothing. No bucket is per name alone, because
+// a stranger could then lock a user out. The code is synchronous and works on the times that it is
+// given.
 
 import CumulusModel
 import CumulusWire
@@ -16,7 +17,7 @@ final class Attempts: Sendable {
         case password(of: Bytes)
         case registration
         case idToken
-        /// Only wrong ones are counted: nobody guesses a token, and the right one always opens.
+        /// Only wrong tokens are counted: tokens can't be guessed, and the right one always works.
         case operatorToken
     }
 

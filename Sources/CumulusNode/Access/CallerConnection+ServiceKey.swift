@@ -1,8 +1,8 @@
 // A greeting with a service key: the server that calls has signed both nonces, the cluster, the
 // scope and, over TLS, the certificate.
 //
-// Called by `CallerConnection+Greeting`. A key that lets nobody in costs the same work and is told
-// the same as a wrong signature, so that nobody finds out which ids exist.
+// `CallerConnection+Greeting` calls it. An unknown key costs the same work and gets the same answer
+// as a wrong signature, so that strangers can't find out which ids exist.
 
 import Crypto
 import CumulusModel

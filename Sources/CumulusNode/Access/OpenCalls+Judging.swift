@@ -1,8 +1,8 @@
 // Judging a caller again: its token was good when the connection began, and may not be any more.
 //
-// Asked where a call begins, before each part of an answer is sent, and for streams when the
-// accounts have moved on, so that nobody is told anything after this node has shown a revocation.
-// Costs one comparison unless the epoch has moved. hot: several times per call.
+// It is asked where a call begins, before each part of an answer is sent, and for streams when the
+// accounts have changed. So a caller gets nothing more after this node has shown a revocation. It
+// costs one comparison unless the epoch has moved. hot: several times per call.
 
 import CumulusModel
 import CumulusOperations
@@ -111,7 +111,7 @@ extension OpenCalls {
 }
 
 extension Node {
-    /// A credential as the newest visible state has it; nil if it lets nobody in any more.
+    /// A credential as the newest visible state has it; nil if it is no longer valid.
     func judge(_ credential: Credential, reach: Reach) throws(EngineError) -> Credential? {
         // Before the state is taken: that is at least as new.
         let epoch = gate.epochs.accounts

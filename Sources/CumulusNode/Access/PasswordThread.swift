@@ -21,7 +21,7 @@ final class PasswordThread: Sendable {
         }
     }
 
-    /// Finishes what is queued and ends the thread.
+    /// Finishes the queued work and ends the thread.
     func stop() {
         waiting.close()
         let ending = worker.withLock { worker in

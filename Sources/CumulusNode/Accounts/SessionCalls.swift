@@ -1,5 +1,5 @@
-// The calls on sessions, of users about their own and of operators about anybody's; and whether an
-// operator keeps a user out.
+// The calls on sessions: of users about their own, and of operators about any user's. An operator
+// also disables users.
 //
 // Called through `MethodTable`. `SignInCalls` has the calls that take passwords.
 //

@@ -26,7 +26,7 @@ enum SignInCalls {
                 request.password,
                 of: Bytes(Names.trimmed(name).utf8)
             ) { reader in try Users.find(name, in: reader) }
-            // Nobody is refused for it: the next sign-in tries again.
+            // A failure refuses no sign-in: the next one tries again.
             let rehashed: HashedPassword? =
                 if proven.isWeak { try? await desk.hash(request.password) } else { nil }
             return try await desk.open(request.label, time) {
@@ -158,7 +158,7 @@ private struct SignInDesk: Sendable {
         kind = link is LocalConnection ? .web : .session
     }
 
-    /// Proves that a caller knows a user's password; takes as long for one that nobody has.
+    /// Proves that a caller knows a user's password; takes as long for an unknown name.
     ///
     /// Returns also whether the hash that it was compared with is weak.
     ///

@@ -24,7 +24,7 @@ struct AssetFetch: Sendable {
 
     /// The assets of one kind of fetch: in the background large ones delay only each other.
     enum Sizes {
-        /// Also those whose size nobody knows here yet.
+        /// Assets of unknown size also count as small.
         case small
         case large
         case all
@@ -38,7 +38,7 @@ struct AssetFetch: Sendable {
         case notMine
     }
 
-    /// Somebody waits for it.
+    /// Whether a caller waits for it.
     private var isUrgent: Bool { node.demand.isUrgent(key) }
 
     func run() async throws -> Outcome {
@@ -104,8 +104,8 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// Nobody wants it any more; false if a record that does may be on its way, in another node's
-    /// state that is being taken.
+    /// Forgets an unwanted asset; returns false if a record that names it may be on its way, in
+    /// another node's state.
     private func forget() async throws -> Bool {
         try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
             if try transaction.hasStages() { return false }
@@ -204,7 +204,7 @@ struct PeerAsset: Sendable {
         try await read(request, from: peer) { try await take($0.chunks) }
     }
 
-    /// Hands over what a peer answers, message by message; one that says nothing is given up.
+    /// Hands over a peer's answer, message by message; a silent peer is given up.
     private func read(
         _ request: PeerAssetRequest,
         from peer: PeerConnection,

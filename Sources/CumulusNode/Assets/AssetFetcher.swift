@@ -1,5 +1,5 @@
-// Fetches from other nodes what this one lacks of assets that its records name: by itself, in the
-// background, and at once where a caller waits.
+// Fetches from other nodes the bytes that this one lacks of assets that its records name: by
+// itself, in the background, and at once if a caller waits.
 //
 // It runs beside the links to peers. In the background small assets are fetched concurrently, and
 // large ones beside them, one after the other. Rows of the store say which assets are wanted
@@ -27,7 +27,7 @@ struct AssetPlace: Hashable, Sendable {
 /// fetcher.
 final class AssetDemand: Sendable {
     private struct State {
-        /// And whether somebody waits for it.
+        /// Fetches that are running, and whether a caller waits for them.
         var running: [AssetKey: Bool] = [:]
         var failures: [AssetKey: Failure] = [:]
         /// The databases behind the numbers, which never change.
@@ -52,7 +52,7 @@ final class AssetDemand: Sendable {
         (calls, source) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1_000))
     }
 
-    /// Somebody waits for an asset.
+    /// Notes that a caller waits for an asset.
     ///
     /// - Parameter since: When they began to wait.
     /// - Returns: false if it was tried since, in vain.
@@ -82,7 +82,7 @@ final class AssetDemand: Sendable {
         }
     }
 
-    /// Somebody waits for an asset that is being fetched.
+    /// Whether a caller waits for an asset that is being fetched.
     func isUrgent(_ key: AssetKey) -> Bool {
         state.withLock { $0.running[key] ?? false }
     }
@@ -133,7 +133,7 @@ struct AssetFetcher: Sendable {
         }
     }
 
-    /// Goes through all that is wanted, over and over.
+    /// Goes through all wanted assets, over and over.
     private func walk(_ sizes: AssetFetch.Sizes, lanes: Int) async {
         while !Task.isCancelled {
             var last: Bytes? = []
@@ -146,7 +146,7 @@ struct AssetFetcher: Sendable {
         }
     }
 
-    /// Some at once: most of what a small one takes is waiting for others.
+    /// Fetches several at once: a small one mostly waits for the peer.
     private func fetch(_ keys: [AssetKey], _ sizes: AssetFetch.Sizes, lanes: Int) async {
         await withDiscardingTaskGroup { group in
             for lane in 0..<lanes {

@@ -1,5 +1,5 @@
-// An asset on its way to a caller or a peer, page by page; and what a node does about bytes that it
-// should have and has not.
+// An asset on its way to a caller or a peer, page by page; and the reaction of a node that lacks
+// bytes which it should have.
 //
 // Made by `AssetCalls`, read on the threads of the asset store. hot: once per page of chunks.
 
@@ -11,7 +11,7 @@ import CumulusWire
 import Logging
 import Synchronization
 
-/// An asset on its way to somebody: its list, then its chunks, page by page.
+/// An asset on its way to a reader: its list, then its chunks, page by page.
 ///
 /// Every page looks anew where its chunks lie: they may move, and the asset may go.
 struct AssetPages: Sendable {
@@ -20,7 +20,7 @@ struct AssetPages: Sendable {
     let asset: Bytes
     /// Indexes into the list.
     let chunks: [Int]
-    /// Since when the caller has waited for what is not here; nil means it doesn't.
+    /// When the caller began to wait for missing bytes; nil means it doesn't wait.
     let since: Instant?
     /// Throws if the caller may not have the next page.
     let check: @Sendable (ReadTransaction) throws -> Void
@@ -99,7 +99,7 @@ struct AssetPages: Sendable {
 }
 
 extension Node {
-    /// Finds an asset for somebody who may wait for it if it has not come yet.
+    /// Finds an asset for a reader who may wait for it.
     func find(
         _ read: ReadAsset,
         since: Instant?,

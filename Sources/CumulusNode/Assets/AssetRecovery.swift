@@ -1,10 +1,10 @@
 // Cleans up packs when a node starts: deletes files that no row names, and marks chunks whose file
 // is gone as missing, so that they are fetched again.
 //
-// Run once, before the node has threads. A crash leaves files without rows; a restored backup may
-// come without files. Packs of another store are left alone, and so is a node's only copy of what
-// it had: then it throws, and nothing was changed. A node that only shows what it has looks, and
-// changes nothing either.
+// It runs once, before the node has threads. A crash leaves files without rows; a restored backup
+// may come without files. Packs of another store are left alone, and so are packs that may be the
+// only copy: then it throws and changes nothing. A read-only node only looks, and changes nothing
+// either.
 
 import CumulusModel
 package import CumulusStorage
@@ -23,7 +23,7 @@ package struct AssetRecovery {
     }
 
     package struct Outcome {
-        /// The writer's state behind what was written.
+        /// The writer's state after the changes.
         package let state: WriterState
         /// Higher than the number of any pack.
         package let next: PackNumber

@@ -24,7 +24,7 @@ package final class AssetStore: Sendable {
     let storedBytes: Atomic<Int>
     private let queue: WorkQueue<Work>
     private let workers = Mutex<[Worker]>([])
-    /// While somebody copies the packs, none goes.
+    /// No pack is removed while packs are copied.
     private let removal = Mutex(Removal())
 
     private struct Removal {
@@ -67,7 +67,7 @@ package final class AssetStore: Sendable {
         }
     }
 
-    /// Finishes what is queued and ends the threads.
+    /// Finishes the queued work and ends the threads.
     func stop() {
         queue.close()
         let ending = workers.withLock { workers in
@@ -246,7 +246,7 @@ package final class AssetStore: Sendable {
         if !perform({ [self] _ in remove(numbers) }) { remove(numbers) }
     }
 
-    /// Runs while no pack goes: all that the store names is there.
+    /// Runs while no pack is removed, so all packs that the store names exist.
     func keepingPacks<Value>(
         _ body: (any PackFiles) throws(ServiceError) -> Value
     ) throws(ServiceError) -> Value {

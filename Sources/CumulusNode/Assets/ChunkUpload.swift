@@ -80,7 +80,7 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
         finishIfStored()
     }
 
-    /// Answers when all that came is durable.
+    /// Answers when all received chunks are durable.
     private func finishIfStored() {
         guard isEnd, inProgress == 0 else { return }
         context.finish([UploadChunksResponse(chunks: stored).encoded()])

@@ -1,10 +1,10 @@
 // An audit log on the disk: a file in the node's directory, such as `audit.log`, and its
 // predecessor `audit.log.1`.
 //
-// Made by `AuditFiles`. A thread of its own writes; nobody waits for it. When the file has half of
-// what both may have, it takes the place of the older one. A disk that takes no more loses lines,
-// and the node goes on; how many were lost is a line once there is room. Nothing is flushed: what
-// was written in the last seconds may be gone after a power cut.
+// `AuditFiles` makes it. A thread of its own writes, and no call waits for it. When the file has
+// half of the limit, it replaces the older one. A full disk loses lines, and the node goes on; a
+// line tells the number of lost lines once there is room. Nothing is flushed: lines of the last
+// seconds may be gone after a power cut.
 
 import CumulusModel
 import CumulusSystem
@@ -47,7 +47,7 @@ package final class AuditFile: Sendable {
         }
     }
 
-    /// Writes what is queued and ends the thread.
+    /// Writes the queued lines and ends the thread.
     package func stop() {
         lines.close()
         let ending = worker.withLock { worker in

@@ -28,7 +28,7 @@ package final class AuditFiles: Sendable {
         refusals.start()
     }
 
-    /// Writes what is queued and ends the threads.
+    /// Writes the queued lines and ends the threads.
     package func stop() {
         acts.stop()
         refusals.stop()

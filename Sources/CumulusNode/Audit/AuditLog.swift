@@ -1,8 +1,8 @@
 // The audit log: who came in, who was refused, and what operators did, a line of JSON for each.
 //
-// Written where calls end (`Auditing`), for the environment to keep: `cumulusd` has `AuditFiles`.
-// Refusals are kept apart from acts: anybody can be refused, as often as they like, and no act of
-// an operator is to give way to that.
+// It is written where calls end (`Auditing`), and the environment keeps it: `cumulusd` has
+// `AuditFiles`. Refusals are kept apart from acts: any caller can be refused, as often as it likes,
+// and no act of an operator must give way to that.
 //
 // A line holds names, numbers and codes, and neither secrets nor what is in records. It says at
 // which epoch of the accounts its caller was judged, so it tells what the node knew by then.

@@ -77,7 +77,7 @@ extension CallerConnection {
 }
 
 extension CallContext {
-    /// Says for the audit log what the call is about; on the loop.
+    /// Notes the call's target for the audit log; on the loop.
     func concerns(_ target: @autoclosure () -> String) {
         guard node.audit != nil else { return }
         calls[call.stream]?.target = target()
@@ -129,7 +129,7 @@ extension CallContext {
         if !ended.zones.isEmpty { calls[call.stream]?.endedShares = ended }
     }
 
-    /// Says for the audit log that what the call was to end had ended before, or never was.
+    /// Notes for the audit log that the target of the call had ended before, or never existed.
     func concernsNothing() {
         guard node.audit != nil, let open = calls[call.stream] else { return }
         open.target += " (already ended or unknown)"

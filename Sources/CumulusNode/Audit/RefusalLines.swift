@@ -32,7 +32,7 @@ struct RefusalLines: Sendable {
         nextLook = now
     }
 
-    /// The lines to write when somebody was refused.
+    /// The lines to write after a refusal.
     mutating func add(_ line: AuditLine, of network: String, now: Instant) -> [AuditLine] {
         let ended = takeEnded(now: now)
         let isKnown = networks[network] != nil
@@ -49,8 +49,8 @@ struct RefusalLines: Sendable {
         return ended
     }
 
-    /// A line for each network that had too many refusals in a minute that is over: the last one
-    /// that was left out, with the number of those before it.
+    /// A line for each network that had too many refusals in a minute that is over: its last
+    /// refusal, with the number of the earlier ones.
     mutating func takeEnded(now: Instant) -> [AuditLine] {
         guard now >= nextLook else { return [] }
         nextLook = now + 1_000

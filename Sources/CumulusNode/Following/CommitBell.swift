@@ -125,7 +125,7 @@ final class CommitBell: Sendable {
         for call in calls { call() }
     }
 
-    /// Everybody is to look.
+    /// Wakes all waiters.
     func ringForAll() {
         let calls = state.withLock { state in
             state.count += 1
@@ -136,7 +136,7 @@ final class CommitBell: Sendable {
     }
 }
 
-/// One wait for the bell, as long as somebody holds it.
+/// One wait for the bell, as long as it is referenced.
 final class BellWait: Sendable {
     private let bell: CommitBell
     private let waiter = Mutex<UInt64?>(nil)

@@ -26,7 +26,7 @@ package final class NodeMeter: Sendable {
     package let callsInProgress = Atomic<Int>(0)
     /// Calls that ended.
     let endedCalls: CallMeter
-    /// Bytes of requests in progress and of answers that nobody took yet, over all connections.
+    /// Bytes of requests in progress and of untaken answers, over all connections.
     package let heldBytes = Atomic<Int>(0)
     package let commits: EventCount
     package let flushes: EventCount
@@ -37,8 +37,8 @@ package final class NodeMeter: Sendable {
     /// Bytes of the rows' keys and values.
     package let rowBytes = Atomic<Int>(0)
     let flushTimes: Timer
-    /// Microseconds that the writer was at work on a batch at most, without waiting for flushes:
-    /// meanwhile nobody else writes.
+    /// The longest time in which the writer worked on a batch, in microseconds, without waiting for
+    /// flushes: other writes wait meanwhile.
     package let longestTurn = Atomic<Int>(0)
     /// Commits that peers sent, including commits that were here already.
     package let receivedCommits: EventCount

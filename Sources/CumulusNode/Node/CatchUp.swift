@@ -1,5 +1,5 @@
 // Whether this node has read what others held when they met. Until then it is not ready: a caller
-// may miss what other nodes have had for long.
+// may miss data that other nodes have had for long.
 //
 // The connections to peers and the code that dials them report to it; the status asks it, and so
 // does a node that joins its cluster. Once ready, a node stays ready: later it is behind only by
@@ -38,7 +38,7 @@ final class CatchUp: Sendable {
 
     fileprivate struct State {
         var peers: [Bytes: Peer] = [:]
-        /// nil: nobody has said yet what the settings name.
+        /// The addresses that the settings name; nil until they are known.
         var addresses: [String: Address]?
         /// Nodes that answered; one that went since is dialled again.
         var reached: Set<Bytes> = []
@@ -142,7 +142,7 @@ final class CatchUp: Sendable {
         state.withLock { ($0.news, !$0.peers.isEmpty) }
     }
 
-    /// Whether what others held is not here yet.
+    /// Whether this node still lacks a part of what a peer held.
     ///
     /// It is enough to have what one peer held. A node that joins needs a peer that is ready; or,
     /// where a cluster begins, all nodes that it and they know of, which join too.
@@ -194,7 +194,7 @@ final class CatchUp: Sendable {
     /// Whether this node, which joins, knows of others and has not reached them all.
     var lacksNodes: Bool { isJoining && state.withLock { $0.lacksNodes } }
 
-    /// Peers to be met again: they join too, and what they said of others may be old.
+    /// Peers to meet again: they join too, and their reports about others may be old.
     var undecided: [Bytes] {
         state.withLock { state in
             if state.peers.values.contains(where: \.isReady) { return [] }

@@ -1,8 +1,8 @@
 // Warns an operator of members that have been silent for long, of large logs kept for a member, and
 // of logs that exceed their bound.
 //
-// Held by the collector, which looks every half minute: a member that is gone for good holds up
-// what may be forgotten until somebody takes it off the list.
+// The collector holds it and looks every half minute: a member that is gone for good blocks
+// forgetting until an operator removes it from the list.
 
 import CumulusModel
 import CumulusOperations
@@ -51,7 +51,7 @@ final class MissingMembers: Sendable {
         for member in try Members.others(than: node.nodeID, in: reader) {
             var entry = Member(nodeID: member.nodeID, endpoint: member.endpoint, heard: member.time)
             for (_, scope) in scopes {
-                // Damage in one scope hides nobody who was heard of in another.
+                // Damage in one scope must not hide a member that was heard of in another.
                 let row = (try? reader.row(.report(scope, member.nodeID))) as ReportRow?
                 entry.heard = max(entry.heard, row?.time ?? 0)
                 let lacks = try? node.backlog(of: member.nodeID, in: scope, reader)
@@ -82,7 +82,7 @@ final class MissingMembers: Sendable {
                 "heard": "\(Timestamp(millisecondsSince1970: member.heard).text)",
                 "log": "\(member.backlog.bytes >> 20) MiB",
             ]
-            // From then on the logs lack what it lacks.
+            // From then on the logs lack commits that it lacks.
             if let end = member.stateAfter {
                 metadata["until"] = "\(Timestamp(millisecondsSince1970: end).text)"
             }

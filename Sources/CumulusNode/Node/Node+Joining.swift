@@ -22,7 +22,7 @@ extension Node {
 
     /// Why clients are refused while this node joins; nil means it has taken a state.
     ///
-    /// The text names no other node, since anybody may be told it.
+    /// The text names no other node, since any caller may see it.
     var joiningRefusal: ServiceError? {
         catchUp.isJoining ? Node.notReadyYet(details: "") : nil
     }

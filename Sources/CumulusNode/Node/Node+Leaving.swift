@@ -1,11 +1,11 @@
-// How a node leaves its cluster: it takes no more writes, says that it is about to leave, waits
-// until another member has all that it has, the bytes of assets too, takes itself off the list,
-// waits until that is known, and ends.
+// How a node leaves its cluster: it stops taking writes, announces that it is about to leave, and
+// waits until another member has everything that it has, the bytes of assets included. Then it
+// removes itself from the list, waits until that is known, and ends.
 //
-// Nodes that leave at the same time must not count on each other. From when it takes no more
-// writes a node tells nobody how far it has read: others count it only for what it had by then,
-// which it hands over with the rest. It waits for its own mark too: a node that has the
-// mark knows that this one is about to leave, and does not count on it.
+// Nodes that leave at the same time must not count on each other. Once a node takes no more writes,
+// it stops reporting how far it has read: others count it only for what it had by then, which it
+// hands over with the rest. It waits for its own mark too: a node that has the mark knows that this
+// one is about to leave, and does not count on it.
 
 package import CumulusModel
 import CumulusOperations
@@ -18,7 +18,8 @@ extension Node {
     /// Returns when other members can do without this node; throws when they can't in time, and
     /// then it stays.
     ///
-    /// - Parameter cancellation: Asked while it waits: nobody wants it to leave any more.
+    /// - Parameter cancellation: It is asked during the waits; true means that the leave is no
+    ///   longer wanted.
     package func leave(
         by deadline: Instant,
         unless cancellation: @Sendable () -> ServiceError? = { nil }
@@ -65,7 +66,7 @@ extension Node {
         return error
     }()
 
-    /// Takes back what others were told by a leave that failed or was broken off.
+    /// Takes back the announcement of a leave that failed or was broken off.
     func stay() async {
         guard !gate.stops.hasBegun else { return }
         let isMarked = try? await gate.reading { [nodeID] reader in
@@ -100,7 +101,7 @@ extension Node {
         }
     }
 
-    /// Waits until one member holds all that is here.
+    /// Waits until one member holds everything that is here.
     private func handOver(
         withAssets: Bool,
         by deadline: Instant,

@@ -19,8 +19,8 @@ extension Node {
 
     /// Enters a node in the list; one that was taken off stays off.
     ///
-    /// A new node is entered by the first one that it connects to, too: nobody reads its own log
-    /// before it is known.
+    /// The first node that a new one connects to enters it, too: no other node reads its log before
+    /// it is known.
     func enter(_ nodeID: Bytes, _ endpoint: String) {
         let entry = StoreGate.Job(.commits) { [self] transaction throws(EngineError) in
             let isListed = try Members.enter(nodeID, endpoint: endpoint, in: &transaction)

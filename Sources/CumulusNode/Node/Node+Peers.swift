@@ -41,13 +41,13 @@ extension Node {
         forEachCaller { $0.meetAgain() }
     }
 
-    /// Whether nobody else can have what this node lacks.
+    /// Whether no other node can have data that this one lacks.
     var isAlone: Bool {
         get { alone.load(ordering: .relaxed) }
         set { alone.store(newValue, ordering: .relaxed) }
     }
 
-    /// Nobody keeps a connection to that address any more.
+    /// Notes that no connection to that address is kept any more.
     func forgetPeer(_ endpoint: String) {
         note(isTwin: false, by: endpoint)
         peers.withLock { _ = $0.removeValue(forKey: endpoint) }

@@ -43,17 +43,18 @@ package final class Node: Sendable {
         package var shareURL = "cumulus:"
         /// Whether subscriptions of a container may name a webhook.
         package var knowsWebhook: WebhookNames = { _, _ in false }
-        /// Anybody may register as a user.
+        /// Whether strangers may register as users.
         package var takesRegistrations = false
         /// Identity providers whose ID tokens open sessions; nil means that ID tokens do not.
         package var idTokens: TokenIssuers?
-        /// Starts without any of its packs, though no other node may have what was in them.
+        /// Whether it starts without any of its packs, though no other node may have their chunks.
         package var acceptsLostAssets = false
         /// The cluster's key, 32 bytes; nil means this node has no peers.
         package var clusterKey: Bytes?
         /// How often peers are told how far this node has read.
         package var reportMilliseconds: Int64 = 10_000
-        /// Makes a directory with all that a node needs; nil means this one can't be backed up.
+        /// Makes a directory with everything that a node needs; nil means this one can't be backed
+        /// up.
         package var backUp: BackUp?
         /// The greatest age of any other member's report; 0 means that reports may be of any age.
         ///
@@ -121,7 +122,7 @@ package final class Node: Sendable {
     let newcomers = Mutex<Set<Bytes>>([])
     /// This node takes itself off the list.
     let leaving = Atomic<Bool>(false)
-    /// Where others reach this node; empty: nobody was told.
+    /// The address by which others reach this node; empty if none was announced.
     let endpoint = Mutex("")
     let started: Int64
     /// This run began with a backup, or before the node had caught up since.
@@ -271,12 +272,12 @@ package final class Node: Sendable {
         assets.start(threads: 2 * configuration.readers)
     }
 
-    /// Finishes what is queued and ends the threads.
+    /// Finishes the queued work and ends the threads.
     ///
     /// Callers get no more answers.
     package func stop() {
         handedStates.drop(unusedSince: .distant)
-        // Their threads wait for nobody's.
+        // The threads of assets wait for no others.
         assets.stop()
         passwords.stop()
         gate.stop()

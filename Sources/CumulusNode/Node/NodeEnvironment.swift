@@ -40,7 +40,7 @@ package struct NodeEnvironment: Sendable {
     ///
     /// Ends the process.
     package var fail: @Sendable (_ reason: String) -> Void
-    /// Nobody needs this node any more.
+    /// Called when this node is not needed any more.
     ///
     /// Ends the process when it has drained.
     package var end: @Sendable () -> Void

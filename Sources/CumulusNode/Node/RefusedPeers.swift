@@ -1,8 +1,8 @@
 // Limits the log lines about nodes that can't be peers to one for each address and hour.
 //
-// Owned by `Node`. Such nodes try again and again, and anybody may say that they are one, from any
-// address: strangers can neither fill the log nor keep a line out of it that is about a node which
-// this one was told to connect to.
+// `Node` owns it. Such nodes try again and again, and any client may claim to be one, from any
+// address. Strangers can neither fill the log nor suppress a line about a node that this one was
+// told to connect to.
 
 import CumulusWire
 

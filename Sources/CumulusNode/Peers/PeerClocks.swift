@@ -23,9 +23,9 @@ package final class PeerClocks: Sendable {
         /// The first of the reports that set the clock back and agree; nil if none does.
         var setback: (base: Int64, instant: Instant)?
 
-        /// Whether a report makes the clock look far behind what it was, and far from ours.
+        /// Whether a report makes the clock look far behind its earlier reports, and far from ours.
         ///
-        /// A report that agrees with our clock is taken at once: it stops nobody's writes, and all
+        /// A report that agrees with our clock is taken at once: it stops no node's writes, and all
         /// clocks may have been set back together.
         func isSetBack(by report: Heard, own: Int64) -> Bool {
             base &- report.base > Int64(Node.farOffMilliseconds)
@@ -121,13 +121,13 @@ package final class PeerClocks: Sendable {
     /// Whether any node said lately what its clock is.
     func hasHeard(now: Instant) -> Bool { !others(now).isEmpty }
 
-    /// Whether most of at least three clocks say that ours is wrong: which of two it is, nobody
-    /// knows.
+    /// Whether most of at least three clocks say that ours is wrong; two clocks can't tell which of
+    /// them is.
     func knowsOursIsWrong(wallClock: Int64, now: Instant) -> Bool {
         others(now).count > 1 && PeerClocks.isWrong(lead(wallClock: wallClock, now: now))
     }
 
-    /// Whether nobody would take a commit that is made now.
+    /// Whether other nodes would refuse a commit that is made now.
     static func isWrong(_ lead: Int64) -> Bool {
         lead.magnitude > CommitIntake.clockLeadMilliseconds
     }
@@ -203,7 +203,7 @@ extension Node {
 
     /// Tells an operator when this node's clock goes wrong, and when it is right again.
     ///
-    /// Silence tells neither: while no other node is heard, what was told last stands.
+    /// Without reports the last judgement stays.
     func judgeClock() {
         guard clocks.hasHeard(now: environment.steadyNow) else { return }
         let lead = clockLead

@@ -13,7 +13,7 @@ extension PeerConnection {
         reportTime = node.environment.now() + node.configuration.reportMilliseconds
     }
 
-    /// Tells the peer what is durable here, since somebody waits for it there.
+    /// Reports to the peer what is durable here, since a caller there waits for it.
     ///
     /// It doesn't write that down: the next report of all scopes tells it again.
     func report(_ vector: VersionVector, _ scope: ScopeID) {
@@ -27,8 +27,8 @@ extension PeerConnection {
         reports[call(.peersReport, scope, request.encoded())] = scope
     }
 
-    /// Tells the peer how far this node has read, where it wasn't told lately; later if it hasn't
-    /// taken what it was told before.
+    /// Reports to the peer how far this node has read, if the last report is old; later if the peer
+    /// hasn't taken the last one.
     func report() {
         checkMembership()
         guard unsentBytes < node.configuration.limits.initialCredit else { return reportSoon() }
@@ -59,7 +59,7 @@ extension PeerConnection {
         report(VersionVector(), .cluster)
     }
 
-    /// Tells the peer at once what this node's clock says now, if it has jumped.
+    /// Reports to the peer at once if this node's clock has jumped.
     func lookAtClock(now: Instant) {
         let wallClock = node.environment.wallClock()
         let slept = node.environment.sleptMilliseconds()

@@ -1,8 +1,8 @@
-// A peer's answer on its way to somebody who waits for each message: its state, or an asset.
+// A peer's answer on its way to a reader that waits for each message: its state, or an asset.
 //
-// Made by the connection to the peer, which hands it each message; read by `Verification`,
-// `AssetFetch` and a node that leaves. Messages come in their order, and more of them once the
-// reader has granted the bytes of those it dealt with.
+// The connection to the peer makes it and hands it each message; `Verification`, `AssetFetch` and a
+// node that leaves read it. Messages come in order, and more of them once the reader has granted
+// the bytes of the messages that it has handled.
 
 import CumulusModel
 import CumulusStorage
@@ -72,11 +72,11 @@ final class PeerReading: Sendable {
 
     /// - Parameters:
     ///   - grant: Tells the peer.
-    ///   - abandon: Called when nobody reads any more, once or twice.
+    ///   - abandon: Called once or twice when the reader has gone.
     func begin(grant: @escaping @Sendable (Int) -> Void, abandon: @escaping @Sendable () -> Void) {
         granted.withLock { $0 = grant }
         source.onTermination = { _ in abandon() }
-        // A stream that has finished tells nobody.
+        // After its end a stream notifies nobody.
         if isOver.load(ordering: .sequentiallyConsistent) { abandon() }
     }
 

@@ -140,7 +140,7 @@ package final class PeerRuns: Sendable {
         state.withLock { $0.refusals[endpoint] = isRefused ? now : nil }
     }
 
-    /// Forgets what was said long ago; whether this node has a twin, if that is news.
+    /// Forgets old entries; returns whether this node has a twin, if that has changed.
     func judge(now: Instant) -> Bool? {
         state.withLock { state in
             state.refusals = state.refusals.filter { now < $0.value + PeerRuns.memory }

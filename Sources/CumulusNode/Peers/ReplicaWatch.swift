@@ -1,7 +1,7 @@
 // Tracks what other nodes durably hold of each scope, and the calls that wait for it.
 //
-// Told by the reports of peers, asked by sessions whose callers want more than one copy before they
-// are answered. In memory only: what was reported before this run is reported again. While somebody
+// The reports of peers feed it; sessions ask it whose callers want more than one copy before they
+// are answered. It is in memory only, because peers report again to a new run. While a caller
 // waits, peers are asked to report as soon as they hold what they are sent.
 
 import CumulusModel
@@ -52,14 +52,14 @@ final class ReplicaWatch: Sendable {
         state.withLock { $0.scopes[scope]?.asks ?? 0 }
     }
 
-    /// A node begins to report: what it said before counts no more.
+    /// Drops the reports of a node that begins to report anew.
     func forget(_ nodeID: Bytes) {
         state.withLock { state in
             for scope in state.scopes.keys { state.scopes[scope]?.reported[nodeID] = nil }
         }
     }
 
-    /// Nodes were taken off the list of members: what they hold counts no more, nor what they say.
+    /// Drops the reports of nodes that were removed from the list of members.
     func remove(_ nodeIDs: [Bytes]) {
         state.withLock { $0.removed.formUnion(nodeIDs) }
         for nodeID in nodeIDs { forget(nodeID) }

@@ -33,7 +33,7 @@ final class StateLease: Sendable {
 /// A stream that sends a snapshot; the snapshot is in use as long as the stream's pages hold this.
 final class StateStream: Sendable {
     private let lease: StateLease
-    /// The name of the snapshot; empty: it is kept for nobody.
+    /// The name of the snapshot; empty if it is not kept for a peer.
     let snapshot: Bytes
 
     init(_ lease: StateLease, snapshot: Bytes = []) {
@@ -64,7 +64,7 @@ final class HandedStates: Sendable {
         self.meter = meter
     }
 
-    /// Makes room for a new snapshot; throws if others read all that there may be.
+    /// Makes room for a new snapshot; throws if others read the most that there may be.
     ///
     /// - Parameter peer: The node that takes the state; nil for a comparison. Snapshots that were
     ///   kept for the same peer are released.

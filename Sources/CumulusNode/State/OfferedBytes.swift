@@ -1,4 +1,5 @@
-// How much memory a donor's offer takes here: what counts is what is held, not what was sent.
+// The memory that a donor's offer takes here: it counts the bytes that are held, not the bytes that
+// were sent.
 //
 // Counted by `StateOffer.add` message by message, judged by `StateTransfer`.
 
@@ -8,7 +9,7 @@ import CumulusStorage
 import CumulusWire
 
 extension StateOffer {
-    /// Nobody may offer more than this node has room for.
+    /// Refuses an offer that is larger than this node's room.
     func checkSize(_ limits: Limits) throws(ServiceError) {
         guard heldBytes <= limits.offeredStateBytes else {
             throw ServiceError(

@@ -143,7 +143,7 @@ extension PeerConnection {
         return read(.peersState, scope, request.encoded(), credit: credit)
     }
 
-    /// Makes a call whose answer somebody reads message by message; from any thread.
+    /// Makes a call whose answer is read message by message; from any thread.
     func read(
         _ method: Method,
         _ scope: ScopeID,

@@ -126,7 +126,7 @@ extension Node {
 
     func endTransfer(of scope: ScopeID) { transfers.end(in: scope) }
 
-    /// Gives up states that nobody went on with, on both sides.
+    /// Gives up abandoned states, on both sides.
     func dropOldStates() {
         let limit = environment.now() + -configuration.limits.stalledStateMilliseconds
         transfers.giveUp(interruptedBefore: limit)

@@ -1,4 +1,4 @@
-// Forgetting tokens that nobody can use any more.
+// Forgets tokens that are no longer usable.
 //
 // `Collector` calls it together with the walks through the records. `ExpiredTokens` decides which
 // tokens are dropped.

@@ -1,7 +1,7 @@
-// Forgets, in the background, what nobody needs any more: log entries that every member has read,
-// or for which there is no room, tombstones that every member has read past, old entries of the
-// conflict log, tokens that expired long ago. And deletes what should be gone: children whose owner
-// died when nobody was there to see it.
+// Forgets, in the background, data that is no longer needed: log entries that every member has
+// read, or that exceed the bound, tombstones that every member has read past, old entries of the
+// conflict log, tokens that expired long ago. It also deletes orphans: children whose owner was
+// deleted while no node could delete them.
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
@@ -274,7 +274,7 @@ package struct Collector: Sendable {
         return known.contains(nil) ? nil : known.compactMap(\.self)
     }
 
-    /// Whether all that the members reported is here.
+    /// Whether everything that the members reported is here.
     private func hasAll(
         of scope: ScopeNumber,
         _ reader: ReadTransaction

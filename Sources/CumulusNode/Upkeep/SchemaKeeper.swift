@@ -75,7 +75,7 @@ package final class SchemaKeeper: Sendable {
         }
     }
 
-    /// Until these are ready, or nobody wants them any more.
+    /// Builds indexes until they are ready or no longer wanted.
     private func build(
         _ first: IndexWork,
         _ scope: ScopeNumber,

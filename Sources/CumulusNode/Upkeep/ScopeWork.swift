@@ -19,7 +19,7 @@ struct ScopeWork: Sendable {
     let news: AsyncStream<Void>
     /// The message for the operator when the work fails.
     let problem: Logger.Message
-    /// Does all that there is to do in a scope.
+    /// Does all pending work of a scope.
     let work: @Sendable (ScopeID, ScopeNumber) async throws -> Void
 
     /// Returns when the task is cancelled.

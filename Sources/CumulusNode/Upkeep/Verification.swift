@@ -185,8 +185,8 @@ extension Node {
         }
     }
 
-    /// Reads what the peer says, as long as somebody waits for it: `begin` gets its offer, `take`
-    /// each message behind that.
+    /// Reads the peer's answer as long as the operator waits for it: `begin` gets its offer, `take`
+    /// each later message.
     func read<Audit>(
         _ reading: Reading,
         begin: (StateOffer) async throws -> Audit,
@@ -219,7 +219,7 @@ extension Node {
         return audit
     }
 
-    /// Tries again while this node is busy, as long as somebody waits for the comparison.
+    /// Tries again while this node is busy, as long as the operator waits.
     func patiently<Value>(
         _ refusal: Refusal,
         _ work: () async throws -> Value
@@ -234,7 +234,7 @@ extension Node {
         }
     }
 
-    /// Hands over what the peer sends; where it is too busy to begin it is asked again.
+    /// Hands over the peer's messages; asks again if the peer is too busy to begin.
     private func messages(
         _ reading: Reading,
         _ take: (Bytes) async throws -> Void

@@ -29,8 +29,8 @@ package struct Stretch: Hashable, Sendable {
         self.through = through
     }
 
-    /// About how many bytes of records stand in one, unless a record is larger: what it costs to
-    /// look at a difference closely.
+    /// Approximate bytes of records in one stretch, unless a record is larger: the cost of a close
+    /// look at a difference.
     package static let byteCount = 64 << 10
 
     /// Whether the stretches of a zone are contiguous in the list, ascend, and don't overlap.

@@ -1,5 +1,4 @@
-// Commits that a peer sent: judged one by one, and applied together with what they make this node
-// owe.
+// Commits that a peer sent: judged one by one, and applied together with the debts that they cause.
 //
 // The writer runs it like a request. If a commit can't be applied, the ones before it stay. A
 // commit that can't be read, or doesn't fit its origin's log or clock, pauses that origin and
@@ -69,7 +68,7 @@ package struct PeerCommits: Sendable {
         guard let number = try transaction.scope(scope) else { return .unknownScope }
         var applied = 0
         for bytes in commits {
-            // Other nodes may have sent it before: most of those are recognised by the head.
+            // Other nodes may have sent it before, which the head usually shows.
             guard let head = try? CommitHead(bytes) else { return .malformed("it has no head") }
             let runs = try transaction.loadScope(number).runs
             if head.dot.seq < runs[head.dot.incarnation]?.seq ?? 0 { continue }
@@ -105,7 +104,7 @@ package struct PeerCommits: Sendable {
         return .taken(applied)
     }
 
-    /// Applies a commit, with what it makes this node owe, or says why it can't be.
+    /// Applies a commit, with the debts that it causes, or says why it can't be.
     private func apply(
         _ commit: Commit,
         _ bytes: Bytes,
@@ -131,13 +130,13 @@ package struct PeerCommits: Sendable {
         } catch {
             guard case .corrupt(let what) = error else { throw error }
             transaction.rollBack(to: point)
-            // The commit itself could be applied: what it led to is damaged.
+            // The commit itself could be applied, but rows that it leads to are damaged.
             return .damagedHere(what)
         }
         return nil
     }
 
-    /// Whether what stands here around a commit can't be read, without its doing.
+    /// Whether rows around a commit were already unreadable before it.
     private func isDamaged(
         around commit: Commit,
         in number: ScopeNumber,

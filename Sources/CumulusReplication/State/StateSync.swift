@@ -1,5 +1,5 @@
-// Takes over another node's state where its log no longer reaches: page by page into stages that
-// nobody reads, then all of it at once.
+// Takes over another node's state if its log no longer reaches back: page by page into stages that
+// are not read, then all of it at once.
 //
 // Driven by `StateTransfer`, which talks with the donor; each step runs in the writer. Until
 // `finish` the store is as before, and what a crash leaves behind is dropped at the next start. All
@@ -30,7 +30,8 @@ package struct StateSync: Sendable {
     private var judged: [Int: Bool] = [:]
     /// The zone that is merged next, and the name that was merged last.
     private var next: (zone: Int, after: String?) = (0, nil)
-    /// Per zone, commits of tombstones that were dropped: nobody may read incrementally from below.
+    /// Per zone, the dots of tombstones that were dropped: incremental reads must not begin below
+    /// them.
     private var dropped: [Int: VersionVector] = [:]
     /// Per zone, names of records that this node may owe deletes around.
     private var suspects: [Int: [String]] = [:]

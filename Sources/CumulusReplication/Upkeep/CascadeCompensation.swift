@@ -1,4 +1,5 @@
-// Deletes that a node owes: children whose owner was deleted by somebody who didn't know of them.
+// Pays the deletions that a node owes: children whose owner was deleted by a commit that didn't
+// know of them.
 //
 // The node whose run wrote the child's reference deletes the child, or that node's heir does, so
 // that one node acts and not all. Children that the deletion's origin knew are deleted by the
@@ -13,15 +14,14 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum CascadeCompensation {
-    /// Deletes what this request's own commits left without an owner: they ended lives that nobody
-    /// was shown.
+    /// Deletes the orphans of this request's own commits, which ended hidden lives.
     package static func run(_ transaction: inout WriteTransaction) throws(EngineError) {
         for (scope, commit) in transaction.takeUncompensated() {
             try run(after: commit, leaving: [], in: scope, &transaction)
         }
     }
 
-    /// Deletes what a commit left without its owner.
+    /// Deletes the orphans of a commit.
     ///
     /// Children that the origin knew are deleted by the origin's own commits; this node waits for
     /// them.
@@ -78,8 +78,8 @@ package enum CascadeCompensation {
         }
     }
 
-    /// Deletes what changes of these records left without an owner, and what that one owned; what
-    /// is too much for one turn of the writer becomes a debt.
+    /// Deletes the orphans that changes of these records left, and everything that those owned;
+    /// deletions beyond one turn of the writer become a debt.
     package static func run(
         after names: [String],
         of zone: Commit.Zone,
@@ -111,7 +111,7 @@ package enum CascadeCompensation {
 
     // MARK: Debts
 
-    /// Deletes some of what a cascade owes; returns whether that was the rest.
+    /// Pays a part of a cascade's debts; returns whether that was the rest.
     ///
     /// - Parameter cascade: The commit that began it.
     package static func pay(
@@ -126,7 +126,7 @@ package enum CascadeCompensation {
         let zone = debts.zone
         // A state that brought the zone in full meanwhile gave it another number than the debts'.
         guard let number = try transaction.number(of: zone, in: scope) else {
-            // The zone is gone, and all that was in it.
+            // The zone is gone, with everything in it.
             for (key, _, _) in debts.rows { transaction.put(key, nil) }
             return try !transaction.owes([cascade], in: scope)
         }
@@ -155,7 +155,7 @@ package enum CascadeCompensation {
         var rows: [(key: RowKey, name: String, debt: CascadeDebt)]
     }
 
-    /// Some of what a cascade owes in the first of its zones; nil: nothing in any.
+    /// A part of a cascade's debts, in the first of its zones; nil if no zone has any.
     private static func debts(
         of cascade: Dot,
         in scope: ScopeNumber,

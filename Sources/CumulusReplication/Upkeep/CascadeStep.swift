@@ -7,7 +7,7 @@ import CumulusModel
 import CumulusStorage
 
 struct CascadeStep {
-    /// A deletion of another node, which goes on with what it takes along in commits of its own.
+    /// Another node's deletion, whose cascade continues in that node's commits.
     struct Other {
         /// The lives that its commit ended, by the names of their records.
         let ended: [String: Dot]
@@ -25,7 +25,7 @@ struct CascadeStep {
 
     /// Looks at records that stay, for each that is deleted at most.
     private static let looksPerRecord = 4
-    /// How long another node has to delete what it takes along, before this one does what it owes.
+    /// How long another node has for its cascade before this one pays the debts.
     private static let patience: Int64 = 60_000
 
     private let scope: ScopeNumber
@@ -90,8 +90,8 @@ struct CascadeStep {
         return true
     }
 
-    /// Takes along what a change of a record left without its owner, of what this node owes; false:
-    /// not all of it had room.
+    /// Deletes the orphans of a changed record that this node owes; returns false if not all of
+    /// them had room.
     mutating func look(
         around name: String,
         _ transaction: inout WriteTransaction
@@ -122,7 +122,7 @@ struct CascadeStep {
         return true
     }
 
-    /// The same where there is room; what has none is left.
+    /// Begins the deletions for which there is room, and leaves the others.
     mutating func begin(
         around name: String,
         _ transaction: inout WriteTransaction
@@ -183,7 +183,7 @@ struct CascadeStep {
         for owner in owners {
             guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
                 transaction.state.owes(for: stamp.dot.incarnation),
-                // Nobody sees the reference.
+                // The reference is not visible.
                 try !transaction.lens(of: scope).hides(owner.field, of: row.type)
             else { continue }
             if try isAlive(owner.target, birth, &transaction) { continue }

@@ -88,14 +88,15 @@ package enum Collection {
         return commit.stamp.time.milliseconds < time
     }
 
-    /// Drops increments that nobody can repeat any more, the oldest first; looks at that many.
+    /// Drops increments whose requests can't be repeated any more, the oldest first; visits that
+    /// many.
     ///
     /// Returns whether there are no more to drop.
     ///
-    /// A request may be repeated for some time, at any node. When every member has said since how
-    /// far it was, and all of that is here, then each repetition is here too and was recognised.
-    /// One that was taken off the list reports no more: what others had taken of it they tell when
-    /// they report after that.
+    /// A request may be repeated for some time, at any node. When every member has reported since
+    /// then, and everything they reported is here, each repetition is here too and was recognised.
+    /// A member that was removed from the list reports no more. Commits that others took from it
+    /// are covered by their later reports.
     ///
     /// - Parameters:
     ///   - members: The last reports of the other members; nil for a member that never reported.

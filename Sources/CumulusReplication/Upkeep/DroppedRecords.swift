@@ -40,7 +40,7 @@ package enum DroppedRecords {
         return (names, rows.count < limit ? nil : last)
     }
 
-    /// Deletes what this node owes of them, in commits of bounded size.
+    /// Deletes the part of them that this node owes, in commits of bounded size.
     package static func delete(
         _ names: [String],
         of zone: Commit.Zone,

@@ -294,7 +294,7 @@ extension WriteTransaction {
         state.isRestored = false
     }
 
-    /// Remembers that a field which has several types was given this one, and when it first was.
+    /// Remembers that a field with several types was given this type, and when that first happened.
     private mutating func noteType(
         _ row: RegisterRow,
         of field: [Bytes],
@@ -309,7 +309,7 @@ extension WriteTransaction {
         try !registers(scope, SchemaRegister.mixedNamespace, below: field).isEmpty
     }
 
-    /// A commit that touched a zone is here.
+    /// Notes that a commit which touched a zone has arrived.
     package mutating func raiseHead(
         _ database: DatabaseNumber,
         zone: String,

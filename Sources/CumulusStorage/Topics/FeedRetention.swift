@@ -105,7 +105,8 @@ extension WriteTransaction {
         Day(clamping: time / 86_400_000) + state.passedDays
     }
 
-    /// Keeps one milestone a minute of those before a time, in milliseconds since 1970 UTC.
+    /// Keeps one milestone a minute among milestones from before a time, in milliseconds since 1970
+    /// UTC.
     ///
     /// Looks at no more than `limit` milestones, from the first one after `last` on.
     ///
