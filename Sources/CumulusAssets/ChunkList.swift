@@ -101,8 +101,7 @@ package struct ChunkList: Hashable, Sendable {
         return Bytes(hash.finalize())
     }
 
-    /// Where a stretch of the asset stands: the chunks that hold it, and where the first of them
-    /// begins.
+    /// The chunks that hold a stretch of the asset, and the place where the first of them begins.
     package func chunks(holding range: Range<UInt64>) -> (chunks: Range<Int>, start: UInt64) {
         var (index, first, start, position) = (0, 0, UInt64(0), UInt64(0))
         if range.isEmpty { return (0..<0, 0) }

@@ -1,4 +1,4 @@
-// Where an asset is cut into chunks: FastCDC, by content, so that an edit moves few of the cuts.
+// Cuts assets into chunks by content (FastCDC), so that an edit moves few of the cuts.
 //
 // Called where a file is at hand: in the client, the bench, tests. The numbers here are part of the
 // format (`proto/README.md`, "Assets"): all that cut the same bytes get the same chunks. hot: once

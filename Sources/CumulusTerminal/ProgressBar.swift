@@ -17,7 +17,8 @@ package struct ProgressBar {
         self.isShown = isShown
     }
 
-    /// Where content goes to standard output: both would stand in each other's lines on a terminal.
+    /// If content goes to standard output, there is no bar: both would disturb each other on a
+    /// terminal.
     package static func besideContent(total: Int?) -> ProgressBar {
         ProgressBar(total: total, isShown: isatty(2) == 1 && isatty(1) == 0)
     }

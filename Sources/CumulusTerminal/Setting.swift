@@ -13,7 +13,7 @@ import Foundation
 
 /// One value and where it comes from.
 package struct Setting: Equatable {
-    /// In the order in which they are shown.
+    /// The names in the order in which they are shown.
     package enum Name: String, CaseIterable, Comparable {
         case endpoint
         case token
@@ -73,7 +73,7 @@ package struct Setting: Equatable {
     /// Whether neither a flag nor the environment sets it.
     package var isStandard: Bool { origin == "default" }
 
-    /// Where the value comes from, as people wrote it: the option or the variable.
+    /// The origin of the value, as people wrote it: the option or the variable.
     package var source: String {
         switch origin {
         case "flag": "--\(name.rawValue)"

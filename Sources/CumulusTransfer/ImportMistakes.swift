@@ -13,7 +13,7 @@ struct ImportMistakes {
         var lines: Int
     }
 
-    /// In the order of their first lines.
+    /// Mistakes in the order of their first lines.
     var all: [Mistake] { mistakes.sorted { $0.line < $1.line } }
 
     private var mistakes: [Mistake] = []

@@ -5,7 +5,7 @@ package import Foundation
 
 package struct LineReader {
     struct Line {
-        /// From 1, as editors count.
+        /// The line's number from 1, as editors count.
         var number: Int
         /// The line without its terminator; nil if it was longer than any record can be.
         var bytes: ArraySlice<UInt8>?
@@ -20,7 +20,7 @@ package struct LineReader {
     private let handle: FileHandle
     private let longestLine: Int
     private var buffer: [UInt8] = []
-    /// Where the next line begins in `buffer`.
+    /// The start of the next line in `buffer`.
     private var start = 0
     private var number = 0
     private var isAtEnd = false

@@ -106,7 +106,7 @@ extension Record {
         return .object(members + [JSON.Member("fields", fields)])
     }
 
-    /// In a table: name, type, when it was modified, fields.
+    /// The row of a table: name, type, when it was modified, fields.
     package var row: [String] {
         [recordID.recordName, recordType, modificationDate?.text ?? "", fields.text]
     }

@@ -265,7 +265,7 @@ extension SocketAddress {
         withSockAddr { address, size in
             let bytes = UnsafeRawBufferPointer(start: address, count: size)
             switch self {
-            // Behind the family and the port.
+            // The address follows the family and the port.
             case .v4: return Bytes(bytes[4..<8])
             // And behind the flow.
             case .v6:

@@ -6,7 +6,8 @@
 import CumulusSystem
 import Synchronization
 
-/// Told of renewed files why they can't be used; nil means they are in use.
+/// Called after files were renewed, with the reason why they can't be used; nil means they are in
+/// use.
 package typealias Renewal = @Sendable (_ problem: String?) -> Void
 
 package final class WatchedFiles<Value: Sendable>: Sendable {

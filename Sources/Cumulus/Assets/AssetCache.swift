@@ -38,7 +38,7 @@ final class AssetCache: Sendable {
         var waiters: Int
     }
 
-    /// Where a chunk's plain bytes are.
+    /// The place of a chunk's plain bytes.
     struct Place: Sendable {
         let asset: Bytes
         let offset: UInt64
@@ -50,7 +50,7 @@ final class AssetCache: Sendable {
         self.byteLimit = byteLimit
     }
 
-    /// In the user's caches, a folder per container.
+    /// A folder for the container in the user's caches.
     static func standardDirectory(_ container: String) -> String {
         let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
         let folder = caches?.path(percentEncoded: false) ?? NSTemporaryDirectory()
@@ -159,7 +159,7 @@ final class AssetCache: Sendable {
 
     // MARK: Chunks that are here
 
-    /// Where a chunk of another asset is.
+    /// The place of a chunk of another asset.
     func place(of chunk: Bytes) -> Place? {
         state.withLock { state in
             if state.places == nil { state.places = readPlaces() }
@@ -258,7 +258,7 @@ final class AssetCache: Sendable {
     /// Claims chunks for a download; returns chunks that another download has claimed, with that
     /// download.
     ///
-    /// Once per download: so none waits for one that waits for it.
+    /// A download claims its chunks once, so two downloads never wait for each other.
     func claim(
         _ chunks: [Bytes],
         for download: UInt64

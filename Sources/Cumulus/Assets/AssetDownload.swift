@@ -180,7 +180,7 @@ struct AssetDownload: Sendable {
 
 /// Tracks which chunks of an asset are in its file, and writes the others.
 private struct Writer {
-    /// Where a chunk stands in the file.
+    /// The place of a chunk in the file.
     struct Place: Sendable {
         var offsets: [UInt64] = []
         let size: Int
@@ -234,7 +234,7 @@ private struct Writer {
         note(Taken(digest: chunk, place: place, travelled: nil))
     }
 
-    /// Where a chunk belongs that the server sent; nil means nowhere.
+    /// The place of a chunk that the server sent; nil if it is not wanted.
     func place(of chunk: Chunk) -> Place? {
         missing[chunk.digest].flatMap { $0.size == chunk.size ? $0 : nil }
     }

@@ -16,7 +16,7 @@ import Synchronization
 struct AssetUpload: Sendable {
     let core: ClientCore
     let database: DatabaseScope
-    /// In the shared database, of the records that will name the assets; nil elsewhere.
+    /// The zone of the records that will name the assets, in the shared database; nil elsewhere.
     let zone: WireZoneID?
     let progress: AssetProgress?
 
@@ -298,7 +298,7 @@ extension Asset {
 /// libzstd's contexts are large and are used again; each by one task at a time.
 final class ChunkCodecs: Sendable {
     private struct Codec: @unchecked Sendable {
-        // In the pool nobody uses it, outside of it one task does.
+        // Only the task that has taken it from the pool uses it.
         let codec: ChunkCodec
     }
 

@@ -75,7 +75,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     /// Sends a call.
     ///
-    /// On the loop.
+    /// Starts a call; on the loop.
     func start(_ call: ClientCall) {
         guard isOpen, !isClosed else { return call.finish(.lost(wasSent: false)) }
         let stream = nextStream
@@ -100,7 +100,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     /// Sends another message of a call that takes several; none if the call has ended.
     ///
-    /// On the loop.
+    /// Sends a message of a call; on the loop.
     func send(_ message: MessagePieces, of call: ClientCall, isEnd: Bool) {
         guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
         connection.send(message, isEnd: isEnd, stream: stream)
@@ -122,7 +122,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     /// The consumer of a stream has taken so many bytes.
     ///
-    /// On the loop.
+    /// Grants a call more bytes; on the loop.
     func grant(_ byteCount: Int, to call: ClientCall) {
         guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
         sendCredit(UInt32(clamping: byteCount), stream)
@@ -131,7 +131,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     /// Ends the connection once no call is in flight on it.
     ///
-    /// On the loop.
+    /// Lets no more calls begin; on the loop.
     func retire() {
         isRetired = true
         closeReason = "the node was behind"
@@ -146,7 +146,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     /// Ends the connection.
     ///
-    /// On the loop.
+    /// Closes the connection; on the loop.
     func close() {
         closeReason = "the client was closed"
         isClosed = true

@@ -211,7 +211,7 @@ final class ConnectionPool: Sendable {
 
     /// Waits until no call uses a connection any more.
     ///
-    /// Only for a closed container: calls of an open one go on and on.
+    /// It ends only for a closed container: calls of an open one go on and on.
     private func lastRelease() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -303,7 +303,8 @@ final class ConnectionPool: Sendable {
         let backoff = failures > 0 ? settings.backoff(failures - 1, environment.random) : 0
         if max(backoff, asked) > 0 { try? await environment.sleep(max(backoff, asked)) }
         if Task.isCancelled { return }
-        // After the pause, since other attempts may have told more of the endpoints.
+        // The endpoint is chosen after the pause, since other attempts may have learned more by
+        // then.
         let endpoint = state.withLock { state -> String in
             let choice = chooseEndpoint(for: slot, state)
             state.slots[slot].turn += choice.offset

@@ -17,7 +17,7 @@ struct EndpointTurns {
 
     private struct Refusal {
         let error: ServiceError
-        /// When to ask the node again.
+        /// The time at which to ask the node again.
         let until: Instant
         /// The attempt that the node refused.
         let attempt: UInt64

@@ -12,7 +12,7 @@ struct Retries {
         case again(after: Int64)
         /// Try again on another node, because this one can't serve the call any more.
         case elsewhere(after: Int64, why: String)
-        /// At once, over a new connection and under a new request id.
+        /// Try at once, over a new connection and under a new request id.
         case anew
         case fail(ServiceError)
     }

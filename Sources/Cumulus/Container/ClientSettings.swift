@@ -30,7 +30,7 @@ struct ClientSettings: Sendable {
     var silenceMilliseconds: Int64 = 10_000
     /// Later only in a test: see `ClientConnection.lastStream`.
     var firstStream: UInt32 = 1
-    /// Between two attempts: doubled with each, up to the longest, with jitter.
+    /// The first pause between two attempts: it doubles each time, up to the longest, with jitter.
     var firstBackoffMilliseconds: Int64 = 50
     var longestBackoffMilliseconds: Int64 = 2_000
 

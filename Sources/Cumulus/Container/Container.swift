@@ -39,8 +39,8 @@ public struct Container: Sendable {
         public var authority: String?
         /// Keys of encrypted fields: the first one seals, each may open.
         public var encryptionKeys: [EncryptionKey] = []
-        /// Where downloaded assets are kept; nil means in the user's caches, in a folder of the
-        /// container.
+        /// The directory of downloaded assets; nil means a folder of the container in the user's
+        /// caches.
         public var assetDirectory: String?
         /// Bytes that downloaded assets may take; the least recently used go first.
         public var assetCacheBytes: UInt64 = 1 << 30
@@ -165,7 +165,7 @@ public struct Container: Sendable {
     /// Everything that the calls so far have seen, for another container to begin with.
     public var session: Session { Session(tokens: core.session) }
 
-    /// From now on, calls see all that another container's calls have seen.
+    /// Makes later calls cover all that another container's calls have seen.
     public func join(_ session: Session) {
         core.join(session.tokens)
     }

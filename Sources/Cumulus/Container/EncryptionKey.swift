@@ -108,7 +108,7 @@ package struct Keyring: Sendable {
 
     // MARK: Values
 
-    /// Where a value stands.
+    /// The place of a value.
     private struct Place {
         let record: Record
         let field: String

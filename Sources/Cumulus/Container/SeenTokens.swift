@@ -24,7 +24,7 @@ struct SeenTokens: Sendable {
     }
 
     private var own: [Source: Told] = [:]
-    /// From another client.
+    /// Tokens from another client.
     private var foreign: [Bytes]
 
     init(_ session: [Bytes]) {

@@ -3,7 +3,7 @@
 public import CumulusModel
 import CumulusWire
 
-/// Where a query goes on; good on every node of the cluster, also after restarts.
+/// The place where a query goes on; valid on every node of the cluster, also after restarts.
 ///
 /// It holds the query, its zone and the place of the last record that was found: what is saved or
 /// deleted meanwhile neither repeats nor skips another record.

@@ -7,7 +7,7 @@ extension NodeOperator {
     /// A node that belongs to the cluster, or did.
     package struct Member: Sendable {
         package var nodeID: String
-        /// Where it listens; empty if it is not known.
+        /// The address at which it listens; empty if it is not known.
         package var endpoint: String
         package var isRemoved: Bool
         /// Whether it is the node that answers.
@@ -15,11 +15,12 @@ extension NodeOperator {
         package var reports: [Report]
         /// Milliseconds by which its clock was ahead when it was heard last.
         package var clockOffset: Int64
-        /// When it was heard last; nil if not since the node that answers was started.
+        /// The time of its last sign of life; nil if there was none since the answering node was
+        /// started.
         package var heard: Timestamp?
         /// Whether it is connected with the node that answers.
         package var isConnected: Bool
-        /// Where another process with its id listens that was refused lately; empty if none was.
+        /// The address of another process with its id that was refused lately; empty if none was.
         package var twin: String
         /// Approximate bytes of disk that the answering node's log keeps for it.
         package var logBytes: UInt64

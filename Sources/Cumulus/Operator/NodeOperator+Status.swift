@@ -78,7 +78,7 @@ extension NodeOperator {
         package var bytes: UInt64
         /// Bytes of the assets that the records name.
         package var assetBytes: UInt64
-        /// In hexadecimal digits; equal on nodes that have applied the same commits.
+        /// The digest in hexadecimal digits; equal on nodes that have applied the same commits.
         package var digest: String
         /// The commits of each run up to which deletions are forgotten.
         package var horizon: [String: UInt64]

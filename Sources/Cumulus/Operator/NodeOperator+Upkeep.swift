@@ -18,7 +18,7 @@ extension NodeOperator {
 
         /// A row of the asked node's store that can't be read, or doesn't decode.
         package struct DamagedRow: Sendable {
-            /// Where the record is; empty where nobody can tell.
+            /// The container of the record; empty if it is not known.
             package var container: String
             package var environment: String
             package var database: String

@@ -103,7 +103,7 @@ public struct Share: Hashable, Sendable {
         set { record[SystemFieldKey.title] = newValue.map { .string($0) } }
     }
 
-    /// Where others accept it; nil before the first save.
+    /// The URL at which others accept it; nil before the first save.
     ///
     /// It is the same for the same root, on every node. It is an address and no key: it admits only
     /// people whom the share admits.

@@ -15,7 +15,7 @@ struct PendingChanges<Change: PendingChange>: Sendable {
         var revision: UInt64
     }
 
-    /// In the order in which the items were first added; nil where a change was removed.
+    /// The changes in the order in which their items were first added; nil for a removed change.
     private var entries: [Entry?] = []
     private var places: [Change.Item: Int] = [:]
     /// The revision of the last `add`; no change has a higher one.

@@ -53,7 +53,7 @@ public final class SyncEngine: Sendable {
         /// The engine saves that subscription if the user has none with the id. An app that has its
         /// own subscription to all zones and record types of the database gives its id here.
         public var subscriptionID: Subscription.ID?
-        /// Where news come from; nil means the user's feed.
+        /// The source of news; nil means the user's feed.
         package var news: (any SyncNews)?
         /// How often the server is asked if it has no feed.
         package var newsMilliseconds: Int64 = 30_000

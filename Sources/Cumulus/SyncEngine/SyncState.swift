@@ -93,7 +93,7 @@ struct SyncState: Sendable {
     }
 
     private(set) var ledger: SyncLedger
-    /// After so many sends in a row without any success the engine waits before the next one.
+    /// After this many sends in a row without any success the engine waits before the next one.
     ///
     /// The app may add again what can't succeed, or other devices may always be faster.
     static let mostFruitlessSends = 8

@@ -48,7 +48,7 @@ struct BenchAssetBounds {
         }
     }
 
-    /// On all processors.
+    /// The rate on all processors.
     func hash() -> BenchFigure.Bound {
         let bytes = noise
         let processors = ProcessInfo.processInfo.activeProcessorCount
@@ -59,7 +59,7 @@ struct BenchAssetBounds {
         }
     }
 
-    /// On one processor.
+    /// The rate on one processor.
     func compression() -> BenchFigure.Bound {
         let codec = ChunkCodec()
         let text =
@@ -70,7 +70,7 @@ struct BenchAssetBounds {
         }
     }
 
-    /// From one thread to another through a socket pair.
+    /// The rate from one thread to another through a socket pair.
     func socketCopy() throws -> BenchFigure.Bound {
         let bytes = noise
         var ends: [Int32] = [0, 0]

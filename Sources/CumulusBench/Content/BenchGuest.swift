@@ -14,10 +14,10 @@ struct BenchGuest: Sendable {
     private static let mostRecords = 20_000
 
     let container: Container
-    /// In a zone of the owner's that is not shared.
+    /// Records in a zone of the owner's that is not shared.
     let zone: BenchRecords
     let publicRecords: BenchRecords
-    /// In a zone that is shared as a whole.
+    /// Records in a zone that is shared as a whole.
     let sharedZone: BenchRecords
     /// Below a root that is shared.
     let sharedTree: BenchRecords

@@ -61,7 +61,7 @@ final class BenchTally: Sendable {
         }
     }
 
-    /// When the awaited notifications had come.
+    /// The time at which the awaited notifications had come.
     func reached() async throws -> UInt64 {
         try await wait("notifications") { $0.reached != nil }
         return current.reached ?? 0

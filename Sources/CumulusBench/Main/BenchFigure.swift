@@ -98,7 +98,7 @@ struct BenchFigure: Encodable {
         )
     }
 
-    /// At least that part of the bound.
+    /// Expects at least that part of the bound.
     mutating func expect(ratio wanted: Double) {
         guard let ratio else { return }
         targets.append(Target(text: ">= \(Int(wanted * 100)) % of bound", isMet: ratio >= wanted))

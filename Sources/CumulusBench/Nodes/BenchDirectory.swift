@@ -6,7 +6,7 @@ import CumulusTerminal
 import Foundation
 
 enum BenchDirectory {
-    /// Beside the current directory: on the same disk.
+    /// Makes a directory beside the current one, on the same disk.
     static func make(_ cleanup: Cleanup) throws -> String {
         let manager = FileManager.default
         let current = manager.currentDirectoryPath

@@ -10,7 +10,7 @@ import Foundation
 struct BenchNode: Sendable {
     let name: String
     let endpoint: String
-    /// Where it serves HTTP; nil: nowhere.
+    /// The address of HTTP; nil if it is not served.
     let webEndpoint: String?
     let process: BenchProcess
     private let data: String

@@ -22,7 +22,7 @@ final class BenchTarget: Sendable, Closable {
     /// The public one; of private nodes only.
     var publicDatabase: Database { container.publicCloudDatabase }
     let records: BenchRecords
-    /// Where the private node has its data; bounds of the disk are measured there too.
+    /// The data directory of the private node; bounds of the disk are measured there too.
     let directory: String?
     let containerName: String
     let zone: RecordZone.ID
@@ -123,7 +123,7 @@ final class BenchTarget: Sendable, Closable {
 
     // MARK: The server
 
-    /// Where the private node serves HTTP; nil: nowhere.
+    /// The private node's address of HTTP; nil if it is not served.
     var webEndpoint: String? { node?.webEndpoint }
 
     /// Runs as the operator of the private node.

@@ -75,7 +75,7 @@ enum BenchNginx {
             cleanup.add(process: process.processIdentifier)
             let request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/file")
             let deadline = Date(timeIntervalSinceNow: 5)
-            // On a port that is taken it ends.
+            // It ends if the port is taken.
             while process.isRunning, Date() < deadline {
                 try await Task.sleep(for: .milliseconds(100))
                 if await answers(request) { return (process, request) }
@@ -98,7 +98,7 @@ enum BenchNginx {
         return process
     }
 
-    /// In one process, so that nothing of it is left when that one is killed.
+    /// The configuration runs one process, so that killing it leaves nothing.
     private static func configuration(_ folder: String, _ port: Int, _ connections: Int) -> String {
         let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         let temporary = kinds.map { "    \($0)_temp_path \"\(folder)/\($0)\";" }

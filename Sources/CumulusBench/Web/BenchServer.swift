@@ -15,11 +15,11 @@ struct BenchServer: Sendable {
     /// The token of web apps; any text that is long enough.
     static let apiToken = "cumulus-bench-web-app"
 
-    /// Where HTTP is served.
+    /// The address of HTTP.
     let web: String
-    /// At the binary door, with the key.
+    /// The container at the binary door, with the key.
     let container: Container
-    /// In the public database; everybody may read them.
+    /// Records in the public database, which all may read.
     let records: BenchRecords
     private let keyID: String
     private let key: P256.Signing.PrivateKey

@@ -1,5 +1,5 @@
-// Where a download lies until it is whole: in FILE.part, a folder beside the output, for one
-// command at a time.
+// The parts of an unfinished download: FILE.part, a folder beside the output, for one command at a
+// time.
 //
 // Somebody may have a folder of that name. One that holds anything else than what downloads leave
 // is refused, and only files with their names are removed, one by one.

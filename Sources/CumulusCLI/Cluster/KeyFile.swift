@@ -80,7 +80,7 @@ enum KeyFile {
         )
     }
 
-    /// Beside the file, since a file can be renamed only within its file system.
+    /// The draft lies beside the file, since a file can be renamed only within its file system.
     private static func draft(of file: String) -> String { file + ".new" }
 
     /// Opens a new draft of a file, and returns its descriptor.

@@ -43,7 +43,7 @@ struct RemovedDirectory {
         }
     }
 
-    /// In hexadecimal digits, as operators see them.
+    /// The node's id in hexadecimal digits, as operators see it.
     var nodeID: String { source.node.nodeID.hex }
     var clusterID: String { source.node.clusterID.hex }
 

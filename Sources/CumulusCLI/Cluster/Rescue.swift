@@ -34,7 +34,7 @@ struct Rescue {
 
     let directory: RemovedDirectory
     let node: NodeOperator
-    /// Only counts.
+    /// Whether it only counts.
     let isDry: Bool
     /// Milliseconds since 1970 UTC.
     let now: Int64

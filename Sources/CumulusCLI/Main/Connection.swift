@@ -139,7 +139,7 @@ struct Connection: ParsableArguments {
     var settings: [Setting] {
         var token = tokenSetting
         if !token.value.isEmpty {
-            // Behind what all tokens begin with, four of 64 digits tell one from another.
+            // Tokens share their beginning; four of the 64 digits behind it tell them apart.
             let count = token.value.count
             token.value = token.value.prefix(count == 72 ? 12 : min(4, count / 2)) + "…"
         }
@@ -222,7 +222,7 @@ struct Connection: ParsableArguments {
         return session
     }
 
-    /// Before anything is changed that then would not be told.
+    /// The check comes before a change whose answer could not be reported.
     private func checkSession() throws {
         guard let sessionFile else { return }
         let folder = URL(filePath: sessionFile).deletingLastPathComponent().path

@@ -20,7 +20,7 @@ struct ChangesCommand: AsyncParsableCommand {
     )
 }
 
-/// Where a fetch begins and how far it goes; reads and writes the token file.
+/// The range of a fetch; reads and writes the token file.
 struct ChangeTokenOptions: ParsableArguments {
     @Option(help: "File that carries the token from one run to the next.")
     var tokenFile: String?

@@ -49,7 +49,8 @@ extension Share {
         return .object(members + [JSON.Member("participants", .array(people))])
     }
 
-    /// In a table: zone, owner, root, what all may do, how many are in, title, URL.
+    /// The columns of a table: zone, owner, root, public permission, number of participants, title,
+    /// URL.
     var row: [String] {
         [
             recordID.zoneID.zoneName, ownerName ?? "", rootRecordID?.recordName ?? "",

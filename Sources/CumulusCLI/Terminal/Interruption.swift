@@ -39,7 +39,7 @@ final class Interruption {
     /// Whether the user has ended the command.
     var hasCome: Bool { flag.isSet.load(ordering: .relaxed) }
 
-    /// From now on a signal ends the process.
+    /// Lets signals end the process from now on.
     func stopListening() {
         Interruption.ignoreNoMore()
         for source in sources { source.cancel() }

@@ -22,7 +22,7 @@ struct TopFigures: Equatable {
         var delaySeconds: Double?
     }
 
-    /// In seconds; nil if nothing was measured.
+    /// Times in seconds; nil if nothing was measured.
     struct Quantiles: Equatable {
         var median: Double?
         var high: Double?

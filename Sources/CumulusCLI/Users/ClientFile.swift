@@ -8,7 +8,7 @@ import CumulusTerminal
 import Foundation
 
 struct ClientFile {
-    /// Where it is.
+    /// The path of the file.
     let path: String
     /// Whether the path is the standard one; only its folder is made if it is missing.
     private var isStandard = false

@@ -47,7 +47,7 @@ struct LoginCommand: AsyncParsableCommand {
 
     func run() async throws {
         let target = try ClientFile(file)
-        // Checked first: the token of a new session would be lost.
+        // The target is checked first: the token of a new session would be lost.
         try target.prepare()
         let token = try await token()
         let user = try await withContainer(token: token) { try await $0.userRecordID() }

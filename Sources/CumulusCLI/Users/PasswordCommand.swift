@@ -31,7 +31,8 @@ struct PasswordCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Before passwords are typed in vain, or all sessions end and the new token is lost.
+        // The check comes before passwords are typed in vain, or all sessions end and the new token
+        // is lost.
         try connection.needToken()
         if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let (old, new) = try passwords.both()

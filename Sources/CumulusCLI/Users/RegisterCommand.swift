@@ -29,7 +29,7 @@ struct RegisterCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Checked first: the name stays taken even if the token can't be written.
+        // The file is checked first: the name stays taken even if the token can't be written.
         if let tokenFile { try KeyFile.checkWritable(tokenFile) }
         let password = try password.new(of: name)
         let session = try await nodes.asVisitor(of: container) {

@@ -10,7 +10,7 @@ package import CumulusModel
 package struct WebToken: Hashable, Sendable {
     /// SHA-256 of the token of the session that the user opened.
     package var session: Bytes
-    /// Where it is good.
+    /// The scope in which it is valid.
     package var scope: ScopeID
     /// SHA-256 of the API token with which the user signed in; it is good with that one only.
     package var api: Bytes
@@ -109,7 +109,7 @@ package struct WebAPIToken: Hashable, Sendable {
 
     package var scope: ScopeID
     package var callback: Callback
-    /// Where pages may come from that use it; empty: from everywhere.
+    /// The origins of pages that may use it; empty means all.
     package var origins: [String]
 
     package init(scope: ScopeID, callback: Callback = .message, origins: [String] = []) {

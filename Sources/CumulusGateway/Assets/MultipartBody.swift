@@ -9,13 +9,13 @@ package import CumulusModel
 
 package struct MultipartBody: Equatable {
     private enum State: Equatable {
-        /// Before the first boundary.
+        /// The place before the first boundary.
         case preamble
-        /// In the head of a part.
+        /// The head of a part.
         case head
-        /// In the content of a part.
+        /// The content of a part.
         case content(isFile: Bool)
-        /// Behind the last boundary, or behind the file.
+        /// The place behind the last boundary, or behind the file.
         case end
     }
 
@@ -108,7 +108,7 @@ package struct MultipartBody: Equatable {
         return true
     }
 
-    /// Where a pattern stands first.
+    /// The first place of a pattern.
     private static func range(of pattern: Bytes, in bytes: Bytes) -> Range<Int>? {
         var start = 0
         while start + pattern.count <= bytes.count {

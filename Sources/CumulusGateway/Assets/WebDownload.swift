@@ -120,7 +120,7 @@ package final class WebDownload: Sendable {
 
     // MARK: From the node
 
-    /// Where the chunks end that are read at once from a position on.
+    /// The end of the chunks that are read at once from a position on.
     private static func end(
         of position: UInt64,
         in range: Range<UInt64>,

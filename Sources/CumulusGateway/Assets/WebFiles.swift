@@ -15,7 +15,7 @@ struct WebFiles {
     private let door: any WebDoor
     private let scope: ScopeID
     private let database: DatabaseID
-    /// When peers are asked no more, by the door's nanoseconds.
+    /// The time at which peers are no longer asked, by the door's nanoseconds.
     private let end: UInt64
     /// How often peers are asked for what is still missing.
     private static let rounds = 3

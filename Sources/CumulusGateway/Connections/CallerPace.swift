@@ -9,7 +9,7 @@ import NIOCore
 
 /// How slow a caller may be.
 struct PaceBounds: Sendable {
-    /// From the first byte of a head to its last.
+    /// The longest time from the first byte of a head to its last.
     var headMilliseconds: Int64 = 10_000
     /// The longest silence in a body.
     var bodyMilliseconds: Int64 = 20_000
@@ -23,7 +23,7 @@ struct PaceBounds: Sendable {
 struct Pace: Equatable, Sendable {
     private let most: Int64
     private let bytesPerSecond: Int64
-    /// In microseconds, so that single bytes count, too.
+    /// The time left in microseconds, so that single bytes count, too.
     private var left: Int64
 
     init(milliseconds: Int64, bytesPerSecond: Int) {

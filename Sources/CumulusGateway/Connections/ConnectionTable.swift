@@ -11,7 +11,7 @@ import CumulusNode
 
 /// How many connections there may be.
 struct ConnectionBounds: Sendable {
-    /// In the general room.
+    /// The size of the general room.
     var most = 1_000
     /// The limit for one address, or for one caller that a proxy names.
     var ofOneCaller = 256
@@ -65,7 +65,8 @@ struct ConnectionTable<ID: Hashable & Sendable>: Sendable {
         /// An operator's request is being answered.
         var isKept = false
 
-        /// In the reserve only operators are kept while they are answered.
+        /// Whether it may give way: only operators keep their place in the reserve while they are
+        /// answered.
         var canGiveWay: Bool { phase != .answering || room == .reserve && !isKept }
     }
 

@@ -1,4 +1,4 @@
-// Where requests begin and end on a connection, and who the connection belongs to.
+// Watches where requests begin and end on a connection, and to which caller the connection belongs.
 //
 // `GuardedChannel` puts both handlers into the pipeline of each connection: `ConnectionPlace` at
 // the very beginning, `RequestWatch` behind `HeadGuard`. They decide nothing: `OpenConnections` and
@@ -30,7 +30,7 @@ final class ConnectionPlace: ChannelInboundHandler {
             from: address,
             isProxy: proxies.contains(address)
         ) {
-            // From here it passes TLS by, which would wait for the caller's goodbye.
+            // Closing here bypasses TLS, which would wait for the caller's goodbye.
             loop.execute { place.value.close(promise: nil) }
         }
         guard isIn else { return context.close(promise: nil) }

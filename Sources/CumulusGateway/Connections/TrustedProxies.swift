@@ -11,7 +11,7 @@ package struct TrustedProxies: Sendable {
         package let description: String
     }
 
-    /// Where a request comes from.
+    /// The origin of a request.
     struct Origin: Equatable, Sendable {
         /// 4 or 16 bytes, or empty.
         var address: Bytes
@@ -73,7 +73,7 @@ package struct TrustedProxies: Sendable {
     /// - Parameter address: 4 or 16 bytes, or empty.
     func contains(_ address: Bytes) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// Where a request comes from.
+    /// The origin of a request.
     ///
     /// - Parameters:
     ///   - link: The address of the connection's other end.

@@ -40,7 +40,7 @@ extension WebContext {
         return [records] + syncToken(token)
     }
 
-    /// Where a request stands that is carried out in rounds.
+    /// The progress of a request that is carried out in rounds.
     private struct Round {
         /// The operations that are to be planned, or planned again.
         var open: [Int]
@@ -72,7 +72,7 @@ extension WebContext {
         return first
     }
 
-    /// Like a UUID, as clients expect.
+    /// The name has the form of a UUID, as clients expect.
     func newRecordName() -> String {
         WebText.uuid(door.random(), door.random())
     }

@@ -44,7 +44,7 @@ package final class CourierBoard: Sendable {
 
     // MARK: Feeds
 
-    /// Where a station's feed is to go on.
+    /// The token from which a station's feed goes on.
     package func feed(of station: CourierToken.Station) -> Bytes {
         state.withLock { $0.entries[station.id]?.feed } ?? station.feed
     }

@@ -26,7 +26,7 @@ package struct CourierToken: Hashable, Sendable {
         }
     }
 
-    /// At least one.
+    /// The stations, at least one.
     package private(set) var stations: [Station]
     /// When the last of them was added, in milliseconds since 1970 UTC.
     package private(set) var made: Int64

@@ -51,7 +51,7 @@ extension WebContext {
         return token
     }
 
-    /// Where the user's feed is now.
+    /// The present token of the user's feed.
     private func feedToken() async throws -> Bytes {
         let call = FollowFeedRequest(token: [], untilCheckpoint: true)
         let messages = try await calls.read(.feedsFollow, call.encoded())

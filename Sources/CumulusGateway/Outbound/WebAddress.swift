@@ -9,7 +9,7 @@ import CumulusTransport
 
 package struct WebAddress: Hashable, Sendable {
     package let isSecure: Bool
-    /// In lower case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address has no brackets.
     package let host: String
     package let port: Int
     /// Empty, or it begins with a slash.

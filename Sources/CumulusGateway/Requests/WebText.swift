@@ -121,7 +121,7 @@ extension WebText {
         Substring(Substring(target).utf8.prefix { $0 != UInt8(ascii: "?") })
     }
 
-    /// Where a text stands first in a path, compared byte by byte; nil if it does not stand there.
+    /// The first place of a text in a path, compared byte by byte; nil if it does not occur.
     package static func range(of text: String, in path: Substring) -> Range<String.Index>? {
         var (searched, text) = (path, text)
         let offset = searched.withUTF8 { path in

@@ -36,10 +36,10 @@ package struct HTTPServer: Sendable {
         package var transferBytes = 128 << 20
         /// How long a connection may be silent between requests, in milliseconds.
         package var idleMilliseconds: Int64 = 60_000
-        /// From a request's first byte to the reading of its body, and from there to the first byte
-        /// of its answer; of an upload, for each part.
+        /// The longest time from a request's first byte to the reading of its body, and from there
+        /// to the first byte of its answer; for an upload, for each part.
         package var requestMilliseconds: Int64 = 90_000
-        /// From the first byte of a head to its last.
+        /// The longest time from the first byte of a head to its last.
         package var headMilliseconds: Int64 = 10_000
         /// The longest silence in a body.
         package var bodyMilliseconds: Int64 = 20_000

@@ -35,8 +35,8 @@ package struct WebHosts: Sendable {
         return error
     }
 
-    /// In lower case, without a port, and without the dot that ends a whole name; nil for what
-    /// names no host.
+    /// The host in lower case, without a port and without the dot that ends a whole name; nil if
+    /// the text names no host.
     private static func host(of authority: String) -> String? {
         // The port may be empty: RFC 3986, section 3.2.3.
         let named = authority.hasSuffix(":") ? authority.dropLast() : authority[...]

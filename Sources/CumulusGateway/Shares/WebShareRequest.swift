@@ -8,7 +8,7 @@ package import CumulusModel
 package struct WebShareRequest: Sendable {
     /// A user who is in, or is to be invited.
     private struct Participant: Sendable {
-        /// Where it stands in the request.
+        /// The place in the request, for errors.
         let place: String
         var id: Bytes
         var user: String

@@ -25,9 +25,9 @@ package struct WebProvider: Hashable, Sendable {
     package var clientID: String
     /// nil: the provider asks for none.
     package var clientSecret: String?
-    /// Where users sign in.
+    /// The address where users sign in.
     package var authorization: WebAddress
-    /// Where a code becomes tokens.
+    /// The address where a code becomes tokens.
     package var token: WebAddress
     /// The requested scopes, `openid` among them.
     package var claims: [String]
@@ -48,7 +48,7 @@ package struct WebProvider: Hashable, Sendable {
         self.claims = claims
     }
 
-    /// Where the browser goes.
+    /// The URL to which the browser goes.
     package func start(_ errand: SignInState.Errand, state: String, back: String) -> String {
         let digest = SHA256.hash(data: Bytes(errand.verifier.utf8))
         return authorization.adding([

@@ -47,7 +47,7 @@ package struct WebError: Error, Hashable, Sendable {
     package var reason: String
     /// Seconds; nil tells clients not to repeat the request.
     package var retryAfter: Int64?
-    /// Where a user signs in; an absolute URL.
+    /// The absolute URL where a user signs in.
     package var redirectURL: String?
     /// The code's status, unless HTTP has a more exact one.
     package var status: Int

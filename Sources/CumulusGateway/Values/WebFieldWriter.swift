@@ -11,7 +11,7 @@ package struct WebFieldWriter: Sendable {
     let numbersAsStrings: Bool
     /// The caller's user record name; empty: no user is signed in.
     let user: String
-    /// Where the content of an asset is downloaded.
+    /// The URL from which the content of an asset is downloaded.
     let downloadURL: @Sendable (Asset) -> String?
 
     package init(

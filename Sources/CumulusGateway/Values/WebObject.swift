@@ -6,7 +6,7 @@
 package import CumulusModel
 
 package struct WebObject: Sendable {
-    /// Where the object stands in the request; empty for the request itself.
+    /// The place of the object in the request; empty for the request itself.
     package let path: String
     package let json: JSON
 

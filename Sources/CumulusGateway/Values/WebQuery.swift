@@ -179,7 +179,7 @@ package struct WebQuery {
         return value
     }
 
-    /// Where a reference is compared, clients may give a record's name alone.
+    /// A reference may be compared with a record's name alone.
     private func named(
         _ json: JSON,
         at place: String,

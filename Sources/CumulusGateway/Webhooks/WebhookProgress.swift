@@ -8,8 +8,8 @@ package import CumulusModel
 package import CumulusWire
 
 package struct WebhookProgress: Sendable {
-    /// Where the feed goes on, behind the last page that was taken as a whole; nil means that the
-    /// mark was not asked yet.
+    /// The token behind the last page that was taken as a whole; nil means that the mark was not
+    /// asked yet.
     package private(set) var feed: Bytes?
     /// Notifications after `feed` that were taken, by their ids.
     private var taken: Set<String> = []

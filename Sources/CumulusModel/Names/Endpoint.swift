@@ -1,4 +1,4 @@
-// Where a node is reached: a host and a port, as people write them and nodes tell each other.
+// The address of a node: a host and a port, as people write them and nodes tell each other.
 
 package enum Endpoint {
     /// The parts of "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".
@@ -15,7 +15,7 @@ package enum Endpoint {
         return host.isEmpty ? nil : (String(host), port)
     }
 
-    /// Where a node listens unless it is told otherwise.
+    /// The port on which a node listens by default.
     package static let standardPort = 7_420
     /// The forms of an address, for error messages.
     package static let form = "host, host:port or cumulus://host:port"

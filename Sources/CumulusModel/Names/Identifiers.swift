@@ -4,9 +4,9 @@
 
 /// Development or production: two separate worlds of one container.
 public enum Environment: UInt8, CaseIterable, Sendable {
-    /// Where types and fields appear as records are saved.
+    /// Types and fields appear as records are saved.
     case development = 1
-    /// Where only what was deployed is taken.
+    /// Only deployed types and fields are accepted.
     case production = 2
 
     /// The name on command lines and in messages.

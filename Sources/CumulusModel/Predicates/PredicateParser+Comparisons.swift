@@ -17,7 +17,7 @@ extension PredicateParser {
         var left: Term
         var operation: Operation
         var right: Term
-        /// Where the operator stands.
+        /// The place of the operator.
         var offset: Int
     }
 

@@ -213,7 +213,7 @@ package struct PredicateParser {
         position = min(position + 1, tokens.count - 1)
     }
 
-    /// Where the next token stands, if it is of that kind and was taken.
+    /// Takes the next token if it is of that kind; returns its place.
     package mutating func take(_ kind: PredicateToken.Kind) -> Int? {
         guard next.kind == kind else { return nil }
         defer { advance() }

@@ -34,7 +34,7 @@ private struct PredicateWriter {
     private let nodes: [Query.Node]
     private var index: Int
     private var steps: [Step] = [.operand(of: nil, isRight: false)]
-    /// From the right to the left.
+    /// The pieces from the right to the left.
     private var pieces: [String] = []
 
     init(nodes: [Query.Node]) {
@@ -154,7 +154,8 @@ extension FieldValue {
 }
 
 extension String {
-    /// In single quotes; controls as escape sequences, so that a line of a log remains one.
+    /// The text in single quotes; controls become escape sequences, so that a line of a log remains
+    /// one.
     fileprivate var quoted: String {
         var text = "'"
         for scalar in unicodeScalars {

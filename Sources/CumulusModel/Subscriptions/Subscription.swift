@@ -49,15 +49,15 @@ public struct Subscription: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         /// The records of a type that satisfy a predicate, of one zone or, without one, of all.
         ///
-        /// In public and private databases.
+        /// It is for public and private databases.
         case query(recordType: String, predicate: Query.Predicate, zone: RecordZone.ID? = nil)
         /// A custom zone, or its records of one type.
         ///
-        /// In private databases.
+        /// It is for private databases.
         case zone(RecordZone.ID, recordType: String? = nil)
         /// All custom zones, or their records of one type.
         ///
-        /// In private databases.
+        /// It is for private databases.
         case database(recordType: String? = nil)
     }
 

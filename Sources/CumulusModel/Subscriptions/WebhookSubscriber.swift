@@ -1,4 +1,4 @@
-// On whose behalf a webhook is told: a user of a scope, whose subscriptions name the webhook.
+// The user for whom a webhook is told: a user of a scope, whose subscriptions name the webhook.
 //
 // Found by nodes in what they store, and followed by the node that delivers webhooks.
 

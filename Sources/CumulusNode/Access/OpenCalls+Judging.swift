@@ -95,7 +95,8 @@ extension OpenCalls {
 
     private var hasStreams: Bool { calls.values.contains { $0.isFollowed } }
 
-    /// When streams are to be judged again though the accounts stand still: their session expires.
+    /// The time at which streams are judged again though the accounts have not changed: their
+    /// session expires.
     var expiryTime: Instant {
         guard let credential = identity.credential, credential.expires != 0, hasStreams,
             !isJudgingStreams
@@ -113,7 +114,7 @@ extension OpenCalls {
 extension Node {
     /// A credential as the newest visible state has it; nil if it is no longer valid.
     func judge(_ credential: Credential, reach: Reach) throws(EngineError) -> Credential? {
-        // Before the state is taken: that is at least as new.
+        // The epoch is read before the state, which is then at least as new.
         let epoch = gate.epochs.accounts
         return try credential.judged(
             at: epoch,

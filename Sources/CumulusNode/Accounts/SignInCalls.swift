@@ -134,7 +134,7 @@ enum SignInCalls {
     }
 }
 
-/// Where one caller shows a password or an ID token.
+/// Checks one caller's password or ID token.
 private struct SignInDesk: Sendable {
     let node: Node
     let caller: Caller

@@ -13,7 +13,7 @@ import Logging
 
 struct AssetCollector: Sendable {
     let node: Node
-    /// Between two steps, in milliseconds.
+    /// Milliseconds between two steps.
     let pause: Int64
     /// Rows that a step looks at, and a job of the writer, unless it is about one asset.
     private static let rowsAtOnce = 1_000

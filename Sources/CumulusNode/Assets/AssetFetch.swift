@@ -115,7 +115,7 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// Also lets the store know, if it is.
+    /// Whether the asset is complete; if it is, the store is told.
     private func isWhole() async throws -> Bool {
         guard try await missing()?.isEmpty == true else { return false }
         return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in

@@ -14,7 +14,7 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
 
     private let context: CallContext
     private let database: DatabaseScope
-    /// In the shared database, of the records that will name the assets; nil elsewhere.
+    /// The zone of the records that will name the assets, in the shared database; nil elsewhere.
     private let zone: ZoneAddress?
     private let scope: ScopeID
     /// Bytes that the caller may still send.

@@ -29,7 +29,7 @@ final class AuditLog: Sendable {
 
     fileprivate struct Callers {
         var entries: [String: Entry] = [:]
-        /// When those are looked for next that can be forgotten.
+        /// The time of the next search for entries that can be forgotten.
         var nextLook: Instant
     }
 

@@ -12,7 +12,7 @@ extension AuditFile {
     /// Lines of the last moment may be missing, and all of them if no file can be read.
     package func newestLines(byteLimit: Int) -> [Bytes] {
         let (newer, isWhole) = AuditFile.tail(of: path, byteLimit: byteLimit)
-        // Where the newer file is cut, the older one would leave a gap.
+        // If the newer file is cut, the older one would leave a gap.
         let left = isWhole ? byteLimit - newer.count : 0
         let older = left > 0 ? AuditFile.tail(of: path + ".1", byteLimit: left).lines : []
         return [older, newer].flatMap { part in

@@ -25,7 +25,7 @@ struct RefusalLines: Sendable {
     }
 
     private var networks: [String: Network] = [:]
-    /// When minutes that are over are looked for next.
+    /// The time of the next search for minutes that are over.
     private var nextLook: Instant
 
     init(now: Instant) {

@@ -10,7 +10,7 @@ extension SchemaDifference {
     /// Types and roles of one line, and as many things that were dropped.
     private static let mostNames = 10
 
-    /// Such as `3 changes: Note, role Editor; dropped: field Note.text`.
+    /// An example is `3 changes: Note, role Editor; dropped: field Note.text`.
     var summary: String {
         if isEmpty { return "nothing changed" }
         let names = Set(changes.map(\.subject)).sorted()

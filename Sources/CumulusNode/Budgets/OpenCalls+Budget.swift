@@ -44,7 +44,7 @@ extension OpenCalls {
         withheldCredit[stream, default: 0] += byteCount
     }
 
-    /// When credit that was withheld is looked at again.
+    /// The time at which withheld credit is looked at again.
     var creditTime: Instant {
         withheldCredit.isEmpty ? .distant : node.environment.now() + max(1, debt)
     }

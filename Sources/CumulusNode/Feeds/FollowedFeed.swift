@@ -79,7 +79,7 @@ struct FollowedFeed: Sendable {
         return answer
     }
 
-    /// Where there may be news for the next page; nil means anywhere.
+    /// The places that may have news for the next page; nil means any.
     private func places(of page: FetchFeed.Page) -> [NewsPlace]? {
         if !page.isLast { return page.awaited.map { .comparisons(of: $0) } }
         if page.watches.isOfOthers { return nil }

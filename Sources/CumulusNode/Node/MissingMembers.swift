@@ -16,7 +16,7 @@ final class MissingMembers: Sendable {
     struct Member: Equatable {
         var nodeID: Bytes
         var endpoint: String
-        /// When it said something last, or was listed, in milliseconds since 1970 UTC.
+        /// The time of its last sign of life, or of its listing, in milliseconds since 1970 UTC.
         var heard: Int64
         /// The part of the logs that is kept for it.
         var backlog = LogBacklog()
@@ -26,7 +26,7 @@ final class MissingMembers: Sendable {
     }
 
     private struct State {
-        /// When an operator was told of a member last.
+        /// The time of the last warning about each member.
         var told: [Bytes: Instant] = [:]
         var isShort = false
     }

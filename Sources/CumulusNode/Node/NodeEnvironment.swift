@@ -30,7 +30,7 @@ package struct NodeEnvironment: Sendable {
     package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
     /// The same for a line about a refusal; nil means that `audit` keeps it.
     package var auditRefusal: (@Sendable (_ line: [UInt8]) -> Void)?
-    /// Where events go that the node counts, besides to its own metrics.
+    /// A further receiver of the events that the node counts, besides its own metrics.
     ///
     /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.
     package var metrics: (any MetricsFactory)?

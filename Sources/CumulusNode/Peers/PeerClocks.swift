@@ -55,7 +55,7 @@ package final class PeerClocks: Sendable {
     ///
     /// - Parameter ours: The time that this node's clock shows, right or wrong.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
-        // Until the year 6429: their differences fit.
+        // Times until the year 6429 are accepted: their differences fit.
         guard theirs > 0, theirs < 1 << 47 else {
             return doubt(nodeID, ours &- now.milliseconds)
         }
@@ -141,7 +141,7 @@ package final class PeerClocks: Sendable {
 /// from before the jump, so each node considers its own clock wrong until it has heard the others
 /// again.
 struct OwnClock {
-    /// When the clock is to be looked at next.
+    /// The time of the next look at the clock.
     private(set) var lookTime = Instant(milliseconds: 0)
     /// How far the wall clock was ahead of our monotonic clock, at the last look.
     private var base: Int64?

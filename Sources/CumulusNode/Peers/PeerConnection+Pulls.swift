@@ -16,7 +16,7 @@ extension PeerConnection {
         let scope: ScopeID
         /// Origins whose commits are refused.
         var paused: PeerCommits.Paused = [:]
-        /// When to pull anew, from what is here by then.
+        /// The time to pull anew, from the vector of that time.
         var restart: Instant?
         /// Commits that arrived while the writer was busy with earlier ones; our credit bounds
         /// them.
@@ -33,14 +33,14 @@ extension PeerConnection {
         var mark: (vector: VersionVector, due: Instant)?
         /// The peer's later news.
         var news = VersionVector()
-        /// How often what it has was not here in time.
+        /// How often the peer's commits did not arrive here in time by the other way.
         var misses = 0
-        /// Until when commits are held back that depend on what others send.
+        /// The time until which commits are held back that depend on other nodes' commits.
         var heldUntil: Instant?
         /// The wait for commits on which the received ones depend.
         var wait: BellWait?
 
-        /// When something is to be done about it; nil means it rests.
+        /// The time of the stream's next step; nil means it rests.
         var wake: Instant? { [restart, mark?.due, heldUntil].compactMap(\.self).min() }
     }
 
@@ -203,7 +203,7 @@ extension PeerConnection {
             guard own < known else { return }
             connection.node.environment.fail(Node.rolledBack)
         } otherwise: { [weak self] in
-            // At the next connection, then.
+            // The next connection tries again.
             self?.close("this node could not look how far its own run is")
         }
     }
@@ -279,7 +279,7 @@ extension PeerConnection {
             (try? ServiceError(wire: frame.payload))
             ?? ServiceError(.internalError, "the peer's error can't be read")
         if frame.stream == 0 {
-            // Only a node of the cluster is believed: this one takes no writes then.
+            // Only a node of the cluster is believed; this one then takes no writes.
             let isProven = !peerID.isEmpty
             if error.reason == .nodeIDInUse, isProven { node.note(isTwin: true, by: endpoint) }
             if error.code == .notAuthenticated {

@@ -71,9 +71,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var ownClock = OwnClock()
     /// The refused origins that were already logged.
     var alarmed: PeerCommits.Paused = [:]
-    /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
+    /// The time of the next search for scopes that are not being pulled: new ones, and scopes whose
+    /// pull ended.
     var lookTime: Instant?
-    /// Until when all is asked for of a scope, though others send some of it.
+    /// The time until which everything of a scope is asked for, though other nodes send a part of
+    /// it.
     var wholeUntil: [ScopeID: Instant] = [:]
 
     init(

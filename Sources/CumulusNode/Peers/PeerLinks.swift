@@ -19,7 +19,7 @@ package struct PeerLinks: Sendable {
     private static let longestPause: Int64 = 5_000
     /// A connection that held as long is made anew at once when it breaks.
     private static let held: Int64 = 1_000
-    /// Between two looks at the list of members.
+    /// Milliseconds between two looks at the list of members.
     private static let lookPause: Int64 = 1_000
 
     package init(_ node: Node, dialer: any FrameDialer) {

@@ -37,7 +37,7 @@ package final class PeerRuns: Sendable {
     private struct Entry {
         let run: Incarnation
         let link: any PeerLink
-        /// Where the node listens; empty: it didn't say.
+        /// The node's address; empty if it didn't say.
         let endpoint: String
     }
 
@@ -111,7 +111,7 @@ package final class PeerRuns: Sendable {
         state.withLock { $0.entries[nodeID] != nil }
     }
 
-    /// Where a connected node listens; nil means it isn't connected, or didn't say.
+    /// The address of a connected node; nil if it isn't connected, or didn't say.
     func endpoint(of nodeID: Bytes) -> String? {
         state.withLock { $0.entries[nodeID]?.map(\.endpoint).first { !$0.isEmpty } }
     }
@@ -122,8 +122,8 @@ package final class PeerRuns: Sendable {
         return state.withLock { $0.twins.updateValue(twin, forKey: nodeID)?.run != run }
     }
 
-    /// Where a process listens that was refused lately, having the id of a connected node; empty:
-    /// none was.
+    /// The address of a process that was refused lately because it has the id of a connected node;
+    /// empty if there is none.
     func twin(of nodeID: Bytes, now: Instant) -> String {
         guard let twin = state.withLock({ $0.twins[nodeID] }), now < twin.time + PeerRuns.memory
         else { return "" }

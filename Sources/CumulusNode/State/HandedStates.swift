@@ -46,11 +46,11 @@ final class HandedStates: Sendable {
     private struct Kept {
         let peer: Bytes
         let scope: ScopeID
-        /// From its beginning.
+        /// The feed from its beginning.
         let feed: StateFeed
         let lease: StateLease
         weak var stream: StateStream?
-        /// When something was read of it last.
+        /// The time at which it was last read.
         var used: Instant
     }
 

@@ -54,7 +54,7 @@ final class StateTransfer: @unchecked Sendable {
     private var isNamed = false
     /// Why nothing more comes; nil: the donor goes on.
     private var interruption: String?
-    /// When the donor was heard last, or was not to say anything.
+    /// The time at which the donor was last heard, or was not expected to answer.
     private var heard: Instant
 
     /// Records that one job merges.
@@ -329,7 +329,7 @@ final class StateTransfer: @unchecked Sendable {
         if !isQueued { over(outcome) }
     }
 
-    /// Only now, behind the steps that were queued, may others change the scope or take state.
+    /// Others may change the scope or take state only now, behind the queued steps.
     private func over(_ outcome: Outcome) {
         node.gate.stops.release(scope)
         ended(outcome)

@@ -18,14 +18,14 @@ import Logging
 
 package struct Collector: Sendable {
     package struct Schedule: Sendable {
-        /// Between two looks at the logs, unless they outgrow `logBytes`.
+        /// Milliseconds between two looks at the logs, unless they outgrow `logBytes`.
         package var logMilliseconds: Int64 = 30_000
-        /// Between two looks at their size.
+        /// Milliseconds between two looks at their size.
         package var glanceMilliseconds: Int64 = 3_000
         /// How long log entries are kept that every member has: a retry of a request that another
         /// node carried out is answered from them.
         package var keepMilliseconds: Int64 = 600_000
-        /// Between two walks through all records, in search of tombstones.
+        /// Milliseconds between two walks through all records, in search of tombstones.
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
@@ -37,7 +37,7 @@ package struct Collector: Sendable {
         package var logBytes = logBytes(onFileSystemOf: nil)
         /// Milliseconds between two walks through all assets in search of unused ones.
         package var assetMilliseconds: Int64 = 600_000
-        /// Between two steps of one walk.
+        /// Milliseconds between two steps of one walk.
         package var pauseMilliseconds: Int64 = 10
 
         package init() {}

@@ -14,7 +14,7 @@ final class VerificationReport: Sendable {
 
     /// At most this many findings are listed one by one.
     private static let mostListed = 1_000
-    /// Between two messages, in milliseconds.
+    /// Milliseconds between two messages.
     private static let pause: Int64 = 1_000
 
     /// Changes counts.

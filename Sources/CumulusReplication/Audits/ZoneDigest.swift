@@ -18,7 +18,7 @@ package struct ZoneDigest: Equatable, Sendable {
     /// Deletions up to there are forgotten.
     package var horizon: VersionVector
 
-    /// Where to go on in the list.
+    /// The place in the list from which to go on.
     package struct Place: Sendable {
         fileprivate let databases: [(id: DatabaseID, number: DatabaseNumber)]
         fileprivate var database = 0

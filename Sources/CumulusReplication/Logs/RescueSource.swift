@@ -16,7 +16,8 @@ package struct RescueSource: Sendable {
     package let reader: ReadTransaction
     /// The node that owns the store.
     package let node: NodeRow
-    /// In an order in which they can be handed over: containers are made in the cluster's own.
+    /// Scopes in an order in which they can be handed over: containers are made in the cluster's
+    /// own.
     package let scopes: [(scope: ScopeID, number: ScopeNumber)]
 
     /// Throws if the store is new, or if this release can't read it.

@@ -25,7 +25,7 @@ package struct TokenSeal: Sendable {
         case causal = 1
         /// How far a caller has fetched the changes of a zone, or of a database's zones.
         case changes = 2
-        /// Where a query goes on.
+        /// The place where a query goes on.
         case cursor = 3
         /// How far a device has been told what its user's subscriptions ask for.
         case feed = 4

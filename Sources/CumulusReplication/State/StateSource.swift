@@ -207,7 +207,7 @@ package struct StateSource: Sendable {
         return size
     }
 
-    /// Where the commits of a zone stand in its change index that `base` doesn't cover.
+    /// The ranges of a zone's change index that hold commits which `base` doesn't cover.
     private func changeRanges(
         of zone: StateOffer.Zone,
         above base: VersionVector
@@ -361,7 +361,7 @@ package struct StateSource: Sendable {
             run.isLast = byteCount < byteLimit
             return run.isLast
         }
-        // Behind a shown row others may wait that are many times as large.
+        // Hidden rows behind a shown one may be many times as large.
         for (key, row) in found {
             guard run.byteCount < byteLimit else {
                 run.isLast = false

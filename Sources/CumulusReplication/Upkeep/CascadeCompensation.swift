@@ -149,9 +149,9 @@ package enum CascadeCompensation {
     /// The debts of a cascade in one zone.
     private struct Debts {
         let zone: Commit.Zone
-        /// Where the zone stood when they were written down.
+        /// The zone's number when they were written down.
         let number: ZoneNumber
-        /// At least one.
+        /// The debts, at least one.
         var rows: [(key: RowKey, name: String, debt: CascadeDebt)]
     }
 

@@ -12,8 +12,8 @@ package struct LogBacklog: Hashable, Sendable {
     package private(set) var commits: UInt64 = 0
     /// Approximate bytes of disk that the logs keep for it.
     package private(set) var bytes: UInt64 = 0
-    /// When the oldest of them that the logs hold was made, in milliseconds since 1970 UTC; nil if
-    /// they hold none.
+    /// The time of the oldest of them in the logs, in milliseconds since 1970 UTC; nil if there is
+    /// none.
     package private(set) var oldest: Int64?
     /// Whether the logs have dropped some of them: the member has to take state.
     package private(set) var isCut = false

@@ -26,7 +26,7 @@ enum Backup {
         do {
             let draft = try DraftDirectory(for: target)
             try engine.copy(to: draft.path + "/store")
-            // After the store: all packs that it names are there.
+            // The packs are copied after the store, so all packs that it names are there.
             try packs.copy(to: draft.path + "/assets")
             let copy = try DataHome(draft.path)
             try copy.write(key.hex + "\n", to: draft.path + "/cluster.key")
@@ -39,7 +39,7 @@ enum Backup {
         }
     }
 
-    /// Where a backup may be made: at a new place outside of the node's data.
+    /// The place of a backup: a new directory outside of the node's data.
     private static func place(
         _ path: String,
         outside home: DataHome

@@ -35,7 +35,7 @@ struct DataHome {
 
     /// Removes what a first start has made that failed, so that the next one is a first start too.
     ///
-    /// Where a store was before, everything stays.
+    /// A directory that had a store before stays as it is.
     func abandon() {
         guard !found.contains("store") else { return }
         for name in (try? Files.names(in: path)) ?? [] where !found.contains(name) {

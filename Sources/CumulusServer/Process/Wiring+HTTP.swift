@@ -9,7 +9,7 @@ import CumulusTransport
 import Logging
 
 extension Wiring {
-    /// Where HTTP is served; nil: nowhere.
+    /// The address of HTTP; nil if it is not served.
     func http() throws -> (host: String, port: Int)? {
         let text = configuration[\.web.address]
         let findApp = try webApps()

@@ -56,7 +56,7 @@ extension Wiring {
 /// Called by the listener from its event loops.
 final class RefusedConnections: Sendable {
     private struct State {
-        /// Since the log was told last.
+        /// The count since the last log line.
         var count = 0
         var due = Instant(milliseconds: 0)
     }

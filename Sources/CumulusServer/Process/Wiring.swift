@@ -1,4 +1,4 @@
-// Where a transport, a store and a node meet: the composition root, and the life of the process.
+// The composition root: it connects a transport, a store and a node, and runs the process.
 //
 // Every way in which a start can fail ends in one clear line.
 
@@ -52,7 +52,7 @@ struct Wiring {
             ),
             onRefusal: RefusedConnections(logger).note
         )
-        // Before anything is made on the disk.
+        // This comes before anything is made on the disk.
         do {
             try await listener.probe()
         } catch {
@@ -175,7 +175,7 @@ struct Wiring {
                 "there is no store in \(directory.path) that could be shown"
             )
         }
-        // Before there is a store: a new key is made for a new one only.
+        // This comes before there is a store: only a new store gets a new key.
         return try directory.clusterKey(configuration[\.cluster.key], environment())
     }
 
@@ -264,7 +264,7 @@ struct Wiring {
         return TLSTrust(try configuration[\.tls.insecure] ? .never : .automatic)
     }
 
-    /// Where other nodes are told to reach this one; nil means where it listens.
+    /// The address that other nodes are told; nil means the address on which it listens.
     private func advertised(_ host: String) throws -> String? {
         let endpoint = configuration[\.cluster.advertise]
         if endpoint.isEmpty {

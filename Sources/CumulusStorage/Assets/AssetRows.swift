@@ -50,7 +50,7 @@ package struct AssetRow: RowValue, Equatable {
 
 package typealias PackNumber = UInt64
 
-/// Where a chunk lies.
+/// The place of a chunk.
 package struct ChunkRow: RowValue, Equatable {
     package var pack: PackNumber
     /// Offset of the chunk's first byte in the pack.

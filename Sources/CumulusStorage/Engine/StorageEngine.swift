@@ -55,9 +55,7 @@ package struct KeyRange: Equatable, Sendable {
 
 /// How far a read may reach.
 package enum Reach: Sendable {
-    /// Only memory, for event loops:
-    ///
-    /// `.notInMemory` is thrown where memory can't answer.
+    /// Only memory, for event loops; `.notInMemory` is thrown where memory can't answer.
     case memory
     /// Memory and disk; may block.
     case disk

@@ -91,7 +91,7 @@ package struct IndexRows: Sendable {
 }
 
 extension IndexRows {
-    /// Where a later page begins.
+    /// The place where a later page begins.
     package struct Start: Hashable, Sendable {
         /// Value of the first sort key; nil if the last result had none.
         package var value: ComparableValue?

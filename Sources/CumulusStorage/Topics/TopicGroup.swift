@@ -165,7 +165,7 @@ package struct TopicGroup: Sendable {
         )
     }
 
-    /// Where the topic of a query is to be listed.
+    /// The places under which the topic of a query is listed.
     private func places(_ query: BoundQuery) -> [Place] {
         let ways = query.neededValues.map { column, values in
             values.map { Place(column: column, value: $0) }

@@ -16,7 +16,7 @@ package struct HiddenScene: Sendable {
         case stranger
         /// Was given a role of the schema.
         case moderator
-        /// In both shares: with readOnly, and with readWrite.
+        /// Participants of both shares: with readOnly, and with readWrite.
         case reader, writer
         /// Has not answered.
         case invited

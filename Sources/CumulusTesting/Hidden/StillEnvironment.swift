@@ -22,7 +22,7 @@ package final class StillEnvironment: Sendable {
 
     package var now: Int64 { state.withLock { $0.now } }
 
-    /// From now on time stands there, and the dice begin anew.
+    /// Stops time there, and lets the dice begin anew.
     package func set(_ milliseconds: Int64, seed: UInt64) {
         state.withLock { $0 = (milliseconds, SeededGenerator(seed: seed)) }
     }

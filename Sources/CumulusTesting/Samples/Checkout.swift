@@ -11,7 +11,7 @@ package enum Checkout {
         .appending(path: "../../..")
         .standardizedFileURL
 
-    /// Where a file of the tree is.
+    /// The place of a file of the tree.
     ///
     /// - Parameter path: A path such as `Tests/Shims/faults.c`.
     package static func file(_ path: String) -> URL { root.appending(path: path) }

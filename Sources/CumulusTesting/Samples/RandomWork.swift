@@ -100,7 +100,7 @@ package struct RandomWork {
         }
     }
 
-    /// Where the store differs from the model.
+    /// The differences between the store and the model.
     package func differences() throws -> [String] {
         var found: [String] = []
         for (place, zone) in model {

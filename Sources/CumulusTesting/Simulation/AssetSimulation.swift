@@ -31,7 +31,7 @@ struct AssetSimulation: History {
 
     /// The asset that each record names.
     private var records: [Place: Int] = [:]
-    /// When each asset was prepared last, while nothing of it has been lost.
+    /// The time at which each asset was last prepared, while nothing of it has been lost.
     private var prepared: [Owned: Int64] = [:]
 
     private struct Place: Hashable {

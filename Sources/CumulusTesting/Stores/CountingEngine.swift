@@ -30,7 +30,7 @@ package final class CountingEngine: StorageEngine {
         let moment: Moment
     }
 
-    /// When the process ends, seen from a call of the store.
+    /// The moment at which the process ends, seen from a call of the store.
     package enum Moment: CaseIterable, Sendable {
         case before
         case after
@@ -104,7 +104,7 @@ package final class CountingEngine: StorageEngine {
         if ends { throw .failed("the process is gone") }
     }
 
-    /// From now on each flush waits until a test lets it pass.
+    /// Holds each flush from now on until a test lets it pass.
     package func hold(_ flushes: FlushSteps) {
         steps.withLock { $0 = flushes }
     }

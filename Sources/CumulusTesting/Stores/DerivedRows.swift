@@ -321,8 +321,8 @@ package struct DerivedRows {
 
     // MARK: From the log
 
-    /// Where a log doesn't begin with an incarnation's first commit, its end and the zones that it
-    /// touched can't be told from it.
+    /// If a log doesn't begin with an incarnation's first commit, the incarnation's end and its
+    /// zones can't be computed from it.
     private mutating func noteFloors() throws {
         for (key, value) in try rows(.logFloor) {
             var parts = KeyReader(key)

@@ -19,7 +19,7 @@ package final class TestStore {
     package private(set) var dice: SeededGenerator
     /// Milliseconds since 1970 UTC, as the next request finds it.
     package var now: Int64 = 1_750_000_000_000
-    /// Where requests go unless they say otherwise.
+    /// The scope of requests by default.
     package let scope = ScopeID(container: "iCloud.test", environment: .development)
 
     /// A new store with its container.

@@ -12,7 +12,7 @@
 import CumulusSystem
 
 struct LogScan {
-    /// Where the first record begins that isn't whole.
+    /// The place of the first incomplete record.
     private(set) var wound: UInt64?
     /// An entry begins after the wound, so what is wounded had been acknowledged.
     ///
@@ -24,7 +24,7 @@ struct LogScan {
     /// The sequence number that has to follow the last whole entry before the wound.
     private(set) var next: UInt64?
 
-    /// Where the entry begins whose last piece wasn't seen yet, and its first bytes.
+    /// The start of the entry whose last piece wasn't seen yet, and its first bytes.
     private var open: (start: UInt64, head: [UInt8])?
 
     private static let blockSize = 32 << 10

@@ -81,7 +81,7 @@ struct Outcome {
 
     // MARK: What stands
 
-    /// Where a node that has all commits holds something else.
+    /// The differences of a node that has all commits.
     func differences(
         from records: [(place: RecordRow.Place, row: RecordRow)]
     ) throws -> [String] {

@@ -70,7 +70,7 @@ package struct Watch {
         }
     }
 
-    /// Where it can't be told, the maker is believed to have known the other commit.
+    /// If it can't be told, the maker is assumed to have known the other commit.
     private func knows(_ own: Dot, _ dot: Dot) -> Bool {
         own.incarnation == dot.incarnation
             ? dot.seq <= own.seq : knowledge[own]?.covers(dot) ?? true

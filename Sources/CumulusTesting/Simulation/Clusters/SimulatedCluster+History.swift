@@ -12,8 +12,8 @@ extension SimulatedCluster: History {
             plan.nodes,
             seed: seed,
             breaking: plan.broken,
-            // Where nobody forgets, nodes agree on more: every fourth history shows that. And state
-            // that is handed over would mend the wrong outcome of a tie.
+            // Every fourth history forgets nothing, because nodes then agree on more. Also, state
+            // that is handed over would hide the wrong outcome of a tie.
             collecting: seed % 4 != 0 && plan.broken != .ties,
             // Without keys nodes forget earlier, so they more often hear of what others forgot.
             keying: seed % 4 != 2,

@@ -60,7 +60,7 @@ package struct SimulatedCluster {
     private var backups: [Int: any StorageEngine] = [:]
     /// Nodes that lost their disks: their heir is the node with the lowest id.
     private var gone: Set<UInt64> = []
-    /// When the last of them did, by the slowest clock.
+    /// The time of the last loss, by the slowest clock.
     private(set) var lastLoss: Int64?
     private var incarnations: [Set<Incarnation>]
     /// Dots that name two commits.

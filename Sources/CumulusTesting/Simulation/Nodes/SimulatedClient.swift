@@ -22,7 +22,7 @@ final class SimulatedClient: @unchecked Sendable {
         let found: Int64
         /// The save that was acknowledged.
         let saved: Int64
-        /// When it began to save that, in milliseconds of the world's time.
+        /// The time at which it began that save, in milliseconds of the world's time.
         let began: Int64
         /// Everything is healed by now.
         let isLast: Bool
@@ -33,7 +33,7 @@ final class SimulatedClient: @unchecked Sendable {
     struct Save {
         let recordName: String
         let value: Int64
-        /// When, in milliseconds of the world's time.
+        /// The time at which it began, in milliseconds of the world's time.
         let began: Int64
     }
 
@@ -43,7 +43,7 @@ final class SimulatedClient: @unchecked Sendable {
         var hasFiles = false
         /// Writes and deletes records that other clients of its user have, too, and rests.
         var hasNotes = false
-        /// On how many other nodes each save has to be.
+        /// The number of other nodes on which each save has to be.
         var replicas = 0
     }
 
@@ -73,7 +73,7 @@ final class SimulatedClient: @unchecked Sendable {
     private var files: [Bytes: Bytes]?
     /// The value of the last save that was answered, and of the last one that was tried.
     private(set) var (saved, tried): (Int64, Int64) = (0, 0)
-    /// When the save began that was answered last.
+    /// The time at which the last answered save began.
     private var began: Int64 = 0
     /// The zone, by its changes, and the token that stands for it; nil means nothing yet.
     private var copy: [String: Int64] = [:]

@@ -38,7 +38,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         dice = SeededGenerator(seed: seed)
     }
 
-    /// Where a machine's node listens.
+    /// The address of a machine's node.
     static func endpoint(of machine: Int) -> String { "machine-\(machine):7420" }
 
     func listen(
@@ -171,7 +171,7 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
     private var handler: (any FrameHandler)?
     /// Arrivals on their way to this end, with their times.
     private var arrivals: [(time: Int64, what: Arrival)] = []
-    /// When the last of what this end sent arrives.
+    /// The arrival of the last message that this end sent.
     private var lastArrival: Int64 = 0
     private var pendingBytes = 0
     private var isReading = true

@@ -43,7 +43,7 @@ final class SimulatedNode: @unchecked Sendable {
     static let container = "iCloud.simulated"
     static let scope = ScopeID(container: container, environment: .development)
     static let key = Bytes(repeating: 0xC5, count: 32)
-    /// When worlds begin, in milliseconds since 1970 UTC.
+    /// The time at which worlds begin, in milliseconds since 1970 UTC.
     private static let epoch: Int64 = 1_750_000_000_000
 
     init(

@@ -11,7 +11,7 @@ import CumulusStorage
 
 /// The disks that were lost at one time.
 struct DiskLoss {
-    /// In milliseconds of the world's time.
+    /// The time in milliseconds of the world.
     let time: Int64
     /// The vector that had been on them.
     let before: VersionVector
@@ -23,12 +23,12 @@ struct DiskLoss {
     }
 }
 
-/// When an operator marks what is lost, and since when all nodes know the last mark.
+/// The times of an operator's marks, and since when all nodes know the last one.
 struct MarkLoad {
     var dice: SeededGenerator
     var newest = HybridTime(0)
-    /// When nodes last knew different marks, or another one than before, in milliseconds of the
-    /// world's time.
+    /// The last time at which the nodes' marks changed or differed, in milliseconds of the world's
+    /// time.
     var moved: Int64 = 0
     var made = 0
 

@@ -29,7 +29,7 @@ final class SimulatedWorld: History, @unchecked Sendable {
     var nodes: [SimulatedNode] = []
     /// Callers with sessions, who would wait for what went with disks.
     ///
-    /// Where disks go back to backups there are either both clients and marks, or neither.
+    /// If disks go back to backups, there are either both clients and marks, or neither.
     var clients: [SimulatedClient] = []
     let restores: Bool
     let hasAssets: Bool
@@ -44,7 +44,7 @@ final class SimulatedWorld: History, @unchecked Sendable {
     /// Dice for clocks that jump together, in some histories.
     var jumpDice: SeededGenerator
     let jumpsTogether: Bool
-    /// In some histories; clients have write concerns there.
+    /// The load of pairs in some histories; clients have write concerns there.
     var pairs: PairLoad?
     var watch = WorldWatch(of: SimulatedNode.scope)
     var requests: RandomRequests
@@ -55,12 +55,12 @@ final class SimulatedWorld: History, @unchecked Sendable {
     var backups: [Int: SimulatedNode.Backup] = [:]
     /// Nodes whose disks are gone: an operator takes them off the list.
     var lost: Set<Bytes> = []
-    /// When the machines' nodes began to leave.
+    /// The times at which the machines' nodes began to leave.
     var leaving: [Int: Int64] = [:]
-    /// When nodes left whose disks are empty now.
+    /// The times at which nodes left whose disks are empty now.
     var leaves: [Int64] = []
     var verdict: Verdict
-    /// When the steps that were taken are over, in milliseconds.
+    /// The end of the steps that were taken, in milliseconds.
     private var stepEnd: Int64 = 0
 
     /// Within which all nodes hold the same once everything is healed: some things are tried again

@@ -24,7 +24,7 @@ struct WorldWatch {
     /// How often both of a pair were there.
     private(set) var pairsFound = 0
 
-    /// Between two looks: logs keep what all nodes have for longer.
+    /// The pause between two looks: logs keep commits longer after all nodes have them.
     static let pauseMilliseconds: Int64 = 400
 
     init(of scope: ScopeID) {
@@ -162,7 +162,7 @@ struct WorldWatch {
         return found.flatMap { checker, texts in Set(texts).sorted().map { (checker, $0) } }
     }
 
-    /// Where a node that has all there is holds something else than its commits say.
+    /// The differences between a node that has everything and its commits.
     ///
     /// nil if one of them was never seen: a node whose clock leaps drops what it has just made.
     func outcome(of reader: ReadTransaction) throws -> [String]? {

@@ -46,7 +46,7 @@ final class Photo {
 
     var place: CLLocation? { return record[Key.place] as? CLLocation }
 
-    /// Where the downloaded picture is.
+    /// The file of the downloaded picture.
     var imageURL: URL? { return (record[Key.image] as? CKAsset)?.fileURL }
 
     /// Whether the signed-in user added it: only the owner may change it.

@@ -20,7 +20,7 @@ final class Post {
     let recordID: CKRecord.ID
     let caption: String
     let timestamp: Date
-    /// Where the photo is on this machine.
+    /// The file of the photo on this machine.
     let photoURL: URL?
     /// How many comments the server counts; not all of them need be in `comments`.
     var commentCount: Int

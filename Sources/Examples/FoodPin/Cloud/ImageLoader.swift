@@ -15,7 +15,7 @@ final class ImageLoader {
     private let database = CKContainer.default().publicCloudDatabase
     private let folder = ImageLoader.standardFolder
 
-    /// In the user's home, as the environment names it.
+    /// A folder in the user's home, as the environment names it.
     private static var standardFolder: URL {
         let home = ProcessInfo.processInfo.environment["HOME"] ?? NSTemporaryDirectory()
         return URL(filePath: home).appending(path: ".cache/FoodPin")
@@ -65,7 +65,7 @@ final class ImageLoader {
         }
     }
 
-    /// Where the image of a restaurant, as it is now, is kept.
+    /// The file that keeps the present image of a restaurant.
     ///
     /// Others choose the names of records: their slashes must not lead out of the folder.
     private func file(of restaurant: Restaurant) -> URL {

@@ -95,7 +95,7 @@ class CloudKitManager {
         completion: @escaping (_ recordIDs: [CKRecord.ID], _ error: Error?) -> Void
     ) {
         let operation = CKFetchRecordsOperation(recordIDs: recordIDs)
-        // Only whether they exist.
+        // Only their existence is asked for.
         operation.desiredKeys = []
         operation.fetchRecordsCompletionBlock = { _, error in
             let errors = (error as? CKError)?.partialErrorsByItemID

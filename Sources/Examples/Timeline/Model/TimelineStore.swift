@@ -29,7 +29,7 @@ final class TimelineStore {
         }
     }
 
-    /// In the user's home, as the environment names it.
+    /// A file in the user's home, as the environment names it.
     private static var standardFile: URL {
         let home = ProcessInfo.processInfo.environment["HOME"] ?? NSTemporaryDirectory()
         return URL(fileURLWithPath: home).appendingPathComponent(".timeline.json")
