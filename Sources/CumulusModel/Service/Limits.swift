@@ -22,6 +22,14 @@ package struct Limits: Hashable, Sendable {
     package var requestBytes = 2 << 20
     /// Bytes of one record's encoded fields.
     package var recordBytes = 1 << 20
+    /// Bytes of the stored records that one request may change; a request of one item always may.
+    ///
+    /// The writer reads and writes each record whole, whatever changes in it: 8 MiB take some 20 to
+    /// 50 milliseconds.
+    package var storedBytesPerRequest = 8 << 20
+    /// Bytes of stored records after which a turn of the writer for a cascade, or for other work in
+    /// the background, begins with no further record.
+    package var storedBytesPerTurn: Int { max(1, storedBytesPerRequest / 2) }
     /// Bytes of a record name, zone name, type or field name.
     package var nameBytes = 255
     package var fieldsPerType = 256

@@ -196,6 +196,7 @@ package final class Node: Sendable {
         var state = found.state
         isRestored = state.isRestored
         state.cascadeRecords = configuration.limits.cascadeRecords
+        state.storedBytesPerRequest = configuration.limits.storedBytesPerRequest
         state.comparisonSteps = configuration.limits.comparisonSteps
         state.owedChangeBytes = configuration.limits.owedChangeBytes
         state.indexRowsPerTurn = configuration.limits.indexRowsPerTurn

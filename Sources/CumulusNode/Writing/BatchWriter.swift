@@ -54,7 +54,7 @@ struct BatchWriter {
 
     /// Runs a batch; once it threw, the store can't go on.
     ///
-    /// The batch ends early where it has written very many rows of indexes.
+    /// The batch ends early where it has written very many rows of indexes, or read large records.
     ///
     /// - Parameters:
     ///   - waiting: At least the first is in the batch.

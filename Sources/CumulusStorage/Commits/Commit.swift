@@ -233,3 +233,25 @@ extension Commit.Put {
             + 8 * endedKeys.count + 96
     }
 }
+
+/// The author of a commit, and the request it belongs to.
+package struct Author: Sendable {
+    package var requestID: RequestID?
+    /// User record name; empty: the node or its operator.
+    package var user: String
+    package var device: Bytes
+    /// True if the request compares change tags.
+    package var isGuarded: Bool
+
+    package init(
+        requestID: RequestID? = nil,
+        user: String = "",
+        device: Bytes = [],
+        isGuarded: Bool = false
+    ) {
+        self.requestID = requestID
+        self.user = user
+        self.device = device
+        self.isGuarded = isGuarded
+    }
+}

@@ -111,6 +111,29 @@ extension RowReader where Self: ~Copyable {
         return rows
     }
 
+    /// The first rows of a range that may hold large ones, and whether nothing follows them.
+    ///
+    /// - Parameters:
+    ///   - limit: Rows to read, at most.
+    ///   - byteLimit: No row is read behind so many bytes.
+    package borrowing func page(
+        _ family: Family,
+        _ range: KeyRange,
+        limit: Int,
+        byteLimit: Int
+    ) throws(EngineError) -> (rows: [(key: Bytes, value: Bytes)], isLast: Bool) {
+        var rows: [(key: Bytes, value: Bytes)] = []
+        var bytes = 0
+        var isLast = true
+        try scan(family, range, backwards: false) { key, value in
+            rows.append((key, value))
+            bytes += value.count
+            isLast = rows.count < limit && bytes < byteLimit
+            return isLast
+        }
+        return (rows, isLast)
+    }
+
     /// Runs a decoder, and reports a row that it can't read as damage.
     package borrowing func decoding<Value>(
         _ key: Bytes,

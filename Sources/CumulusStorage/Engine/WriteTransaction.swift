@@ -14,6 +14,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package internal(set) var state: WriterState
     /// Record rows that were decoded and not written since.
     private var loaded: [HashedKey: RecordRow] = [:]
+    private let recordReads = RecordReads()
     /// Commits of this request that ended hidden lives, whose dependents still have to be handled.
     private var uncompensated: [(scope: ScopeNumber, commit: Commit)] = []
     /// The wall clock when the current request was taken, in milliseconds.
@@ -35,6 +36,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package mutating func begin(now: Int64) {
         self.now = now
         loaded = [:]
+        recordReads.inRequest = 0
         uncompensated = []
         state.indexRowsLeft = state.indexRowsPerTurn
         state.owesTooMuch = false
@@ -57,6 +59,12 @@ package struct WriteTransaction: ~Copyable, RowReader {
     // MARK: Raw rows
 
     package borrowing func get(_ key: RowKey) throws(EngineError) -> Bytes? {
+        let value = try find(key)
+        if key.family == .records, let value { recordReads.note(value) }
+        return value
+    }
+
+    private borrowing func find(_ key: RowKey) throws(EngineError) -> Bytes? {
         switch overlay.get(key.family, key.bytes, over: earlier) {
         case .value(let value): value
         case .deleted: nil
@@ -89,6 +97,11 @@ package struct WriteTransaction: ~Copyable, RowReader {
     ) throws(EngineError) {
         var pending = overlay.rows(family, in: range, over: earlier)
         var wantsMore = true
+        let reads = family == .records ? recordReads : nil
+        func show(_ key: Bytes, _ value: Bytes) -> Bool {
+            reads?.note(value)
+            return visit(key, value)
+        }
         /// Visits the overlay's rows that come before `key`, or all if it is nil.
         func visitPending(before key: Bytes?) {
             while wantsMore, let next = backwards ? pending.last : pending.first {
@@ -97,7 +110,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
                     guard isBefore else { return }
                 }
                 if backwards { pending.removeLast() } else { pending.removeFirst() }
-                if let value = next.value { wantsMore = visit(next.key, value) }
+                if let value = next.value { wantsMore = show(next.key, value) }
             }
         }
         try engine.scan(family, range, backwards: backwards, reach: .disk) { key, value in
@@ -105,10 +118,32 @@ package struct WriteTransaction: ~Copyable, RowReader {
             guard wantsMore else { return false }
             if let next = backwards ? pending.last : pending.first, next.key == key { return true }
             if overlay.isInDeletedRange(family, key, over: earlier) { return true }
-            wantsMore = visit(key, value)
+            wantsMore = show(key, value)
             return wantsMore
         }
         visitPending(before: nil)
+    }
+
+    /// Bytes of the family `records` that the request has read so far.
+    ///
+    /// Work with a bound of its own may put back what the sum was before.
+    package var recordBytes: Int {
+        get { recordReads.inRequest }
+        nonmutating set { recordReads.inRequest = newValue }
+    }
+
+    /// Whether that is more than a request of several items may read.
+    package var hasReadTooMuch: Bool { recordBytes > state.storedBytesPerRequest }
+
+    /// Counts what is read; an object, since reads only borrow the transaction.
+    private final class RecordReads {
+        var inRequest = 0
+        private(set) var inBatch = 0
+
+        func note(_ value: Bytes) {
+            inRequest += value.count
+            inBatch += value.count
+        }
     }
 
     package mutating func put(_ key: RowKey, _ value: Bytes?) {
@@ -156,10 +191,14 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// True if a zone was made or ended.
     var holdsZones: Bool { overlay.holdsZones }
 
-    /// Whether the batch wrote so many rows of indexes that other requests should wait for the next
-    /// one.
+    /// Whether the batch wrote so many rows of indexes, or read so much of records, that other
+    /// requests should wait for the next one.
+    ///
+    /// A request that reads as much as it may leaves little room beside it.
     var isFull: Bool {
-        state.indexRowsWritten > 0 && state.indexRowsWritten >= state.indexRowsPerTurn
+        let (rows, bytes) = (state.indexRowsWritten, recordReads.inBatch)
+        return rows > 0 && rows >= state.indexRowsPerTurn
+            || bytes > 0 && bytes >= state.storedBytesPerRequest / 4
     }
 
     /// Bytes that the batch has gathered so far.
@@ -407,26 +446,4 @@ extension WriteTransaction {
 /// The registers of the cluster's scope that name its containers.
 package enum ContainerRegister {
     package static let namespace = "container"
-}
-
-/// The author of a commit, and the request it belongs to.
-package struct Author: Sendable {
-    package var requestID: RequestID?
-    /// User record name; empty: the node or its operator.
-    package var user: String
-    package var device: Bytes
-    /// True if the request compares change tags.
-    package var isGuarded: Bool
-
-    package init(
-        requestID: RequestID? = nil,
-        user: String = "",
-        device: Bytes = [],
-        isGuarded: Bool = false
-    ) {
-        self.requestID = requestID
-        self.user = user
-        self.device = device
-        self.isGuarded = isGuarded
-    }
 }

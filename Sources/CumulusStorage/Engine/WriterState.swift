@@ -131,6 +131,10 @@ package struct WriterState: Sendable {
     package var cascadeRecords = Limits.standard.cascadeRecords
     /// Records that a later turn deletes: fewer, since there are many turns.
     package var turnRecords: Int { max(1, cascadeRecords / 2) }
+    /// Most bytes of stored records that a request of several items reads.
+    package var storedBytesPerRequest = Limits.standard.storedBytesPerRequest
+    /// Bytes of stored records after which a turn in the background begins with no further one.
+    package var storedBytesPerTurn: Int { max(1, storedBytesPerRequest / 2) }
     /// Cached: the roles of schemas, and the roles of users.
     var schemaRoles: [ScopeNumber: SchemaRoles] = [:]
     var userRoles: [UserKey: UserRoles] = [:]

@@ -91,6 +91,7 @@ package final class TestStore {
         if before.knownFeatures[Feature.lives.rawValue] == false { leaveOutLives() }
         (state.broken, state.inherited) = (before.broken, before.inherited)
         state.cascadeRecords = before.cascadeRecords
+        state.storedBytesPerRequest = before.storedBytesPerRequest
         state.comparisonSteps = before.comparisonSteps
         state.owedChangeBytes = before.owedChangeBytes
         state.indexRowsPerTurn = before.indexRowsPerTurn
@@ -109,6 +110,12 @@ package final class TestStore {
     package var cascadeRecords: Int {
         get { state.cascadeRecords }
         set { state.cascadeRecords = newValue }
+    }
+
+    /// Bytes of stored records that a request of several items may change.
+    package var storedBytesPerRequest: Int {
+        get { state.storedBytesPerRequest }
+        set { state.storedBytesPerRequest = newValue }
     }
 
     /// Steps that a batch takes to compare changes with topics.
