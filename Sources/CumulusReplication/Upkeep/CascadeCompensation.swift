@@ -7,8 +7,8 @@
 // of the reference deletes the children. It is called after each commit that a node applies. A
 // deletion cascades to what the deleted record owned. A hidden life is handled when it is shown.
 //
-// One turn of the writer deletes so many records (`CascadeStep`). The rest is a debt in the store,
-// which `CascadeKeeper` pays in further turns.
+// One turn of the writer deletes so many records, and so many bytes of them (`CascadeStep`). The rest
+// is a debt in the store, which `CascadeKeeper` pays in further turns.
 
 package import CumulusModel
 package import CumulusStorage
@@ -101,7 +101,14 @@ package enum CascadeCompensation {
         let limit = transaction.state.cascadeRecords
         var names = names
         while !names.isEmpty {
-            var step = CascadeStep(in: zone, number, of: scope, beside: other, limit: limit)
+            var step = CascadeStep(
+                in: zone,
+                number,
+                of: scope,
+                beside: other,
+                limit: limit,
+                transaction
+            )
             for name in names {
                 try step.begin(around: name, &transaction)
             }
@@ -130,9 +137,9 @@ package enum CascadeCompensation {
             for (key, _, _) in debts.rows { transaction.put(key, nil) }
             return try !transaction.owes([cascade], in: scope)
         }
-        var step = CascadeStep(in: zone, number, of: scope, limit: limit)
+        var step = CascadeStep(in: zone, number, of: scope, limit: limit, transaction)
         for (key, name, debt) in debts.rows {
-            if step.isFull { break }
+            if step.isFull(transaction) { break }
             guard try step.follow(name, debt.births, before: debt.ended, &transaction),
                 try step.look(around: name, &transaction)
             else { break }
@@ -242,7 +249,7 @@ package enum CascadeCompensation {
         of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        var step = CascadeStep(in: zone, number, of: scope, limit: 1)
+        var step = CascadeStep(in: zone, number, of: scope, limit: 1, transaction)
         return try step.isOwed(around: name, &transaction)
     }
 }

@@ -1,5 +1,5 @@
-// Deletes along deleteSelf references in one turn of the writer: a bounded number of records, in
-// one commit. The rest is written down as a debt, in the same transaction.
+// Deletes along deleteSelf references in one turn of the writer: a bounded number of records, and of
+// their bytes, in one commit. The rest is written down as a debt, in the same transaction.
 //
 // Made by `CascadeCompensation`, which finds out where to begin.
 
@@ -33,7 +33,12 @@ struct CascadeStep {
     private let number: ZoneNumber
     private let other: Other?
     private let limit: Int
+    private let byteLimit: Int
+    /// What the request had read before.
+    private let start: Int
     private var looks = 0
+    /// Bytes of the fields of records to delete.
+    private var bytes = 0
     /// Records to delete, in the order in which they were found.
     private var deletions: [(name: String, lives: NamedLives)] = []
     private var dying: Set<String> = []
@@ -49,16 +54,22 @@ struct CascadeStep {
         _ number: ZoneNumber,
         of scope: ScopeNumber,
         beside other: Other? = nil,
-        limit: Int
+        limit: Int,
+        _ transaction: borrowing WriteTransaction
     ) {
         (self.zone, self.number, self.scope) = (zone, number, scope)
         (self.other, self.limit) = (other, limit)
+        (byteLimit, start) = (transaction.state.storedBytesPerTurn, transaction.recordBytes)
     }
 
     /// Nothing more is to be begun in this turn.
-    var isFull: Bool {
-        deletions.count >= limit || looks >= limit * CascadeStep.looksPerRecord
+    func isFull(_ transaction: borrowing WriteTransaction) -> Bool {
+        !hasRoom || looks >= limit * CascadeStep.looksPerRecord
+            || transaction.recordBytes - start >= byteLimit
     }
+
+    /// Whether another record may be deleted; the first one always may.
+    private var hasRoom: Bool { deletions.count < limit && bytes < byteLimit }
 
     // MARK: What goes
 
@@ -81,7 +92,7 @@ struct CascadeStep {
                 if let end, try !refers(row, child.field, to: name, before: end, transaction) {
                     continue
                 }
-                guard deletions.count < limit else { return false }
+                guard hasRoom else { return false }
                 let others = try transaction.siblings(of: row, named: child.name, in: number)
                 delete(child.name, [row] + others)
                 try deleteShare(of: row, named: child.name, transaction)
@@ -109,7 +120,7 @@ struct CascadeStep {
                 case .stays: break
                 case .later: isLater = true
                 case .goes:
-                    guard deletions.count < limit else { return false }
+                    guard hasRoom else { return false }
                     if row.hasSiblings { reshown.append(candidate) }
                     delete(candidate, [row])
                     try deleteShare(of: row, named: candidate, transaction)
@@ -127,7 +138,7 @@ struct CascadeStep {
         around name: String,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        if isFull {
+        if isFull(transaction) {
             rest.append(name)
         } else if try !look(around: name, &transaction) {
             rest.append(name)
@@ -137,6 +148,7 @@ struct CascadeStep {
     private mutating func delete(_ name: String, _ lives: [RecordRow]) {
         dying.insert(name)
         deletions.append((name, NamedLives(lives)))
+        bytes += lives.reduce(0) { $0 + $1.body.bytes.count }
     }
 
     /// The root of a share takes the share with it.
