@@ -292,11 +292,12 @@ package struct Collector: Sendable {
         var last: String?
         repeat {
             let after = last
-            let found = try await node.gate.reading { reader in
+            let found = try await node.gate.reading { [node] reader in
                 try purge.find(
                     in: zone.row.number,
                     after: after,
                     limit: Collector.recordsAtOnce,
+                    byteLimit: node.configuration.limits.storedBytesPerTurn,
                     reader
                 )
             }

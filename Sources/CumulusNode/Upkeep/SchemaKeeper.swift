@@ -2,9 +2,10 @@
 // deletes the rows of dropped indexes and the records of dropped types.
 //
 // Run beside the listener until it is cancelled. It looks for records on a reader thread and gives
-// the writer small jobs one after the other, so that callers hardly notice; how far each index is
-// stands in its row, and the next start goes on from there. Records of dropped types are looked for
-// once after each drop and each start.
+// the writer small jobs one after the other, so that callers hardly notice: the number of a job's
+// records is bounded, and so are their bytes. How far each index is stands in its row, and the next
+// start goes on from there. Records of dropped types are looked for once after each drop and each
+// start.
 
 import CumulusModel
 import CumulusReplication
@@ -85,11 +86,12 @@ package final class SchemaKeeper: Sendable {
         while !work.building.isEmpty {
             try Task.checkCancellation()
             let known = work
-            let page = try await node.gate.reading { reader in
+            let page = try await node.gate.reading { [node] reader in
                 try reader.indexPage(
                     for: known,
                     in: zones,
                     limit: SchemaKeeper.recordsAtOnce,
+                    byteLimit: node.configuration.limits.storedBytesPerTurn,
                     lookLimit: SchemaKeeper.looksAtOnce
                 )
             }
@@ -150,12 +152,13 @@ package final class SchemaKeeper: Sendable {
         repeat {
             try Task.checkCancellation()
             let after = last
-            let found = try await node.gate.reading { reader in
+            let found = try await node.gate.reading { [node] reader in
                 try DroppedRecords.find(
                     in: zone,
                     of: scope,
                     after: after,
                     limit: SchemaKeeper.sweptAtOnce,
+                    byteLimit: node.configuration.limits.storedBytesPerTurn,
                     by: lens,
                     reader
                 )

@@ -182,18 +182,31 @@ package enum Collection {
         /// to go on from, nil at the zone's end.
         ///
         /// Read from a snapshot: `drop` looks again.
+        ///
+        /// - Parameters:
+        ///   - limit: Records to visit, at most.
+        ///   - byteLimit: No record is found behind so many bytes of found ones.
         package func find(
             in zone: ZoneNumber,
             after name: String?,
             limit: Int,
+            byteLimit: Int = .max,
             _ reader: ReadTransaction
         ) throws(EngineError) -> (names: [String], last: String?) {
             let seen = try reader.recordNames(in: zone, after: name, limit: limit)
             var found: [String] = []
+            var room = byteLimit
             let broken = reader.broken
             for name in seen {
-                guard let row = try reader.record(zone, name) else { continue }
-                if mayGo(row, broken) || hasForgettable(row, broken) { found.append(name) }
+                let key = RowKey.record(zone, name)
+                guard let bytes = try reader.get(key) else { continue }
+                let row = try reader.decoding(key.bytes) { () throws(MalformedBytes) in
+                    try RecordRow(bytes)
+                }
+                guard mayGo(row, broken) || hasForgettable(row, broken) else { continue }
+                found.append(name)
+                room -= bytes.count
+                if room <= 0 { return (found, name) }
             }
             return (found, seen.count < limit ? nil : seen.last)
         }

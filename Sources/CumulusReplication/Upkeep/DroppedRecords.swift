@@ -10,7 +10,7 @@ package import CumulusStorage
 
 package enum DroppedRecords {
     /// Names of records of a zone that may have lives of dropped types, and the name to go on from,
-    /// nil at the zone's end; looks at some records.
+    /// nil at the zone's end; looks at some records, at fewer if they are large.
     ///
     /// Read from a snapshot: `delete` looks again.
     package static func find(
@@ -18,16 +18,17 @@ package enum DroppedRecords {
         of scope: ScopeNumber,
         after name: String?,
         limit: Int,
+        byteLimit: Int = .max,
         by lens: RecordLens,
         _ reader: ReadTransaction
     ) throws(EngineError) -> (names: [String], last: String?) {
         guard let zone = try reader.number(of: zone, in: scope) else { return ([], nil) }
         var range = KeyRange.records(of: zone)
         if let name { range.start = RowKey.record(zone, name).bytes + [0] }
-        let rows = try reader.rows(.records, range, limit: limit)
+        let page = try reader.page(.records, range, limit: limit, byteLimit: byteLimit)
         var names: [String] = []
         var last: String?
-        for (key, value) in rows {
+        for (key, value) in page.rows {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
@@ -37,7 +38,7 @@ package enum DroppedRecords {
             if !row.isDead, row.hasSiblings || lens.hides(row.type) { names.append(name) }
             last = name
         }
-        return (names, rows.count < limit ? nil : last)
+        return (names, page.isLast ? nil : last)
     }
 
     /// Deletes the part of them that this node owes, in commits of bounded size.

@@ -10,7 +10,7 @@ import CumulusModel
 extension WriteTransaction {
     /// Owed records that a turn reads at once.
     private static let mostRecords = 16
-    /// Bytes of an owed record that count as a row.
+    /// Bytes of an owed record, as it was or as it is, that count as a row.
     private static let bytesPerRow = 4_096
 
     // MARK: At once
@@ -162,11 +162,18 @@ extension WriteTransaction {
         var left = limit
         while left > 0 {
             let range = KeyRange.owedIndexRows(of: scope)
-            let page = try rows(.log, range, limit: WriteTransaction.mostRecords)
+            let page = try page(
+                .log,
+                range,
+                limit: WriteTransaction.mostRecords,
+                byteLimit: min(left * WriteTransaction.bytesPerRow, state.storedBytesPerTurn)
+            ).rows
             if page.isEmpty { return }
             for (key, value) in page where left > 0 {
+                let before = recordBytes
                 left -= 1 + value.count / WriteTransaction.bytesPerRow
                 left -= try pay(key, value, of: scope, limit: left)
+                left -= (recordBytes - before) / WriteTransaction.bytesPerRow
             }
         }
     }

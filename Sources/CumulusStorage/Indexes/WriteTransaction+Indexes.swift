@@ -165,6 +165,8 @@ extension RowReader where Self: ~Copyable {
 /// The next records for indexes that are being built, restricted to the indexes' types.
 package struct IndexPage: Sendable {
     package fileprivate(set) var records: [(place: IndexPlace, looked: UInt64)] = []
+    /// Of these records.
+    fileprivate var bytes = 0
     /// How far the walk came, and how many records it visited.
     fileprivate var end: IndexPlace
     fileprivate var looked: UInt64 = 0
@@ -181,21 +183,24 @@ extension RowReader where Self: ~Copyable {
     /// - Parameters:
     ///   - zones: All zones that were there when the indexes were made, ascending.
     ///   - limit: Records to find, at most.
+    ///   - byteLimit: No record is found behind so many bytes of found ones.
     ///   - lookLimit: Records and zones to look at, at most; a large record counts for each 4 KB.
     package borrowing func indexPage(
         for work: IndexWork,
         in zones: [ZoneNumber],
         limit: Int,
+        byteLimit: Int = .max,
         lookLimit: Int
     ) throws(EngineError) -> IndexPage {
         let types = Set(work.building.map(\.type))
         var page = IndexPage(end: work.place)
         var rest = zones.drop { $0 < work.place.zone }
         var room = lookLimit
-        while let zone = rest.first, room > 0, page.records.count < limit {
+        while let zone = rest.first, room > 0, page.records.count < limit, page.bytes < byteLimit {
             if page.end.zone != zone { page.end = IndexPlace(zone: zone, name: "") }
             let before = room
-            if try look(for: types, in: zone, &page, limit, &room) { rest.removeFirst() }
+            let isWhole = try look(for: types, in: zone, &page, limit, byteLimit, &room)
+            if isWhole { rest.removeFirst() }
             // A zone without records costs something too.
             if room == before { room -= 1 }
         }
@@ -212,6 +217,7 @@ extension RowReader where Self: ~Copyable {
         in zone: ZoneNumber,
         _ page: inout IndexPage,
         _ limit: Int,
+        _ byteLimit: Int,
         _ room: inout Int
     ) throws(EngineError) -> Bool {
         var range = KeyRange.records(of: zone)
@@ -228,11 +234,16 @@ extension RowReader where Self: ~Copyable {
                 }
                 page.looked += 1
                 room -= 1 + row.count / 4_096
-                if let type, types.contains(type) { page.records.append((page.end, page.looked)) }
+                if let type, types.contains(type) {
+                    page.records.append((page.end, page.looked))
+                    page.bytes += row.count
+                }
             } catch {
                 failure = error
             }
-            isWhole = failure == nil && room > 0 && page.records.count < limit
+            isWhole =
+                failure == nil && room > 0 && page.records.count < limit
+                && page.bytes < byteLimit
             return isWhole
         }
         if let failure { throw failure }

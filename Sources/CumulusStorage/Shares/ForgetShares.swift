@@ -1,7 +1,7 @@
 // Drops old rows of shares: rows of ended shares, and former parents from a month ago.
 //
-// The node's collector calls it, a few rows at a time. Dropping rows of the past raises the zone's
-// hang floor: an older token has expired.
+// The node's collector calls it, a few rows at a time, and fewer where it has to read large records.
+// Dropping rows of the past raises the zone's hang floor: an older token has expired.
 
 package import CumulusModel
 
@@ -20,7 +20,10 @@ extension WriteTransaction {
         var range = KeyRange(prefix: RowKey(.visibleZone) { $0.add(scope) }.bytes)
         if let key { range.start = key + [0] }
         let page = try rows(.meta, range, limit: limit)
+        var last: Bytes?
         for (key, value) in page {
+            if let last, hasReadEnough { return last }
+            last = key
             var parts = KeyReader(key)
             _ = try parts.number(ScopeNumber.self)
             let (user, owner, zone) = (try parts.text(), try parts.text(), try parts.text())
@@ -59,7 +62,10 @@ extension WriteTransaction {
         var range = KeyRange(prefix: RowKey(.sharePlace) { $0.add(scope) }.bytes)
         if let key { range.start = key + [0] }
         let page = try rows(.meta, range, limit: limit)
+        var last: Bytes?
         for (key, value) in page {
+            if let last, hasReadEnough { return last }
+            last = key
             var row = try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
             let names = row.recordNames
             row.recordNames = try living(names, in: row.zone, of: scope)
@@ -98,18 +104,29 @@ extension WriteTransaction {
         var range = KeyRange.hanging(of: zone)
         if let key { range.start = key + [0] }
         let page = try rows(.log, range, limit: limit)
-        var names: [String] = []
+        var names: [(name: String, last: Bytes)] = []
         for (key, _) in page {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
-            if names.last != name { names.append(name) }
+            if names.last?.name == name { names.removeLast() }
+            names.append((name, key))
         }
         var floor = VersionVector()
-        for name in names { try forgetHanging(of: name, in: zone, before: time, &floor) }
+        var end = page.count < limit ? nil : page.last?.key
+        for (name, last) in names {
+            try forgetHanging(of: name, in: zone, before: time, &floor)
+            if hasReadEnough, last != page.last?.key {
+                end = last
+                break
+            }
+        }
         if floor != VersionVector() { try raiseHangFloor(of: zone, to: floor) }
-        return page.count < limit ? nil : page.last?.key
+        return end
     }
+
+    /// Whether a turn in the background has read as many bytes of records as it may.
+    private var hasReadEnough: Bool { recordBytes >= state.storedBytesPerTurn }
 
     private mutating func forgetHanging(
         of name: String,

@@ -12,7 +12,7 @@ extension WriteTransaction {
     ///
     /// That is about what it costs to save the record.
     private static let freeShare = 300
-    /// Owed changes that a turn reads at once; each holds two records.
+    /// Owed changes that a turn reads, at most; each holds two records.
     private static let mostChanges = 16
 
     // MARK: At once
@@ -121,7 +121,7 @@ extension WriteTransaction {
     }
 
     /// Compares changes of a type that are owed, in their order, until the steps of a turn are
-    /// taken.
+    /// taken, or the bytes that it may read.
     ///
     /// If all that is owed takes too many bytes, it is dropped, and the feeds of the scope are
     /// reset.
@@ -133,8 +133,13 @@ extension WriteTransaction {
         noteCompared(type, in: scope, try loadScope(scope))
         if feeds.owedBytes > state.owedChangeBytes { return try dropOwed(in: scope) }
         var effort = QueryEffort { nil }
-        let range = KeyRange.owedChanges(of: scope, type)
-        for (key, value) in try rows(.log, range, limit: WriteTransaction.mostChanges) {
+        let page = try page(
+            .log,
+            .owedChanges(of: scope, type),
+            limit: WriteTransaction.mostChanges,
+            byteLimit: state.storedBytesPerTurn
+        )
+        for (key, value) in page.rows {
             let change = try owedChange(key, value, in: scope)
             if try !bindTopics(of: type, change) { return }
             let events = try events(of: change, [type.name], &effort) ?? [:]

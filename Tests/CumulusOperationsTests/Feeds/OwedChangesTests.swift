@@ -82,6 +82,20 @@ import Testing
         #expect(try self.page(since: page.token).news.isEmpty)
     }
 
+    /// Each holds a record, or two.
+    @Test func aTurnReadsFewLargeChanges() throws {
+        let text = FieldValue.string(String(repeating: "x", count: 1_000))
+        for name in ["a", "b", "c"] {
+            try store.save([SaveItem(name, ["stars": 5, "text": text])], by: tablet)
+        }
+        #expect(try owed == 3)
+        (store.comparisonSteps, store.storedBytesPerRequest) = (60_000, 4_000)
+        try store.payComparisons(turns: 1)
+        #expect(try owed == 1)
+        try store.payComparisons()
+        #expect(try owed == 0)
+    }
+
     /// A page ends before the first change that is owed, and the next one goes on there.
     @Test func whatComesBeforeIsTold() throws {
         let token = try page(since: nil).token

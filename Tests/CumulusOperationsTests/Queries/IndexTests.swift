@@ -181,6 +181,27 @@ import Testing
         try expectWhole()
     }
 
+    /// The writer reads each of them whole.
+    @Test func aPageFindsFewLargeRecords() throws {
+        try importTypes("RECORD TYPE A (s STRING, n INT64);")
+        let text = FieldValue.string(String(repeating: "x", count: 1_000))
+        try store.save((0..<6).map { SaveItem("r\($0)", ["s": text, "n": .int64($0)], type: "A") })
+        try importTypes("RECORD TYPE A (s STRING, n INT64 QUERYABLE);")
+        let scope = try store.scopeNumber()
+        let work = try store.reader.indexWork(of: scope)
+        let zones = try store.reader.zoneNumbers(of: scope)
+        for (byteLimit, found) in [(1, 1), (2_000, 2), (.max, 6)] {
+            let page = try store.reader.indexPage(
+                for: work,
+                in: zones,
+                limit: 10,
+                byteLimit: byteLimit,
+                lookLimit: 100
+            )
+            #expect(page.records.count == found)
+        }
+    }
+
     /// Indexes that come at different times are at different places, and end together.
     @Test func indexesOfSeveralTypesAreBuiltTogether() throws {
         try importTypes("RECORD TYPE A (n INT64, m INT64);")
