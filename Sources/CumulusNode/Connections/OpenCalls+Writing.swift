@@ -109,6 +109,14 @@ extension OpenCalls {
                         try await Surveys(node).survey(request, time)
                     }
                 }
+            case .success(.needsTargets):
+                var request = request
+                request.change = request.change.lookingUpTargets()
+                run { [request] calls in
+                    calls.survey(call, wait, encode, queued) { node, time in
+                        try await Surveys(node).prepare(request, time)
+                    }
+                }
             case .success(.modified(let outcome)):
                 queued.release()
                 let shown = outcome.shownBytes

@@ -52,6 +52,7 @@ package struct SaveItem: Sendable {
 
         /// The names to which the fields refer with deleteSelf.
         fileprivate func owners() throws(MalformedBytes) -> [String] {
+            if ownerCount == 0 { return [] }
             var names: [String] = []
             for entry in fields.entries where entry.type?.holdsReferences == true {
                 names += try fields.owningReferences(entry).map(\.target)
@@ -152,8 +153,20 @@ package struct ModifyRecords: RememberedChange {
     /// What was found of shares in the zones that it shares; nil: nobody looked.
     package var shares: ShareSurvey?
 
-    /// It refers to more records than the writer looks up itself.
-    package var needsTargets: Bool { targets == nil && ownerCount > TargetSurvey.fewReferences }
+    /// The writer found that what it refers to takes too long to read there.
+    package private(set) var hasLargeTargets = false
+
+    /// The same request, as the writer sends it back with `needsTargets`.
+    package func lookingUpTargets() -> ModifyRecords {
+        var request = self
+        (request.targets, request.hasLargeTargets) = (nil, true)
+        return request
+    }
+
+    /// It refers to more records, or to larger ones, than the writer looks up itself.
+    package var needsTargets: Bool {
+        targets == nil && (hasLargeTargets || ownerCount > TargetSurvey.fewReferences)
+    }
 
     /// It shares a zone, in which no record may be shared.
     package var needsShares: Bool { shares == nil && !zonesToShare.isEmpty }
@@ -166,6 +179,9 @@ package struct ModifyRecords: RememberedChange {
         /// Nothing was done: a deletion takes so much along that `CascadeSurvey` has to look
         /// through it first, or what the request needed was not looked up.
         case needsSurvey
+        /// Nothing was done: what its saves refer to is so large that `TargetSurvey` has to read it
+        /// first.
+        case needsTargets
     }
 
     package func run(
@@ -213,8 +229,12 @@ package struct ModifyRecords: RememberedChange {
                 access: access,
                 answered: answered
             )
-            guard try batch.run(found, requestID, in: &transaction, &outcome) else {
-                return .success(.needsSurvey)
+            switch try batch.run(found, requestID, in: &transaction, &outcome) {
+            case .done: break
+            case .needsSurvey: return .success(.needsSurvey)
+            case .needsTargets: return .success(.needsTargets)
+            case .readsTooMuch:
+                return .failure(.changesTooMuch(limit: transaction.state.storedBytesPerRequest))
             }
         }
         if let refusal = outcome.refusal { return .failure(refusal) }
@@ -274,16 +294,32 @@ package struct ModifyRecords: RememberedChange {
         return count
     }
 
-    /// The names to which saves in a zone refer with deleteSelf.
-    func owners(in zone: ZoneAddress) -> [String] {
+    /// The names to which saves in a zone refer with deleteSelf, and of their parents.
+    func targetNames(in zone: ZoneAddress) -> [String] {
         var names: [String] = []
         for save in saves where save.address.zone == zone {
-            guard case .success(let content) = save.content, content.ownerCount > 0 else {
-                continue
-            }
+            guard case .success(let content) = save.content else { continue }
             names += (try? content.owners()) ?? []
+            if let parent = content.parent, !parent.isEmpty { names.append(parent) }
         }
         return names
+    }
+
+    /// Whether saves in a zone have such references, or parents.
+    func refers(in zone: ZoneAddress) -> Bool {
+        saves.contains { save in
+            guard save.address.zone == zone, case .success(let content) = save.content else {
+                return false
+            }
+            return content.ownerCount > 0 || content.parent?.isEmpty == false
+        }
+    }
+
+    /// Whether what it has read holds more than the records that one request may change.
+    ///
+    /// One item alone may be as large as it is: there is nothing to divide.
+    func readsTooMuch(in transaction: borrowing WriteTransaction) -> Bool {
+        saves.count + deletes.count > 1 && transaction.hasReadTooMuch
     }
 
     /// Throws if the saves have more deleteSelf references than one request may have.

@@ -15,6 +15,9 @@ struct RepeatedSaves {
     let caller: Caller
 
     /// The saves in a zone that were carried out already.
+    ///
+    /// Where none of the first ones was, and they hold more than one request may change, no more is
+    /// read: it is about to be refused.
     func find(
         in found: FoundZone,
         at address: ZoneAddress,
@@ -29,6 +32,7 @@ struct RepeatedSaves {
             let name = save.address.name
             guard let row = try transaction.load(number, name) else { continue }
             if try isDone(save, key, row, number, &transaction) { known.append(index) }
+            if known.isEmpty, request.readsTooMuch(in: transaction) { break }
         }
         return known
     }

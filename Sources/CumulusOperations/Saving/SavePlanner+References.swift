@@ -50,7 +50,7 @@ extension SavePlanner {
         if rows[target] != nil || plan.saving.contains(target), plan.dying[target] == nil { return }
         let isSeen = try engine { () throws(EngineError) in
             guard plan.dying[target] == nil, let zone = found.number,
-                let life = try life(of: target, in: zone, transaction),
+                let life = try life(of: target, in: zone, &transaction),
                 try !transaction.lens(of: scope).hides(life.type)
             else { return false }
             let record = RecordAccess.Record(name: target, type: StoredName.shown(life.type))
@@ -107,7 +107,7 @@ extension SavePlanner {
         if let row = rows[name] { return row.birth.dot }
         return try engine { () throws(EngineError) in
             if plan.saving.contains(name) { return try transaction.nextDot(scope) }
-            guard let zone = found.number, let life = try life(of: name, in: zone, transaction),
+            guard let zone = found.number, let life = try life(of: name, in: zone, &transaction),
                 try !transaction.lens(of: scope).hides(life.type)
             else { return nil }
             return life.birth
@@ -117,10 +117,10 @@ extension SavePlanner {
     private func life(
         of name: String,
         in zone: ZoneNumber,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ZoneTargets.Life? {
         if let known = batch.targets?[name] { return known.life }
-        return ZoneTargets.Life(try transaction.record(zone, name))
+        return ZoneTargets.Life(try transaction.load(zone, name))
     }
 
     /// Counts one more deleteSelf reference to a record.

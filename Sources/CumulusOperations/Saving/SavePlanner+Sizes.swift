@@ -124,6 +124,18 @@ extension RecordBody {
 }
 
 extension ServiceError {
+    /// The records of a request take more bytes, as they are stored, than one request may change.
+    static func changesTooMuch(limit: Int) -> ServiceError {
+        ServiceError(
+            .limitExceeded,
+            .tooLarge,
+            """
+            the records that this request changes, with what it looks at beside them, hold more \
+            than \(limit) bytes; change fewer of them at once
+            """
+        )
+    }
+
     /// A database has no room for so many bytes more.
     ///
     /// How much a database holds is told to its owner only.

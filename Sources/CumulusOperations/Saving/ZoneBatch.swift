@@ -3,7 +3,9 @@
 //
 // The plan judges every item against the stored rows and the other items, and again without the
 // items that failed, which others may have relied on, until nobody else fails. Chains of parents,
-// as long as the request, fail in one go. Only then does anything change. hot: once per save.
+// as long as the request, fail in one go. Only then does anything change. What the request reads is
+// added up over its zones: if that is more than one request may change, all of it is refused. hot:
+// once per save.
 //
 // Folder: what a save and a delete mean. Read `ZoneBatch`, which makes one commit of a request's
 // items, then `SavePlanner`, which judges one save step by step, and `SavePlanner+Schema`,
@@ -17,10 +19,10 @@ struct ZoneBatch {
     let scope: ScopeNumber
     let caller: Caller
     let address: ZoneAddress
-    private let saves: [Int]
+    let saves: [Int]
     let deletes: [Int]
     private let savesByName: [String: Int]
-    private let deletesByName: [String: Int]
+    let deletesByName: [String: Int]
     /// Living rows of the records that the items name.
     private(set) var rows: [String: RecordRow] = [:]
     /// Those of them whose types were dropped: to callers they aren't there.
@@ -28,7 +30,8 @@ struct ZoneBatch {
     /// Names of living records that the caller may not know of: of another user's zone.
     private(set) var unseen: Set<String> = []
     let access: RecordAccess
-    private var failures: [Int: ModifyOutcome.Failure] = [:]
+    /// By saves, and by `deleteKey`.
+    var failures: [Int: ModifyOutcome.Failure] = [:]
     /// nil: the request has no id, and can't be repeated.
     private(set) var requestID: RequestID?
     /// What was looked up before the writer's turn; nil: nothing was.
@@ -62,45 +65,68 @@ struct ZoneBatch {
         )
     }
 
-    /// Carries the items out; returns false, and has changed nothing, if a survey is needed first.
+    /// What became of the items.
+    enum Verdict {
+        /// Each has its outcome.
+        case done
+        /// Nothing was changed: the whole request waits for a survey, or is refused.
+        case needsSurvey
+        case needsTargets
+        case readsTooMuch
+    }
+
+    /// Carries the items out, unless the whole request has to wait or is refused.
     mutating func run(
         _ found: FoundZone,
         _ requestID: RequestID?,
         in transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
-    ) throws(EngineError) -> Bool {
+    ) throws(EngineError) -> Verdict {
         self.requestID = requestID
-        try load(found, in: &transaction)
+        guard try load(found, in: &transaction) else { return .readsTooMuch }
         targets = try request.targets?.targets(in: address, &transaction)
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
-        if needsSurvey(plan) { return false }
+        if needsSurvey(plan) { return .needsSurvey }
+        if let verdict = verdict(onReads: transaction) { return verdict }
         if isAtomic && !failures.isEmpty {
             failRest(ModifyOutcome.atomicFailure)
             report([], [], to: &outcome)
-            return true
+            return .done
         }
         let results = try perform(plan, in: found, requestID, &transaction, &outcome)
         request.allowance?.spend(plan.grown)
         report(plan.savedItems, results, to: &outcome)
         try hideValues(of: plan.savedItems, in: found, &transaction, &outcome)
-        return true
+        return .done
+    }
+
+    /// Why the request can't go on, having read more than the records that it names; nil if it can.
+    ///
+    /// What its saves refer to may be looked up before its turn. A single item goes on anyway.
+    private func verdict(onReads transaction: borrowing WriteTransaction) -> Verdict? {
+        guard transaction.hasReadTooMuch else { return nil }
+        if targets == nil, request.refers(in: address) { return .needsTargets }
+        return request.readsTooMuch(in: transaction) ? .readsTooMuch : nil
     }
 
     // MARK: Preparation
 
     /// Saves and deletes have one set of keys: a delete's is negative.
-    private func deleteKey(_ index: Int) -> Int { -1 - index }
+    func deleteKey(_ index: Int) -> Int { -1 - index }
 
+    /// Reads the records that the items name; false: they hold more than one request may change.
     private mutating func load(
         _ found: FoundZone,
         in transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        guard let number = found.number else { return }
+    ) throws(EngineError) -> Bool {
+        guard let number = found.number else { return true }
         let deleted = deletes.map { request.deletes[$0].address.name }
         for name in saves.map({ request.saves[$0].address.name }) + deleted {
-            guard let row = try transaction.load(number, name), !row.isDead else { continue }
+            let row = try transaction.load(number, name)
+            if request.readsTooMuch(in: transaction) { return false }
+            guard let row, !row.isDead else { continue }
             if access.walk != nil,
                 try access.refusal(.read, row, named: name, &transaction) != nil
             {
@@ -111,6 +137,7 @@ struct ZoneBatch {
                 rows[name] = row
             }
         }
+        return true
     }
 
     /// Items that could not even be read.
@@ -144,7 +171,8 @@ struct ZoneBatch {
             if needsSurvey(plan) { return plan }
             if failures.count > known, !isAtomic { continue }
             try planSaves(found, &plan, in: &transaction)
-            if failures.count == known || isAtomic { return plan }
+            let isOver = verdict(onReads: transaction) != nil
+            if failures.count == known || isAtomic || isOver { return plan }
             failOrphans()
         }
         failRest(
@@ -162,33 +190,6 @@ struct ZoneBatch {
         for item in saves + deletes.map(deleteKey) where failures[item] == nil {
             failures[item] = failure
         }
-    }
-
-    private mutating func planDeletes(
-        _ found: FoundZone,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Plan {
-        var plan = Plan()
-        plan.saving = Set(
-            saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
-        )
-        // All that is named goes with the first commit. Before a survey nothing is cached, so that
-        // each record may take a read of the disk: more than a turn has are surveyed.
-        let (turn, commit) = (transaction.state.turnRecords, transaction.state.cascadeRecords)
-        var room = (request.survey == nil ? turn : commit) - deletes.count
-        for index in deletes where failures[deleteKey(index)] == nil {
-            if let failure = try planDelete(index, found, &room, &plan, in: &transaction) {
-                failures[deleteKey(index)] = failure
-            }
-        }
-        if plan.isLong {
-            for (index, failure) in request.survey?.failures ?? [:] where deletes.contains(index) {
-                failures[deleteKey(index)] = failures[deleteKey(index)] ?? failure
-            }
-        } else {
-            try checkChildren(of: plan, found, in: &transaction)
-        }
-        return plan
     }
 
     private mutating func planSaves(
@@ -209,6 +210,7 @@ struct ZoneBatch {
             if let failure = try planner.plan(index, &plan, in: &transaction) {
                 failures[index] = failure
             }
+            if verdict(onReads: transaction) != nil { return }
         }
     }
 
@@ -235,86 +237,6 @@ struct ZoneBatch {
         }
     }
 
-    private func planDelete(
-        _ index: Int,
-        _ found: FoundZone,
-        _ room: inout Int,
-        _ plan: inout Plan,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> ModifyOutcome.Failure? {
-        let name = request.deletes[index].address.name
-        let row = rows[name]
-        let leaves = access.walk != nil && row?.type == Names.shareType
-        if !leaves, let refusal = try refusal(ofDeleting: row, named: name, &transaction) {
-            return ModifyOutcome.Failure(refusal)
-        }
-        if Names.isUserRecordName(name), row != nil || name == caller.user {
-            return ModifyOutcome.Failure(UserRecords.deletion)
-        }
-        if let failure = try tagFailure(of: request.deletes[index], over: row, &transaction) {
-            return failure
-        }
-        guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
-        if leaves {
-            return try planLeave(name, in: zone, &plan, &transaction)
-                .map { ModifyOutcome.Failure($0) }
-        }
-        var pending = [(name: name, row: row)]
-        plan.dying[name] = index
-        while let (target, row) = pending.popLast() {
-            plan.deletions.append((target, row))
-            var shares: [StoredShare] = []
-            let refusal = try planShares(
-                of: row,
-                named: target,
-                in: zone,
-                &plan,
-                &shares,
-                &transaction
-            )
-            if let refusal { return ModifyOutcome.Failure(refusal) }
-            for share in shares {
-                plan.dying[share.name] = index
-                pending.append((share.name, share.row))
-            }
-            var pages = ReferrerPages(to: target, born: row.births, .deleteSelf, in: zone)
-            pages: while let owned = try pages.next(in: transaction) {
-                for child in owned where plan.dying[child.name] == nil {
-                    guard try goes(child, with: target),
-                        let row = try transaction.record(zone, child.name), !row.isDead,
-                        try !transaction.lens(of: scope).hides(child.field, of: row.type)
-                    else { continue }
-                    let isNamed = deletesByName[child.name] != nil
-                    guard isNamed || room > 0 else {
-                        plan.open.insert(target)
-                        break pages
-                    }
-                    if !isNamed { room -= 1 }
-                    plan.dying[child.name] = index
-                    pending.append((child.name, row))
-                }
-            }
-            if needsSurvey(plan) { break }
-        }
-        return nil
-    }
-
-    /// Whether all of it is planned again after a survey.
-    private func needsSurvey(_ plan: Plan) -> Bool { plan.isLong && request.survey == nil }
-
-    /// Whether a referrer still refers to the target once this batch's saves are in.
-    func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
-        guard let fields = content(named: child.name)?.fields,
-            let entry = fields.entry(named: child.field)
-        else { return true }
-        guard entry.type?.holdsReferences == true else { return false }
-        do {
-            return try fields.owningReferences(entry).contains { $0.target == target }
-        } catch {
-            throw .corrupt("a canonical field is damaged: \(error.reason)")
-        }
-    }
-
     /// What this batch still is to save under a name.
     func content(named name: String) -> SaveItem.Content? {
         guard let index = savesByName[name], failures[index] == nil else { return nil }
@@ -328,57 +250,6 @@ struct ZoneBatch {
             if let parent = content(named: name)?.parent { children[parent, default: []] += [name] }
         }
         return children
-    }
-
-    /// A parent goes only together with its children, also in a cascade; one that stays keeps its
-    /// own parent, too.
-    private mutating func checkChildren(
-        of plan: Plan,
-        _ found: FoundZone,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        guard let zone = found.number else { return }
-        var parents: [String: [String]] = [:]
-        var staying: [(name: String, child: String)] = []
-        for (name, row) in plan.deletions {
-            guard try isShown(name, in: zone, &transaction) else { continue }
-            var pages = ReferrerPages(to: name, born: row.births, .parent, in: zone)
-            pages: while let children = try pages.next(in: transaction) {
-                for child in children.map(\.name) where !moves(child, awayFrom: name) {
-                    if plan.dying[child] != nil {
-                        parents[child, default: []].append(name)
-                    } else if try isShown(child, in: zone, &transaction) {
-                        staying.append((name, child))
-                        break pages
-                    }
-                }
-            }
-        }
-        var seen: Set<String> = []
-        while let (name, child) = staying.popLast() {
-            guard seen.insert(name).inserted, let item = plan.dying[name],
-                failures[deleteKey(item)] == nil
-            else { continue }
-            let shownChild = try readable(child, in: found, &transaction)
-            let refusal = Self.orphan(shownChild, of: try readable(name, in: found, &transaction))
-            failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
-            for parent in parents[name] ?? [] { staying.append((parent, name)) }
-        }
-    }
-
-    /// A record whose type was dropped holds up nothing.
-    private func isShown(
-        _ name: String,
-        in zone: ZoneNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        let lens = try transaction.lens(of: scope)
-        guard lens.hasDrops, let row = try transaction.record(zone, name) else { return true }
-        return !lens.hides(row.type)
-    }
-
-    func moves(_ child: String, awayFrom parent: String) -> Bool {
-        content(named: child)?.parent.map { $0 != parent } ?? false
     }
 
     // MARK: Commit

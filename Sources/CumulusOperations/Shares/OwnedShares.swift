@@ -106,7 +106,7 @@ package struct StopShare: Hashable, ContainerChange {
         let owners = Asker(scope: asker.scope, caller: Caller(role: .user(owner)))
         switch try delete.run(for: owners, in: scope, &transaction) {
         case .failure(let error): return .failure(error)
-        case .success(.needsSurvey): return .failure(StopShare.tooMuch)
+        case .success(.needsSurvey), .success(.needsTargets): return .failure(StopShare.tooMuch)
         case .success(.modified(let outcome)):
             guard case .failure(let failure)? = outcome.deletes.first else { return .success(true) }
             return .failure(failure.error)

@@ -99,6 +99,10 @@ extension SavePlanner {
                 ShareParts.invalid("a new share says what it shares: a root, or the zone")
             )
         }
+        // What is looked through for other shares has a bound of its own, and a root can't be shared
+        // in parts.
+        let read = transaction.recordBytes
+        defer { transaction.recordBytes = read }
         let root: SharedRoot
         var isNew = false
         if let name = parts.root {

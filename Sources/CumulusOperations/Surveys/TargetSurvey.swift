@@ -1,6 +1,7 @@
-// Looks up what the deleteSelf references of a large save refer to, before the writer's turn; the
-// writer then looks again only at what changed since. References without an action need no look:
-// their targets may be missing.
+// Looks up what the deleteSelf references of a large save refer to, and its parents, before the
+// writer's turn; the writer then looks again only at what changed since. References without an
+// action need no look: their targets may be missing. A save is large by the number of its
+// references, or by what the writer reads of the records that they name.
 //
 // Begun when `ModifyRecords` says that it needs one, run on reader threads a few records at a time,
 // each time over the newest state. What changed since it began is found by the rows of changes, as
@@ -40,7 +41,8 @@ package struct TargetSurvey: Sendable {
                 as: vector,
                 ownerLimit: request.limits.ownersPerRecord
             )
-            pending += Set(request.owners(in: address)).sorted().map { (zone: address, name: $0) }
+            let names = Set(request.targetNames(in: address)).sorted()
+            pending += names.map { (zone: address, name: $0) }
         }
     }
 
@@ -79,8 +81,13 @@ package struct TargetSurvey: Sendable {
         guard var targets = zones[address] else { return nil }
         let runs = try transaction.loadScope(scope).runs
         // To look at more changes than targets would take longer than to look at the targets.
-        let limit = max(targets.count, TargetSurvey.fewReferences)
-        return try targets.follow(runs, limit: limit, transaction) == nil ? nil : targets
+        let changes = try targets.follow(
+            runs,
+            limit: max(targets.count, TargetSurvey.fewReferences),
+            byteLimit: transaction.state.storedBytesPerTurn,
+            transaction
+        )
+        return changes == nil ? nil : targets
     }
 }
 
@@ -143,10 +150,11 @@ struct ZoneTargets: Sendable {
     /// Looks again at what changed since, and returns how many records did.
     ///
     /// Returns nil if that can't be told any more, since the zone was deleted or has forgotten
-    /// records, or if they are more than `limit`.
+    /// records, or if they are more than `limit` or `byteLimit` allow.
     mutating func follow<Reader: RowReader & ~Copyable>(
         _ runs: Runs,
         limit: Int = .max,
+        byteLimit: Int = .max,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Int? {
         guard let row = try reader.zone(database, name), row.exists, row.number == zone,
@@ -160,19 +168,25 @@ struct ZoneTargets: Sendable {
                 limit: limit
             )
         else { return nil }
-        for name in changed { try follow(name, reader) }
+        var room = byteLimit
+        for name in changed {
+            room -= try follow(name, reader)
+            if room < 0 { return nil }
+        }
         vector = runs.vector
         return changed.count
     }
 
     /// A record changed: it may be a target, and may refer to targets.
+    ///
+    /// Returns the bytes of its fields.
     private mutating func follow<Reader: RowReader & ~Copyable>(
         _ name: String,
         _ reader: borrowing Reader
-    ) throws(EngineError) {
+    ) throws(EngineError) -> Int {
         let row = try reader.record(zone, name)
         if targets[name] != nil { targets[name]?.life = Life(row) }
-        guard let row else { return }
+        guard let row else { return 0 }
         let references = try reader.decoding(RowKey.record(zone, name).bytes) {
             () throws(MalformedBytes) in
             try row.backReferences()
@@ -181,6 +195,7 @@ struct ZoneTargets: Sendable {
         for reference in references where reference.kind == .deleteSelf {
             targets[reference.target]?.owners += 1
         }
+        return row.body.bytes.count
     }
 }
 

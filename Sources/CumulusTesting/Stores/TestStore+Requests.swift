@@ -83,6 +83,9 @@ extension TestStore {
             case .failure(let error): return .failure(error)
             case .success(.modified(let outcome)): return .success(outcome)
             case .success(.needsSurvey): request = try survey(request)
+            case .success(.needsTargets):
+                request.change = request.change.lookingUpTargets()
+                request = try survey(request)
             }
         }
     }

@@ -82,6 +82,104 @@ import Testing
         }
     }
 
+    // MARK: Records that are stored large
+
+    /// Nearly as large as a record may be.
+    private static let largest = Limits.standard.recordBytes - 4_096
+    /// So many may be changed at once.
+    private static let most = Limits.standard.storedBytesPerRequest / Limits.standard.recordBytes
+
+    /// Saves large records, one at a time.
+    private func plant(
+        _ count: Int,
+        isText: Bool,
+        _ more: [String: FieldValue] = [:],
+        by client: RawClient
+    ) throws -> [Record] {
+        let value: FieldValue =
+            isText
+            ? .string(String(repeating: "word ", count: Self.largest / 5))
+            : .bytes(Bytes(repeating: 1, count: Self.largest))
+        return try (0..<count).map { number in
+            var record = Record("large-\(number)", more)
+            record["value"] = value
+            _ = try client.save([record])[0].get()
+            return record
+        }
+    }
+
+    /// In a text with an index, or in bytes without.
+    @Test(arguments: [true, false])
+    func ofDeletionsOfLargeRecords(isText: Bool) async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let records = try plant(Self.most + 1, isText: isText, by: client)
+            try measure("a deletion of \(records.count) large records, refused", at: server) {
+                let refusal = try error {
+                    _ = try client.modify(deletion(records), id: RawRequest.newID())
+                }
+                #expect(refusal.code == .limitExceeded && refusal.reason == .tooLarge)
+            }
+            try measure("a deletion of \(Self.most) large records", at: server) {
+                let some = Array(records.prefix(Self.most))
+                let answer = try client.modify(deletion(some), id: RawRequest.newID())
+                #expect(answer.deletes.allSatisfy { $0 == nil })
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func ofSmallChangesOfLargeRecords(isText: Bool) async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let records = try plant(Self.most + 1, isText: isText, by: client)
+            func change(_ count: Int) -> Bytes {
+                let saves = records.prefix(count).map {
+                    Record($0.recordID.recordName, ["n": 1]).encodedSave(allKeys: true)
+                }
+                return RawRequest.save(encoded: saves, policy: 2)
+            }
+            try measure("a change of \(records.count) large records, refused", at: server) {
+                let refusal = try error {
+                    _ = try client.modify(change(records.count), id: RawRequest.newID())
+                }
+                #expect(refusal.code == .limitExceeded && refusal.reason == .tooLarge)
+            }
+            try measure("a change of a number in \(Self.most) large records", at: server) {
+                let answer = try client.modify(change(Self.most), id: RawRequest.newID())
+                for save in answer.saves { _ = try save.get() }
+            }
+        }
+    }
+
+    /// Those that are referred to are looked up before the turn, and those that go along go in
+    /// later turns.
+    @Test(arguments: [true, false])
+    func ofReferencesAndCascadesOfLargeRecords(isText: Bool) async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let root = Record("root", ["n": 1])
+            _ = try client.save([root])[0].get()
+            let records = try plant(30, isText: isText, ["of": .owner("root")], by: client)
+            try measure("a save of references to 30 large records", at: server) {
+                let owners = records.map { FieldValue.owner($0.recordID.recordName) }
+                _ = try client.save([Record("many", ["to": .list(owners)])])[0].get()
+            }
+            try measure("a cascade over 30 large records", at: server) {
+                let answer = try client.modify(deletion([root]), id: RawRequest.newID())
+                #expect(answer.deletes.allSatisfy { $0 == nil })
+            }
+            for result in try client.fetch("root", "large-0", "large-29", "many") {
+                #expect(result.refusal?.code == .unknownItem)
+            }
+        }
+    }
+
+    // MARK: Other requests
+
     /// A zone's records go in later turns.
     @Test func ofZones() async throws {
         try await withServer { server in

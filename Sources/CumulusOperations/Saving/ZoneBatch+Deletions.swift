@@ -1,0 +1,177 @@
+// Which records a batch deletes: those that are named, and what goes with them by deleteSelf
+// references and shares, as far as one commit has room for it.
+//
+// Called by `ZoneBatch` in each round of planning. What has no room is left to further turns of the
+// writer, after a survey.
+
+import CumulusModel
+import CumulusStorage
+
+extension ZoneBatch {
+    mutating func planDeletes(
+        _ found: FoundZone,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Plan {
+        var plan = Plan()
+        plan.saving = Set(
+            saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
+        )
+        // All that is named goes with the first commit. Before a survey nothing is cached, so that
+        // each record may take a read of the disk: more than a turn has are surveyed.
+        let (turn, commit) = (transaction.state.turnRecords, transaction.state.cascadeRecords)
+        var room = (request.survey == nil ? turn : commit) - deletes.count
+        for index in deletes where failures[deleteKey(index)] == nil {
+            if let failure = try planDelete(index, found, &room, &plan, in: &transaction) {
+                failures[deleteKey(index)] = failure
+            }
+        }
+        if plan.isLong {
+            for (index, failure) in request.survey?.failures ?? [:] where deletes.contains(index) {
+                failures[deleteKey(index)] = failures[deleteKey(index)] ?? failure
+            }
+        } else {
+            try checkChildren(of: plan, found, in: &transaction)
+        }
+        return plan
+    }
+
+    private func planDelete(
+        _ index: Int,
+        _ found: FoundZone,
+        _ room: inout Int,
+        _ plan: inout Plan,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
+        let name = request.deletes[index].address.name
+        let row = rows[name]
+        let leaves = access.walk != nil && row?.type == Names.shareType
+        if !leaves, let refusal = try refusal(ofDeleting: row, named: name, &transaction) {
+            return ModifyOutcome.Failure(refusal)
+        }
+        if Names.isUserRecordName(name), row != nil || name == caller.user {
+            return ModifyOutcome.Failure(UserRecords.deletion)
+        }
+        if let failure = try tagFailure(of: request.deletes[index], over: row, &transaction) {
+            return failure
+        }
+        guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
+        if leaves {
+            return try planLeave(name, in: zone, &plan, &transaction)
+                .map { ModifyOutcome.Failure($0) }
+        }
+        var pending = [(name: name, row: row)]
+        plan.dying[name] = index
+        while let (target, row) = pending.popLast() {
+            plan.deletions.append((target, row))
+            var shares: [StoredShare] = []
+            let refusal = try planShares(
+                of: row,
+                named: target,
+                in: zone,
+                &plan,
+                &shares,
+                &transaction
+            )
+            if let refusal { return ModifyOutcome.Failure(refusal) }
+            for share in shares {
+                plan.dying[share.name] = index
+                pending.append((share.name, share.row))
+            }
+            var pages = ReferrerPages(to: target, born: row.births, .deleteSelf, in: zone)
+            pages: while let owned = try pages.next(in: transaction) {
+                for child in owned where plan.dying[child.name] == nil {
+                    let isNamed = deletesByName[child.name] != nil
+                    guard try goes(child, with: target) else { continue }
+                    guard isNamed || !isFull(transaction) else {
+                        plan.open.insert(target)
+                        break pages
+                    }
+                    guard let row = try transaction.load(zone, child.name), !row.isDead,
+                        try !transaction.lens(of: scope).hides(child.field, of: row.type)
+                    else { continue }
+                    guard isNamed || room > 0 else {
+                        plan.open.insert(target)
+                        break pages
+                    }
+                    if !isNamed { room -= 1 }
+                    plan.dying[child.name] = index
+                    pending.append((child.name, row))
+                }
+            }
+            if needsSurvey(plan) { break }
+        }
+        return nil
+    }
+
+    /// Whether the request has read so much that the rest of its cascade goes in further turns.
+    private func isFull(_ transaction: borrowing WriteTransaction) -> Bool {
+        transaction.recordBytes >= transaction.state.storedBytesPerTurn
+    }
+
+    /// Whether all of it is planned again after a survey.
+    func needsSurvey(_ plan: Plan) -> Bool { plan.isLong && request.survey == nil }
+
+    /// Whether a referrer still refers to the target once this batch's saves are in.
+    func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
+        guard let fields = content(named: child.name)?.fields,
+            let entry = fields.entry(named: child.field)
+        else { return true }
+        guard entry.type?.holdsReferences == true else { return false }
+        do {
+            return try fields.owningReferences(entry).contains { $0.target == target }
+        } catch {
+            throw .corrupt("a canonical field is damaged: \(error.reason)")
+        }
+    }
+
+    /// A parent goes only together with its children, also in a cascade; one that stays keeps its
+    /// own parent, too.
+    private mutating func checkChildren(
+        of plan: Plan,
+        _ found: FoundZone,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard let zone = found.number else { return }
+        var parents: [String: [String]] = [:]
+        var staying: [(name: String, child: String)] = []
+        for (name, row) in plan.deletions {
+            guard try isShown(name, in: zone, &transaction) else { continue }
+            var pages = ReferrerPages(to: name, born: row.births, .parent, in: zone)
+            pages: while let children = try pages.next(in: transaction) {
+                for child in children.map(\.name) where !moves(child, awayFrom: name) {
+                    if plan.dying[child] != nil {
+                        parents[child, default: []].append(name)
+                    } else if try isShown(child, in: zone, &transaction) {
+                        staying.append((name, child))
+                        break pages
+                    }
+                }
+            }
+        }
+        var seen: Set<String> = []
+        while let (name, child) = staying.popLast() {
+            guard seen.insert(name).inserted, let item = plan.dying[name],
+                failures[deleteKey(item)] == nil
+            else { continue }
+            let shownChild = try readable(child, in: found, &transaction)
+            let refusal = Self.orphan(shownChild, of: try readable(name, in: found, &transaction))
+            failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
+            for parent in parents[name] ?? [] { staying.append((parent, name)) }
+        }
+    }
+
+    /// A record whose type was dropped holds up nothing.
+    private func isShown(
+        _ name: String,
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let lens = try transaction.lens(of: scope)
+        guard lens.hasDrops, let row = try transaction.record(zone, name) else { return true }
+        return !lens.hides(row.type)
+    }
+
+    func moves(_ child: String, awayFrom parent: String) -> Bool {
+        content(named: child)?.parent.map { $0 != parent } ?? false
+    }
+}
