@@ -1,7 +1,7 @@
 // Records: fetch, save, delete, list.
 //
 // Requests that exceed the limits that the server told are sent in parts, where that means the
-// same.
+// same. A part that the server refuses since it would change too much is sent again in halves.
 
 public import CumulusModel
 import CumulusWire
@@ -91,7 +91,9 @@ extension Database {
     ///     nothing.
     ///   - progress: Follows the upload of assets, which goes first.
     /// - Throws: An error that concerns all items. A request may be sent in parts. If a later part
-    ///   fails, its error is the result of its items and of all items after them.
+    ///   fails, its error is the result of its items and of all items after them. What must not be
+    ///   separated, items of a custom zone that are saved atomically, is not: `limitExceeded` then
+    ///   means that nothing was done, and that fewer items at once may be.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],
@@ -115,8 +117,11 @@ extension Database {
             savePolicy,
             canSplit: canSplit
         )
+        // The next one is the last.
+        var waiting = Array(parts.reversed())
+        var isFirst = true
         var failure: ServiceError?
-        for (number, part) in parts.enumerated() {
+        while let part = waiting.popLast() {
             if let failure {
                 note(Database.unsent(after: failure), of: part, &saveResults, &deleteResults)
                 continue
@@ -132,15 +137,22 @@ extension Database {
             do {
                 messages = try await core.change(.recordsModify, request)
             } catch let error as ServiceError where canSplit && error.code == .limitExceeded {
-                // A part that is still too large holds one record; the others don't suffer.
+                // How much the stored records hold that it would change, only the server knows.
+                if let (first, second) = part.halves {
+                    waiting += [second, first]
+                    continue
+                }
+                // A single record is too large; the others don't suffer.
+                isFirst = false
                 note(error, of: part, &saveResults, &deleteResults)
                 continue
-            } catch let error as ServiceError where number > 0 {
+            } catch let error as ServiceError where !isFirst {
                 // Items that were saved before must keep their results, which have new change tags.
                 failure = error
                 note(error, of: part, &saveResults, &deleteResults)
                 continue
             }
+            isFirst = false
             var saves: [RecordResult] = []
             var deletes: [ServiceError?] = []
             for message in messages {
@@ -282,8 +294,25 @@ extension Database {
     private struct Part {
         var saves: [(record: Record, bytes: Bytes)] = []
         var deletes: [Record.ID] = []
+        /// While it is filled.
         var byteCount = 0
         var owners = 0
+
+        /// Two parts that do the same, in the same order; nil: it is a single item.
+        var halves: (Part, Part)? {
+            let middle = (saves.count + deletes.count) / 2
+            guard middle > 0 else { return nil }
+            let rest = max(0, middle - saves.count)
+            let first = Part(
+                saves: Array(saves.prefix(middle)),
+                deletes: Array(deletes.prefix(rest))
+            )
+            let second = Part(
+                saves: Array(saves.dropFirst(middle)),
+                deletes: Array(deletes.dropFirst(rest))
+            )
+            return (first, second)
+        }
     }
 
     /// Cuts a request where it would exceed the server's limits.

@@ -35,6 +35,9 @@ extension SyncEngine {
         /// Names of records to delete.
         public var recordIDsToDelete: [Record.ID]
         /// Whether all changes of a zone succeed or none.
+        ///
+        /// A batch that is too much for one request is sent in halves. An atomic one is divided
+        /// between zones only: if one zone's changes are too much, each fails with `limitExceeded`.
         public var atomicByZone: Bool
         /// Records that can't be sent as they are, and why; the delegate is told of them.
         package var unsendable: [(record: Record, error: ServiceError)] = []

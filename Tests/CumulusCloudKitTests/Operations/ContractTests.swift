@@ -2,6 +2,7 @@
 // what a cancelled one says. And requests that are too long for a server.
 
 import CumulusCloudKit
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Synchronization
@@ -339,6 +340,46 @@ import Testing
             try await self.save(trips[...], in: database)
             let found = try await database.records(for: trips.map(\.recordID), desiredKeys: [])
             #expect(found.values.allSatisfy { (try? $0.get()) != nil })
+        }
+    }
+
+    /// The same holds for a request of few items whose records are stored so large that one request
+    /// may not change all of them.
+    @Test func aRequestThatChangesTooMuchIsCutOrRefused() async throws {
+        var limits = Limits.standard
+        limits.storedBytesPerRequest = 15_000
+        try await Cloud.run(limits: limits) { cloud in
+            try await cloud.asUser("ada") { container in
+                let database = container.privateCloudDatabase
+                try await database.save(zone)
+                let text = String(repeating: "x", count: 1_000)
+                func records(_ type: String, in zone: CKRecordZone.ID = .default) -> [CKRecord] {
+                    (0..<40).map { record(type, "\(type)\($0)", in: zone, ["text": text]) }
+                }
+                let (notes, trips) = (records("Note"), records("Trip", in: zone.zoneID))
+                for records in [notes, trips] {
+                    _ = try await database.modifyRecords(saving: records, deleting: [])
+                }
+                let deleted = try await database.modifyRecords(
+                    saving: [],
+                    deleting: notes.map(\.recordID)
+                )
+                #expect(deleted.deleteResults.values.allSatisfy { (try? $0.get()) != nil })
+
+                for isAtomic in [true, false] {
+                    let log = Log()
+                    let delete = CKModifyRecordsOperation(
+                        recordIDsToDelete: trips.map(\.recordID)
+                    )
+                    delete.isAtomic = isAtomic
+                    delete.modifyRecordsResultBlock = { log.add("result \(self.word($0))") }
+                    await run(delete, on: database)
+                    #expect(log.lines == [isAtomic ? "result 27" : "result ok"])
+                    let left = try await database.records(for: trips.map(\.recordID))
+                    let count = left.values.filter { (try? $0.get()) != nil }.count
+                    #expect(count == (isAtomic ? 40 : 0))
+                }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 // A node in this process, and containers of its users over a real socket.
 
 import CumulusCloudKit
+import CumulusModel
 import CumulusTesting
 import Testing
 
@@ -9,9 +10,15 @@ struct Cloud {
 
     /// Runs a test with a node, and stops it after.
     ///
-    /// - Parameter schema: What the development schema holds at the beginning.
-    static func run(schema: String? = nil, _ body: (Cloud) async throws -> Void) async throws {
-        let server = try await TestServer()
+    /// - Parameters:
+    ///   - schema: What the development schema holds at the beginning.
+    ///   - limits: What the node keeps.
+    static func run(
+        schema: String? = nil,
+        limits: Limits = .standard,
+        _ body: (Cloud) async throws -> Void
+    ) async throws {
+        let server = try await TestServer(limits: limits)
         if let schema { try await server.importSchema(schema) }
         let result: Result<Void, any Error>
         do {

@@ -127,6 +127,76 @@ import Testing
         try await server.stop()
     }
 
+    // MARK: Requests that change too much at once
+
+    private static func large(_ name: String, in zone: RecordZone.ID = .default) -> Record {
+        let id = Record.ID(recordName: name, zoneID: zone)
+        var record = Record(recordType: "Note", recordID: id)
+        record["text"] = .string(String(repeating: "x", count: 1_000))
+        return record
+    }
+
+    /// A node that changes only so many bytes of stored records at once: about a dozen of these.
+    private func withSmallBound(_ body: (Database) async throws -> Void) async throws {
+        var limits = Limits.standard
+        limits.storedBytesPerRequest = 15_000
+        let server = try await TestServer(limits: limits)
+        let container = try await server.container(user: "ada")
+        try await body(container.privateCloudDatabase)
+        await container.close()
+        try await server.stop()
+    }
+
+    @Test func manyLargeRecordsAreChangedInParts() async throws {
+        try await withSmallBound { database in
+            let records = (0..<400).map { Self.large("n\($0)") }
+            let saved = try await database.modifyRecords(saving: records, deleting: [])
+            #expect(saved.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+            var changed: [Record] = []
+            for record in records.prefix(100) {
+                var record = try #require(saved.saveResults[record.recordID]).get()
+                record["stars"] = 5
+                changed.append(record)
+            }
+            // Some are saved and others deleted by the same call.
+            let results = try await database.modifyRecords(
+                saving: changed,
+                deleting: records.dropFirst(100).map(\.recordID)
+            )
+            #expect(results.saveResults.count == 100 && results.deleteResults.count == 300)
+            #expect(results.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+            #expect(results.deleteResults.values.allSatisfy { (try? $0.get()) != nil })
+            let left = try await database.records(for: records.map(\.recordID))
+            #expect(left.values.filter { (try? $0.get())?["stars"] == 5 }.count == 100)
+            #expect(left.values.filter { (try? $0.get()) == nil }.count == 300)
+        }
+    }
+
+    /// What is atomic is done as a whole or not at all; the app sends less of it.
+    @Test func anAtomicRequestIsNotDivided() async throws {
+        try await withSmallBound { database in
+            let zone = try await database.save(RecordZone(zoneName: "z")).zoneID
+            let records = (0..<40).map { Self.large("n\($0)", in: zone) }
+            _ = try await database.modifyRecords(saving: records, deleting: [])
+            let ids = records.map(\.recordID)
+            let error = await #expect(throws: ServiceError.self) {
+                try await database.modifyRecords(saving: [], deleting: ids)
+            }
+            #expect(error?.code == .limitExceeded && error?.reason == .tooLarge)
+            let left = try await database.records(for: ids)
+            #expect(left.values.allSatisfy { (try? $0.get()) != nil })
+            let few = try await database.modifyRecords(saving: [], deleting: Array(ids.prefix(10)))
+            #expect(few.deleteResults.values.allSatisfy { (try? $0.get()) != nil })
+            let rest = try await database.modifyRecords(
+                saving: [],
+                deleting: Array(ids.dropFirst(10)),
+                atomically: false
+            )
+            #expect(rest.deleteResults.count == 30)
+            #expect(rest.deleteResults.values.allSatisfy { (try? $0.get()) != nil })
+        }
+    }
+
     @Test func aListHoldsEveryRecordInOrder() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada")
