@@ -45,6 +45,7 @@ struct AdjustableLimit: Sendable {
                 "nodeUnansweredBytes": \.nodeUnansweredBytes,
                 "offeredStateBytes": \.offeredStateBytes, "queuedWrites": \.queuedWrites,
                 "writesPerBatch": \.writesPerBatch,
+                "storedBytesPerRequest": \.storedBytesPerRequest,
             ]
         )
         // A week, so that sums of times stay within their type.
