@@ -84,22 +84,26 @@ import Testing
 
     // MARK: Records that are stored large
 
-    /// Nearly as large as a record may be.
-    private static let largest = Limits.standard.recordBytes - 4_096
-    /// So many may be changed at once.
-    private static let most = Limits.standard.storedBytesPerRequest / Limits.standard.recordBytes
+    /// Bytes of the records: nearly as large as a record may be, and many smaller ones.
+    private static let sizes = [Limits.standard.recordBytes - 4_096, 100_000]
 
-    /// Saves large records, one at a time.
+    /// How many records of that size may be changed at once.
+    private func most(of bytes: Int) -> Int {
+        Limits.standard.storedBytesPerRequest / (bytes + 1_000)
+    }
+
+    /// Saves large records, one at a time: a text with an index, or bytes without.
     private func plant(
         _ count: Int,
+        _ bytes: Int,
         isText: Bool,
         _ more: [String: FieldValue] = [:],
         by client: RawClient
     ) throws -> [Record] {
         let value: FieldValue =
             isText
-            ? .string(String(repeating: "word ", count: Self.largest / 5))
-            : .bytes(Bytes(repeating: 1, count: Self.largest))
+            ? .string(String(repeating: "word ", count: bytes / 5))
+            : .bytes(Bytes(repeating: 1, count: bytes))
         return try (0..<count).map { number in
             var record = Record("large-\(number)", more)
             record["value"] = value
@@ -108,47 +112,51 @@ import Testing
         }
     }
 
-    /// In a text with an index, or in bytes without.
-    @Test(arguments: [true, false])
-    func ofDeletionsOfLargeRecords(isText: Bool) async throws {
+    @Test(arguments: [true, false], sizes)
+    func ofDeletionsOfLargeRecords(isText: Bool, bytes: Int) async throws {
         try await withServer { server in
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let records = try plant(Self.most + 1, isText: isText, by: client)
-            try measure("a deletion of \(records.count) large records, refused", at: server) {
+            let most = most(of: bytes)
+            // One more may just fit beside what the others leave.
+            let records = try plant(most + 2, bytes, isText: isText, by: client)
+            try measure("a deletion of \(most + 2) records of \(bytes) bytes, refused", at: server)
+            {
                 let refusal = try error {
                     _ = try client.modify(deletion(records), id: RawRequest.newID())
                 }
                 #expect(refusal.code == .limitExceeded && refusal.reason == .tooLarge)
             }
-            try measure("a deletion of \(Self.most) large records", at: server) {
-                let some = Array(records.prefix(Self.most))
+            try measure("a deletion of \(most) records of \(bytes) bytes", at: server) {
+                let some = Array(records.prefix(most))
                 let answer = try client.modify(deletion(some), id: RawRequest.newID())
                 #expect(answer.deletes.allSatisfy { $0 == nil })
             }
         }
     }
 
-    @Test(arguments: [true, false])
-    func ofSmallChangesOfLargeRecords(isText: Bool) async throws {
+    @Test(arguments: [true, false], sizes)
+    func ofSmallChangesOfLargeRecords(isText: Bool, bytes: Int) async throws {
         try await withServer { server in
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let records = try plant(Self.most + 1, isText: isText, by: client)
+            let most = most(of: bytes)
+            // One more may just fit beside what the others leave.
+            let records = try plant(most + 2, bytes, isText: isText, by: client)
             func change(_ count: Int) -> Bytes {
                 let saves = records.prefix(count).map {
                     Record($0.recordID.recordName, ["n": 1]).encodedSave(allKeys: true)
                 }
                 return RawRequest.save(encoded: saves, policy: 2)
             }
-            try measure("a change of \(records.count) large records, refused", at: server) {
+            try measure("a change of \(most + 2) records of \(bytes) bytes, refused", at: server) {
                 let refusal = try error {
                     _ = try client.modify(change(records.count), id: RawRequest.newID())
                 }
                 #expect(refusal.code == .limitExceeded && refusal.reason == .tooLarge)
             }
-            try measure("a change of a number in \(Self.most) large records", at: server) {
-                let answer = try client.modify(change(Self.most), id: RawRequest.newID())
+            try measure("a change in \(most) records of \(bytes) bytes", at: server) {
+                let answer = try client.modify(change(most), id: RawRequest.newID())
                 for save in answer.saves { _ = try save.get() }
             }
         }
@@ -163,7 +171,8 @@ import Testing
             let client = try RawClient(greeting: server.endpoint, token: token)
             let root = Record("root", ["n": 1])
             _ = try client.save([root])[0].get()
-            let records = try plant(30, isText: isText, ["of": .owner("root")], by: client)
+            let more = ["of": FieldValue.owner("root")]
+            let records = try plant(30, Self.sizes[0], isText: isText, more, by: client)
             try measure("a save of references to 30 large records", at: server) {
                 let owners = records.map { FieldValue.owner($0.recordID.recordName) }
                 _ = try client.save([Record("many", ["to": .list(owners)])])[0].get()
