@@ -24,9 +24,9 @@ package struct Limits: Hashable, Sendable {
     package var recordBytes = 1 << 20
     /// Bytes of the stored records that one request may change; a request of one item always may.
     ///
-    /// The writer reads and writes each record whole, whatever changes in it: 8 MiB take some 20 to
-    /// 50 milliseconds.
-    package var storedBytesPerRequest = 8 << 20
+    /// The writer reads and writes each record whole, whatever changes in it: 4 MiB take some 10 to
+    /// 30 milliseconds.
+    package var storedBytesPerRequest = 4 << 20
     /// Bytes of stored records after which a turn of the writer for a cascade, or for other work in
     /// the background, begins with no further record.
     package var storedBytesPerTurn: Int { max(1, storedBytesPerRequest / 2) }

@@ -48,8 +48,8 @@ import Testing
             ("1,000 records of a zone", Limits.standard.owedRecordsPerZone, 1_000),
             ("2,000 references", Limits.standard.ownersPerRequest, 2_000),
             ("250 records of a cascade", Limits.standard.cascadeRecords, 250),
-            ("8 MiB of stored records", Limits.standard.storedBytesPerRequest, 8 << 20),
-            ("4 MiB of them in a turn", Limits.standard.storedBytesPerTurn, 4 << 20),
+            ("4 MiB of stored records", Limits.standard.storedBytesPerRequest, 4 << 20),
+            ("2 MiB of them in a turn", Limits.standard.storedBytesPerTurn, 2 << 20),
             (
                 "1,000,000 records of a request's cascades",
                 Limits.standard.recordsPerCascade, 1_000_000

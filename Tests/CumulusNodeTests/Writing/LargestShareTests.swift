@@ -11,8 +11,11 @@ import Testing
 @Suite(.serialized) struct LargestShareTests {
     private static let zone = RecordZone.ID(zoneName: "z")
     private static let limits = Limits.standard
-    /// A tenth of a second is what other users may notice; test machines are slower than others.
-    private static let longestTurn = 100
+    /// A turn takes less than 50 milliseconds on a quiet machine.
+    ///
+    /// A machine that does other work as well takes several times as long; work that grows with the
+    /// square takes seconds.
+    private static let longestTurn = 250
 
     /// A save of the zone's share with so many people.
     private func request(_ people: Range<Int>, over tag: String? = nil) -> Bytes {
