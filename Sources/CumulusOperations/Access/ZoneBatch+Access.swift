@@ -24,7 +24,6 @@ extension ZoneBatch {
     /// The name of a record, if the caller may read that.
     func readable(
         _ name: String,
-        in found: FoundZone,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> String? {
         guard found.rights != .own, let zone = found.number,
@@ -36,24 +35,23 @@ extension ZoneBatch {
 
     /// Hides fields and creators of records that the caller may change but not read.
     func hideValues(
-        of items: [Int],
-        in found: FoundZone,
+        of saved: [Int],
         _ transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
         guard found.rights == .granted else { return }
-        for item in items {
-            guard case .success(var saved) = outcome.saves[item], saved.tellsMore(than: caller),
-                case .success(let content) = request.saves[item].content
+        for index in saved {
+            guard case .success(var told) = outcome.saves[index], told.tellsMore(than: caller),
+                case .success(let content) = request.saves[index].content
             else { continue }
             let record = RecordAccess.Record(
-                name: request.saves[item].address.name,
+                name: request.saves[index].address.name,
                 type: StoredName.shown(content.type),
-                createdBy: saved.createdBy
+                createdBy: told.createdBy
             )
             guard try access.refusal(.read, record, &transaction) != nil else { continue }
-            saved.hide(from: caller)
-            outcome.saves[item] = .success(saved)
+            told.hide(from: caller)
+            outcome.saves[index] = .success(told)
         }
     }
 

@@ -134,8 +134,6 @@ package struct ModifyRecords: RememberedChange {
         return RecordZone.Capabilities(rawValue: capabilities).contains(.atomic)
     }
 
-    /// A type or field that the schema doesn't know is added to it, in development.
-    private(set) var growsSchema = true
     /// How much its caller may add to the schema; nil means as much as the schema may hold.
     var allowance: (any SchemaAllowance)?
 
@@ -200,7 +198,6 @@ package struct ModifyRecords: RememberedChange {
         if needsSurvey { return .success(.needsSurvey) }
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         var request = self
-        request.growsSchema = asker.scope.environment == .development
         try request.takeStoredNames(scope, in: &transaction)
         for address in zones {
             let found = try transaction.find(address, in: database, of: scope, by: caller)
@@ -220,16 +217,9 @@ package struct ModifyRecords: RememberedChange {
                 guard let known else { continue }
                 answered = known
             }
-            let access = RecordAccess(to: found, of: scope, by: caller)
-            var batch = ZoneBatch(
-                request: request,
-                scope: scope,
-                caller: caller,
-                address: address,
-                access: access,
-                answered: answered
-            )
-            switch try batch.run(found, requestID, in: &transaction, &outcome) {
+            let items = ZoneItems(request, in: address, answered: answered)
+            var batch = ZoneBatch(items, in: found, of: scope, for: asker)
+            switch try batch.run(in: &transaction, &outcome) {
             case .done: break
             case .needsSurvey: return .success(.needsSurvey)
             case .needsTargets: return .success(.needsTargets)

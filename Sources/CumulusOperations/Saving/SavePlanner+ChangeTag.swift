@@ -24,7 +24,7 @@ extension SavePlanner {
                 )
             )
         }
-        let refusal = try batch.access.refusal(.read, row, named: name, &transaction)
+        let refusal = try access.refusal(.read, row, named: name, &transaction)
         if let refusal { return ModifyOutcome.Failure(refusal) }
         if content.changeTag == row.tag { return nil }
         let error =

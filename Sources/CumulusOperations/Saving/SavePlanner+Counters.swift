@@ -58,7 +58,7 @@ extension SavePlanner {
     ) throws(PlanFailure) -> Bool {
         guard let row else { return true }
         return try engine { () throws(EngineError) in
-            try batch.access.refusal(.read, row, named: name, &transaction) == nil
+            try access.refusal(.read, row, named: name, &transaction) == nil
         }
     }
 

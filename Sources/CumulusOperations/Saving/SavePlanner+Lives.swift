@@ -85,7 +85,7 @@ extension SavePlanner {
         {
             return .increments
         }
-        return batch.requestID == nil ? nil : .request
+        return asker.requestID == nil ? nil : .request
     }
 
     /// The key of a record that this batch creates; nil if the record gets none from its request.
@@ -99,7 +99,7 @@ extension SavePlanner {
         let isKeyed = try engine { () throws(EngineError) in
             try Feature.lives.isKnown(in: &transaction)
         }
-        guard isKeyed, let content = batch.content(named: name), let requestID = batch.requestID,
+        guard isKeyed, let content = items.content(named: name), let requestID = asker.requestID,
             origin(of: content, plan.schemas[content.type]?.merge ?? .fields) == .request
         else { return nil }
         return LifeKey(request: requestID.bytes, of: caller.user, in: found.zone)

@@ -42,7 +42,7 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        guard batch.access.walk != nil else { return }
+        guard access.walk != nil else { return }
         if row?.share?.name != nil {
             throw .item(Authorisation.ownersOnly(.write, "deletion of the root of a share"))
         }
@@ -54,7 +54,7 @@ extension SavePlanner {
                 try !transaction.lens(of: scope).hides(life.type)
             else { return false }
             let record = RecordAccess.Record(name: target, type: StoredName.shown(life.type))
-            return try batch.access.refusal(.read, record, &transaction) == nil
+            return try access.refusal(.read, record, &transaction) == nil
         }
         guard !isSeen else { return }
         throw .item(
@@ -119,7 +119,7 @@ extension SavePlanner {
         in zone: ZoneNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ZoneTargets.Life? {
-        if let known = batch.targets?[name] { return known.life }
+        if let known = targets?[name] { return known.life }
         return ZoneTargets.Life(try transaction.load(zone, name))
     }
 
@@ -136,7 +136,7 @@ extension SavePlanner {
         } else {
             count = ZoneBatch.OwnerCount()
             count.stored = try engine { () throws(EngineError) in
-                if let known = batch.targets?[target] { return known.owners }
+                if let known = targets?[target] { return known.owners }
                 guard let zone = found.number else { return 0 }
                 return try transaction.countOwned(by: target, in: zone, limit: limit)
             }
@@ -174,7 +174,7 @@ extension SavePlanner {
         let all = try transaction.referrers(to: target, born: nil, .deleteSelf, in: zone)
         var count = 0
         for referrer in all where plan.dying[referrer.name] == nil {
-            guard try batch.goes(referrer, with: target) else { continue }
+            guard try items.goes(referrer, with: target) else { continue }
             if lens.hasDrops {
                 guard let row = try transaction.record(zone, referrer.name) else { continue }
                 if lens.hides(row.type) || lens.hides(referrer.field, of: row.type) { continue }

@@ -22,8 +22,8 @@ extension SavePlanner {
                 try transaction.schema(scope, StoredName.shown(content.type))
             }
         }
-        var growth = SchemaGrowth(type: content.type, isAllowed: request.growsSchema)
-        if !schema.exists, content.type != UserRecords.type || request.growsSchema {
+        var growth = SchemaGrowth(type: content.type, isAllowed: growsSchema)
+        if !schema.exists, content.type != UserRecords.type || growsSchema {
             try item { () throws(ServiceError) in try growth.addType() }
             schema.exists = true
         }
@@ -42,7 +42,7 @@ extension SavePlanner {
                 }
                 converted.append(field: field)
             } else {
-                guard !type.isEmptyList || !request.growsSchema else {
+                guard !type.isEmptyList || !growsSchema else {
                     throw .item(untyped(name, content.type))
                 }
                 try item { () throws(ServiceError) in try growth.addField(name, type) }

@@ -8,16 +8,26 @@ import CumulusModel
 import CumulusStorage
 
 struct SavePlanner {
-    let request: ModifyRecords
+    let asker: Asker
     let scope: ScopeNumber
-    let caller: Caller
     let found: FoundZone
+    let access: RecordAccess
+    /// The items as they were when planning began.
+    let items: ZoneItems
     /// Living rows of the records that the request names.
     let rows: [String: RecordRow]
     /// Rows of dropped types under the names of this request's records.
     let dropped: [String: RecordRow]
-    /// The time at which planning began.
-    let batch: ZoneBatch
+    /// Names of living records that the caller may not know of: of another user's zone.
+    let unseen: Set<String>
+    /// What was looked up before the writer's turn; nil: nothing was.
+    let targets: ZoneTargets?
+
+    var request: ModifyRecords { items.request }
+    var caller: Caller { asker.caller }
+
+    /// Whether a type or field that the schema doesn't know is added to it.
+    var growsSchema: Bool { asker.scope.environment == .development }
 
     /// Adds the save to the plan, or says why it fails.
     func plan(

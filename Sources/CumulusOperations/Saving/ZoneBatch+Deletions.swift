@@ -8,36 +8,31 @@ import CumulusModel
 import CumulusStorage
 
 extension ZoneBatch {
-    mutating func planDeletes(
-        _ found: FoundZone,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Plan {
+    mutating func planDeletes(in transaction: inout WriteTransaction) throws(EngineError) -> Plan {
         var plan = Plan()
-        plan.saving = Set(
-            saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
-        )
+        plan.saving = items.saving
         // All that is named goes with the first commit. Before a survey nothing is cached, so that
         // each record may take a read of the disk: more than a turn has are surveyed.
         let (turn, commit) = (transaction.state.turnRecords, transaction.state.cascadeRecords)
-        var room = (request.survey == nil ? turn : commit) - deletes.count
-        for index in deletes where failures[deleteKey(index)] == nil {
-            if let failure = try planDelete(index, found, &room, &plan, in: &transaction) {
-                failures[deleteKey(index)] = failure
+        var room = (request.survey == nil ? turn : commit) - items.deletes.count
+        for index in items.deletes where !items.hasFailed(.delete(index)) {
+            if let failure = try planDelete(index, &room, &plan, in: &transaction) {
+                items.fail(.delete(index), failure)
             }
         }
         if plan.isLong {
-            for (index, failure) in request.survey?.failures ?? [:] where deletes.contains(index) {
-                failures[deleteKey(index)] = failures[deleteKey(index)] ?? failure
+            for (index, failure) in request.survey?.failures ?? [:]
+            where items.deletes.contains(index) && !items.hasFailed(.delete(index)) {
+                items.fail(.delete(index), failure)
             }
         } else {
-            try checkChildren(of: plan, found, in: &transaction)
+            try checkChildren(of: plan, in: &transaction)
         }
         return plan
     }
 
     private func planDelete(
         _ index: Int,
-        _ found: FoundZone,
         _ room: inout Int,
         _ plan: inout Plan,
         in transaction: inout WriteTransaction
@@ -80,8 +75,8 @@ extension ZoneBatch {
             var pages = ReferrerPages(to: target, born: row.births, .deleteSelf, in: zone)
             pages: while let owned = try pages.next(in: transaction) {
                 for child in owned where plan.dying[child.name] == nil {
-                    let isNamed = deletesByName[child.name] != nil
-                    guard try goes(child, with: target) else { continue }
+                    let isNamed = items.deletes(child.name)
+                    guard try items.goes(child, with: target) else { continue }
                     guard isNamed || !isFull(transaction) else {
                         plan.open.insert(target)
                         break pages
@@ -111,24 +106,10 @@ extension ZoneBatch {
     /// Whether all of it is planned again after a survey.
     func needsSurvey(_ plan: Plan) -> Bool { plan.isLong && request.survey == nil }
 
-    /// Whether a referrer still refers to the target once this batch's saves are in.
-    func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
-        guard let fields = content(named: child.name)?.fields,
-            let entry = fields.entry(named: child.field)
-        else { return true }
-        guard entry.type?.holdsReferences == true else { return false }
-        do {
-            return try fields.owningReferences(entry).contains { $0.target == target }
-        } catch {
-            throw .corrupt("a canonical field is damaged: \(error.reason)")
-        }
-    }
-
     /// A parent goes only together with its children, also in a cascade; one that stays keeps its
     /// own parent, too.
     private mutating func checkChildren(
         of plan: Plan,
-        _ found: FoundZone,
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let zone = found.number else { return }
@@ -138,7 +119,7 @@ extension ZoneBatch {
             guard try isShown(name, in: zone, &transaction) else { continue }
             var pages = ReferrerPages(to: name, born: row.births, .parent, in: zone)
             pages: while let children = try pages.next(in: transaction) {
-                for child in children.map(\.name) where !moves(child, awayFrom: name) {
+                for child in children.map(\.name) where !items.moves(child, awayFrom: name) {
                     if plan.dying[child] != nil {
                         parents[child, default: []].append(name)
                     } else if try isShown(child, in: zone, &transaction) {
@@ -151,11 +132,11 @@ extension ZoneBatch {
         var seen: Set<String> = []
         while let (name, child) = staying.popLast() {
             guard seen.insert(name).inserted, let item = plan.dying[name],
-                failures[deleteKey(item)] == nil
+                !items.hasFailed(.delete(item))
             else { continue }
-            let shownChild = try readable(child, in: found, &transaction)
-            let refusal = Self.orphan(shownChild, of: try readable(name, in: found, &transaction))
-            failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
+            let shownChild = try readable(child, &transaction)
+            let refusal = Self.orphan(shownChild, of: try readable(name, &transaction))
+            items.fail(.delete(item), ModifyOutcome.Failure(refusal))
             for parent in parents[name] ?? [] { staying.append((parent, name)) }
         }
     }
@@ -169,9 +150,5 @@ extension ZoneBatch {
         let lens = try transaction.lens(of: scope)
         guard lens.hasDrops, let row = try transaction.record(zone, name) else { return true }
         return !lens.hides(row.type)
-    }
-
-    func moves(_ child: String, awayFrom parent: String) -> Bool {
-        content(named: child)?.parent.map { $0 != parent } ?? false
     }
 }

@@ -15,55 +15,30 @@ import CumulusModel
 import CumulusStorage
 
 struct ZoneBatch {
-    let request: ModifyRecords
+    let asker: Asker
     let scope: ScopeNumber
-    let caller: Caller
-    let address: ZoneAddress
-    let saves: [Int]
-    let deletes: [Int]
-    private let savesByName: [String: Int]
-    let deletesByName: [String: Int]
+    let found: FoundZone
+    let access: RecordAccess
+    var items: ZoneItems
     /// Living rows of the records that the items name.
     private(set) var rows: [String: RecordRow] = [:]
-    /// Those of them whose types were dropped: to callers they aren't there.
+    /// The rows among them whose types were dropped: to callers they aren't there.
     private var dropped: [String: RecordRow] = [:]
     /// Names of living records that the caller may not know of: of another user's zone.
-    private(set) var unseen: Set<String> = []
-    let access: RecordAccess
-    /// By saves, and by `deleteKey`.
-    var failures: [Int: ModifyOutcome.Failure] = [:]
-    /// nil: the request has no id, and can't be repeated.
-    private(set) var requestID: RequestID?
+    private var unseen: Set<String> = []
     /// What was looked up before the writer's turn; nil: nothing was.
-    private(set) var targets: ZoneTargets?
+    private var targets: ZoneTargets?
 
-    /// - Parameter answered: Saves that were carried out before.
-    init(
-        request: ModifyRecords,
-        scope: ScopeNumber,
-        caller: Caller,
-        address: ZoneAddress,
-        access: RecordAccess,
-        answered: [Int] = []
-    ) {
-        self.request = request
-        self.access = access
+    init(_ items: ZoneItems, in found: FoundZone, of scope: ScopeNumber, for asker: Asker) {
+        self.items = items
+        self.found = found
         self.scope = scope
-        self.caller = caller
-        self.address = address
-        saves = request.saves.indices.filter {
-            request.saves[$0].address.zone == address && !answered.contains($0)
-        }
-        deletes = request.deletes.indices.filter { request.deletes[$0].address.zone == address }
-        savesByName = Dictionary(
-            saves.map { (request.saves[$0].address.name, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
-        deletesByName = Dictionary(
-            deletes.map { (request.deletes[$0].address.name, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
+        self.asker = asker
+        access = RecordAccess(to: found, of: scope, by: asker.caller)
     }
+
+    var request: ModifyRecords { items.request }
+    var caller: Caller { asker.caller }
 
     /// What became of the items.
     enum Verdict {
@@ -77,28 +52,25 @@ struct ZoneBatch {
 
     /// Carries the items out, unless the whole request has to wait or is refused.
     mutating func run(
-        _ found: FoundZone,
-        _ requestID: RequestID?,
         in transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) -> Verdict {
-        self.requestID = requestID
-        guard try load(found, in: &transaction) else { return .readsTooMuch }
-        targets = try request.targets?.targets(in: address, &transaction)
-        noteFaults()
+        guard try load(in: &transaction) else { return .readsTooMuch }
+        targets = try request.targets?.targets(in: items.zone, &transaction)
+        items.noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
-        let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
+        let plan = try settle(isAtomic: isAtomic, in: &transaction)
         if needsSurvey(plan) { return .needsSurvey }
         if let verdict = verdict(onReads: transaction) { return verdict }
-        if isAtomic && !failures.isEmpty {
-            failRest(ModifyOutcome.atomicFailure)
+        if isAtomic && !items.failures.isEmpty {
+            items.failRest(ModifyOutcome.atomicFailure)
             report([], [], to: &outcome)
             return .done
         }
-        let results = try perform(plan, in: found, requestID, &transaction, &outcome)
+        let results = try perform(plan, &transaction, &outcome)
         request.allowance?.spend(plan.grown)
         report(plan.savedItems, results, to: &outcome)
-        try hideValues(of: plan.savedItems, in: found, &transaction, &outcome)
+        try hideValues(of: plan.savedItems, &transaction, &outcome)
         return .done
     }
 
@@ -107,23 +79,15 @@ struct ZoneBatch {
     /// What its saves refer to may be looked up before its turn. A single item goes on anyway.
     private func verdict(onReads transaction: borrowing WriteTransaction) -> Verdict? {
         guard transaction.hasReadTooMuch else { return nil }
-        if targets == nil, request.refers(in: address) { return .needsTargets }
+        if targets == nil, request.refers(in: items.zone) { return .needsTargets }
         return request.readsTooMuch(in: transaction) ? .readsTooMuch : nil
     }
 
-    // MARK: Preparation
-
-    /// Saves and deletes have one set of keys: a delete's is negative.
-    func deleteKey(_ index: Int) -> Int { -1 - index }
-
     /// Reads the records that the items name; false: they hold more than one request may change.
-    private mutating func load(
-        _ found: FoundZone,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
+    private mutating func load(in transaction: inout WriteTransaction) throws(EngineError) -> Bool {
         guard let number = found.number else { return true }
-        let deleted = deletes.map { request.deletes[$0].address.name }
-        for name in saves.map({ request.saves[$0].address.name }) + deleted {
+        let deleted = items.deletes.map { request.deletes[$0].address.name }
+        for name in items.saves.map({ request.saves[$0].address.name }) + deleted {
             let row = try transaction.load(number, name)
             if request.readsTooMuch(in: transaction) { return false }
             guard let row, !row.isDead else { continue }
@@ -140,20 +104,6 @@ struct ZoneBatch {
         return true
     }
 
-    /// Items that could not even be read.
-    private mutating func noteFaults() {
-        for index in saves {
-            if case .failure(let error) = request.saves[index].content {
-                failures[index] = ModifyOutcome.Failure(error)
-            }
-        }
-        for index in deletes {
-            if let error = request.deletes[index].fault {
-                failures[deleteKey(index)] = ModifyOutcome.Failure(error)
-            }
-        }
-    }
-
     // MARK: Plan
 
     /// Rounds of planning: three are many, and a request that is made for it takes no more.
@@ -161,21 +111,20 @@ struct ZoneBatch {
 
     /// Plans until nobody else fails; in an atomic zone one failure is enough.
     private mutating func settle(
-        _ found: FoundZone,
         isAtomic: Bool,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
         for _ in 0..<ZoneBatch.mostRounds {
-            let known = failures.count
-            var plan = try planDeletes(found, in: &transaction)
+            let known = items.failures.count
+            var plan = try planDeletes(in: &transaction)
             if needsSurvey(plan) { return plan }
-            if failures.count > known, !isAtomic { continue }
-            try planSaves(found, &plan, in: &transaction)
+            if items.failures.count > known, !isAtomic { continue }
+            try planSaves(&plan, in: &transaction)
             let isOver = verdict(onReads: transaction) != nil
-            if failures.count == known || isAtomic || isOver { return plan }
+            if items.failures.count == known || isAtomic || isOver { return plan }
             failOrphans()
         }
-        failRest(
+        items.failRest(
             ModifyOutcome.Failure(
                 ServiceError(
                     .limitExceeded,
@@ -186,29 +135,24 @@ struct ZoneBatch {
         return Plan()
     }
 
-    private mutating func failRest(_ failure: ModifyOutcome.Failure) {
-        for item in saves + deletes.map(deleteKey) where failures[item] == nil {
-            failures[item] = failure
-        }
-    }
-
     private mutating func planSaves(
-        _ found: FoundZone,
         _ plan: inout Plan,
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
         let planner = SavePlanner(
-            request: request,
+            asker: asker,
             scope: scope,
-            caller: caller,
             found: found,
+            access: access,
+            items: items,
             rows: rows,
             dropped: dropped,
-            batch: self
+            unseen: unseen,
+            targets: targets
         )
-        for index in saves where failures[index] == nil {
+        for index in items.saves where !items.hasFailed(.save(index)) {
             if let failure = try planner.plan(index, &plan, in: &transaction) {
-                failures[index] = failure
+                items.fail(.save(index), failure)
             }
             if verdict(onReads: transaction) != nil { return }
         }
@@ -218,11 +162,11 @@ struct ZoneBatch {
     private mutating func failOrphans() {
         var children: [String: [Int]] = [:]
         var missing: [String] = []
-        for index in saves {
+        for index in items.saves {
             let name = request.saves[index].address.name
-            if failures[index] != nil {
+            if items.hasFailed(.save(index)) {
                 missing.append(name)
-            } else if let parent = content(named: name)?.parent {
+            } else if let parent = items.content(named: name)?.parent {
                 children[parent, default: []].append(index)
             }
         }
@@ -231,25 +175,10 @@ struct ZoneBatch {
             // One that is stored already is there.
             guard rows[parent] == nil else { continue }
             for child in children.removeValue(forKey: parent) ?? [] {
-                failures[child] = ModifyOutcome.Failure(SavePlanner.noParent(parent))
+                items.fail(.save(child), ModifyOutcome.Failure(SavePlanner.noParent(parent)))
                 missing.append(request.saves[child].address.name)
             }
         }
-    }
-
-    /// What this batch still is to save under a name.
-    func content(named name: String) -> SaveItem.Content? {
-        guard let index = savesByName[name], failures[index] == nil else { return nil }
-        return try? request.saves[index].content.get()
-    }
-
-    /// Names of records that this batch still is to save below a parent, by the parent.
-    var savedChildren: [String: [String]] {
-        var children: [String: [String]] = [:]
-        for name in saves.map({ request.saves[$0].address.name }) {
-            if let parent = content(named: name)?.parent { children[parent, default: []] += [name] }
-        }
-        return children
     }
 
     // MARK: Commit
@@ -258,20 +187,18 @@ struct ZoneBatch {
     /// further turns of the writer becomes a debt in the same transaction.
     private func perform(
         _ plan: Plan,
-        in found: FoundZone,
-        _ requestID: RequestID?,
         _ transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) -> [RecordRow] {
         let author = Author(
-            requestID: requestID,
+            requestID: asker.requestID,
             user: caller.user,
             device: caller.device,
             isGuarded: request.policy == .ifUnchanged && !plan.puts.isEmpty
         )
-        let isNamed = { (name: String) in deletesByName[name] != nil }
         let deletions =
-            plan.deletions.filter { isNamed($0.name) } + plan.deletions.filter { !isNamed($0.name) }
+            plan.deletions.filter { items.deletes($0.name) }
+            + plan.deletions.filter { !items.deletes($0.name) }
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
         operations += plan.accesses.filter { plan.dying[$0.recordName] == nil }.map { .access($0) }
         var open: [(name: String, births: [Dot])] = []
@@ -290,7 +217,7 @@ struct ZoneBatch {
             bringsBack: plan.bringsBack
         )
         outcome.dots.append(commit.stamp.dot)
-        outcome.share = outcome.share ?? share(changedBy: plan, in: found)
+        outcome.share = outcome.share ?? share(changedBy: plan)
         for (name, births) in open {
             let debt = CascadeDebt(
                 zone: found.zone,
@@ -306,15 +233,14 @@ struct ZoneBatch {
         return rows
     }
 
-    private func report(_ items: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {
-        for (item, row) in zip(items, rows) {
-            outcome.saves[item] = .success(ModifyOutcome.Saved(row, of: request.saves[item]))
+    private func report(_ saved: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {
+        for (index, row) in zip(saved, rows) {
+            outcome.saves[index] = .success(ModifyOutcome.Saved(row, of: request.saves[index]))
         }
-        for (item, failure) in failures {
-            if item >= 0 {
-                outcome.saves[item] = .failure(failure)
-            } else {
-                outcome.deletes[-1 - item] = .failure(failure)
+        for (item, failure) in items.failures {
+            switch item {
+            case .save(let index): outcome.saves[index] = .failure(failure)
+            case .delete(let index): outcome.deletes[index] = .failure(failure)
             }
         }
     }

@@ -118,7 +118,7 @@ extension SavePlanner {
         var entries = AccessEntries()
         entries.join(AccessEntries.root(root))
         // The same at every node that carries out the request.
-        let (start, now) = (entries, batch.requestID?.milliseconds ?? transaction.now)
+        let (start, now) = (entries, asker.requestID?.milliseconds ?? transaction.now)
         entries.join(
             try item { () throws(ServiceError) in
                 try parts.changes(
@@ -149,7 +149,7 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) -> Dot {
-        guard batch.content(named: name)?.type != Names.shareType else {
+        guard items.content(named: name)?.type != Names.shareType else {
             throw .item(
                 ShareParts.invalid(
                     "'\(name)' is a share, which can't be shared; name the record or zone instead"
@@ -180,7 +180,7 @@ extension SavePlanner {
         }
         guard let zone = found.number, let survey = request.shares else { return }
         let shares = try engine { () throws(EngineError) in
-            try survey.shares(in: batch.address, zone, &transaction)
+            try survey.shares(in: items.zone, zone, &transaction)
         }
         for name in shares where plan.dying[name] == nil {
             let share = try engine { () throws(EngineError) in
@@ -212,7 +212,7 @@ extension SavePlanner {
                 try transaction.record(zone, name)
             }
             try checkIsNoRoot(row, name, zone, plan, in: &transaction)
-            switch batch.planned(name, plan) {
+            switch planned(name, plan) {
             case .below(let parent): next = parent
             case .broken: next = nil
             case nil: next = row?.isDead == false ? row?.parent?.name : nil
@@ -227,7 +227,7 @@ extension SavePlanner {
         _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        let saved = batch.savedChildren
+        let saved = items.savedChildren
         var room = request.limits.treeRecords
         var seen: Set<String> = [root]
         var pending = [root]
@@ -236,7 +236,7 @@ extension SavePlanner {
             var children = saved[target] ?? []
             repeat {
                 for child in children
-                where !batch.moves(child, awayFrom: target) && seen.insert(child).inserted {
+                where !items.moves(child, awayFrom: target) && seen.insert(child).inserted {
                     room -= 1
                     guard room >= 0 else { throw .item(tooLarge(root)) }
                     let row = try engine { () throws(EngineError) in

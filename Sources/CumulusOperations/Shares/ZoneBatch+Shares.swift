@@ -1,73 +1,11 @@
-// What a batch may do in another user's zone, and what deletions do to shares.
+// What deletions do to shares, and which share a batch changes or ends.
 //
-// Called by `ZoneBatch` while it plans, and by `SavePlanner` for the parents of saves.
+// Called by `ZoneBatch` while it plans and when it has made its commit.
 
 import CumulusModel
 import CumulusStorage
 
 extension ZoneBatch {
-    // MARK: Saves in another user's zone
-
-    /// Why a participant may not save that; nil if it may.
-    ///
-    /// - Parameter row: nil if there is no record that the caller sees.
-    func refusal(
-        ofSaving content: SaveItem.Content,
-        named name: String,
-        over row: RecordRow?,
-        _ plan: Plan,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> ServiceError? {
-        guard let row else {
-            // `checkTag` says that a record with this tag is not there, whether or not it is.
-            if content.changeTag != nil, request.policy == .ifUnchanged { return nil }
-            let parent = content.parent ?? ""
-            if let refusal = try refusal(ofPlacing: content, name, parent, plan, &transaction) {
-                return refusal
-            }
-            // The name is taken by what the caller may not see.
-            return unseen.contains(name) ? Authorisation.outside : nil
-        }
-        if let refusal = try access.refusal(.write, row, named: name, &transaction) {
-            return refusal
-        }
-        guard let parent = content.parent, parent != row.parent?.name ?? "" else { return nil }
-        if row.share?.name != nil {
-            return Authorisation.ownersOnly(.write, "parent of the root of a share")
-        }
-        return try refusal(ofPlacing: content, name, parent, plan, &transaction)
-    }
-
-    /// Why a participant may not put a record below a parent.
-    private func refusal(
-        ofPlacing content: SaveItem.Content,
-        _ name: String,
-        _ parent: String,
-        _ plan: Plan,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> ServiceError? {
-        guard let walk = access.walk else { return Authorisation.outside }
-        var facts = Authorisation.SharedFacts(name: name, type: StoredName.shown(content.type))
-        if !parent.isEmpty {
-            facts.roots = try walk.roots(above: parent, transaction) { planned($0, plan) }
-            // A record under itself hangs nowhere.
-            if try walk.leads(from: parent, to: name, transaction, { planned($0, plan) }) {
-                facts.roots = []
-            }
-        }
-        return Authorisation.refusal(.create, facts, walk.view)
-    }
-
-    /// What the batch makes of a record; nil means that it stays as it is.
-    func planned(_ name: String, _ plan: Plan) -> TreeWalk.Link? {
-        if plan.dying[name] != nil { return .broken }
-        guard let content = content(named: name) else { return nil }
-        if let parent = content.parent { return .below(parent: parent.isEmpty ? nil : parent) }
-        return rows[name] == nil ? .below(parent: nil) : nil
-    }
-
-    // MARK: Deletions
-
     /// Gives up the caller's place in a share; returns why it can't.
     func planLeave(
         _ name: String,
@@ -122,7 +60,7 @@ extension ZoneBatch {
 
 extension ZoneBatch {
     /// A share that a plan changes or ends.
-    func share(changedBy plan: Plan, in found: FoundZone) -> RecordAddress? {
+    func share(changedBy plan: Plan) -> RecordAddress? {
         let changed = plan.accesses.first { !$0.entries.isEmpty }?.recordName
         guard let name = changed ?? plan.dying.keys.lazy.compactMap(endedShare).first else {
             return nil

@@ -30,7 +30,7 @@ package struct CascadeSurvey: Sendable {
 
     /// What is known of one zone.
     private struct Walk {
-        let batch: ZoneBatch
+        let items: ZoneItems
         let found: FoundZone
         let zone: ZoneNumber
         let lens: RecordLens
@@ -76,16 +76,10 @@ package struct CascadeSurvey: Sendable {
         guard let found = try reader.find(address, in: database, of: scope, by: caller),
             let zone = found.number
         else { return }
-        let batch = ZoneBatch(
-            request: request,
-            scope: scope,
-            caller: caller,
-            address: address,
-            access: RecordAccess(to: found, of: scope, by: caller)
-        )
-        var walk = Walk(batch: batch, found: found, zone: zone, lens: found.lens)
+        let items = ZoneItems(request, in: address)
+        var walk = Walk(items: items, found: found, zone: zone, lens: found.lens)
         let access = try AccessReader(to: found, of: scope, by: caller, SchemaDirectory(), reader)
-        for item in batch.deletes where findings.failures[item] == nil {
+        for item in items.deletes where findings.failures[item] == nil {
             let name = request.deletes[item].address.name
             guard request.deletes[item].fault == nil, let row = try reader.record(zone, name),
                 !row.isDead, !found.lens.hides(row.type)
@@ -114,7 +108,7 @@ package struct CascadeSurvey: Sendable {
         let zone = walk.zone
         for child in try reader.referrers(to: name, born: births, .deleteSelf, in: zone) {
             let hash = child.name.hashValue
-            guard walk.reached[hash] == nil, try walk.batch.goes(child, with: name),
+            guard walk.reached[hash] == nil, try walk.items.goes(child, with: name),
                 let row = try reader.record(zone, child.name), !row.isDead,
                 !walk.lens.hides(child.field, of: row.type)
             else { continue }
@@ -131,13 +125,13 @@ package struct CascadeSurvey: Sendable {
         for child in try reader.referrers(to: name, born: births, .parent, in: zone) {
             let hash = child.name.hashValue
             guard walk.reached[hash] == nil, walk.waiting[hash] == nil,
-                !walk.batch.moves(child.name, awayFrom: name),
+                !walk.items.moves(child.name, awayFrom: name),
                 try isShown(child.name, in: walk, reader)
             else { continue }
             walk.waiting[hash] = (child.name, name, item)
         }
         if walk.reached.count + walk.waiting.count > request.limits.recordsPerCascade {
-            refuse(walk.batch.deletes)
+            refuse(walk.items.deletes)
             (walk.pending, walk.waiting) = ([], [:])
         }
     }
@@ -157,7 +151,7 @@ package struct CascadeSurvey: Sendable {
             )
             findings.failures[item] = ModifyOutcome.Failure(refusal)
         }
-        guard let item = walk.batch.deletes.first else { return }
+        guard let item = walk.items.deletes.first else { return }
         zones.insert(request.deletes[item].address.zone, at: zones.startIndex)
     }
 
