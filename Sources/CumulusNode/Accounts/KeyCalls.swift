@@ -1,6 +1,6 @@
 // The calls on service keys, for operators: register, list, revoke.
 //
-// Called through `MethodTable`. They are about the scope that the call's header names.
+// `MethodTable` lists them. They are about the scope that the call's header names.
 
 import CumulusModel
 import CumulusOperations
@@ -8,16 +8,50 @@ import CumulusStorage
 import CumulusWire
 
 enum KeyCalls {
-    static func list(_ context: CallContext) throws {
+    static let methods: [MethodEntry] = [
+        .init(
+            .keysList,
+            .parts,
+            .operator,
+            parse: unread,
+            read: list,
+            encode: { keys, _ in WireServiceKey.answer(keys) }
+        ),
+        .init(
+            .keysAdd,
+            .message,
+            .act,
+            parse: decoded(AddKeyRequest.init(wire:)),
+            change: add,
+            encode: oneMessage { added in
+                AddKeyResponse(key: WireServiceKey(added.key), existed: added.existed).encoded()
+            }
+        ),
+        .init(
+            .keysRevoke,
+            .message,
+            .act,
+            parse: decoded(RevokeKey.id(wire:)),
+            change: revoke,
+            encode: revoked
+        ),
+    ]
+
+    private static func list(
+        _: Void,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<WireServiceKey>>? {
         let scope = try context.scope()
-        try context.readFromDisk { context in
+        return .onDisk { context in
             let keys = try ServiceKeys.all(of: scope, in: context.reader)
-            return Page(keys.map(WireServiceKey.init)[...], encode: WireServiceKey.answer)
+            return Part(list: keys.map(WireServiceKey.init)[...])
         }
     }
 
-    static func add(_ context: CallContext) throws {
-        let request = try AddKeyRequest(wire: context.message)
+    private static func add(
+        _ request: AddKeyRequest,
+        _ context: CallContext
+    ) throws -> AddServiceKey {
         try ServiceKeys.check(publicKey: request.publicKey)
         let now = context.node.environment.wallClock()
         guard request.expires == 0 || request.expires > now else {
@@ -37,14 +71,10 @@ enum KeyCalls {
             expires: request.expires
         )
         context.concerns(target(key.id, label, context.node))
-        context.change(AddServiceKey(key)) { added in
-            let key = WireServiceKey(added.key)
-            return [AddKeyResponse(key: key, existed: added.existed).encoded()]
-        }
+        return AddServiceKey(key)
     }
 
-    static func revoke(_ context: CallContext) throws {
-        let id = try RevokeKey.id(wire: context.message)
+    private static func revoke(_ id: Bytes, _ context: CallContext) throws -> RevokeServiceKey {
         guard id.count == ServiceKeys.idBytes else {
             throw ServiceError(
                 .invalidArguments,
@@ -53,11 +83,17 @@ enum KeyCalls {
             )
         }
         context.concerns(target(id, "", context.node))
-        context.change(RevokeServiceKey(id)) { ended in
-            context.concerns(target(id, ended.label, context.node))
-            if !ended.existed { context.concernsNothing() }
-            return [RevokeKey.answer(existed: ended.existed)]
-        }
+        return RevokeServiceKey(id)
+    }
+
+    private static func revoked(
+        _ ended: RevokeServiceKey.Outcome,
+        _ id: Bytes,
+        _ context: CallContext
+    ) -> [Bytes] {
+        context.concerns(target(id, ended.label, context.node))
+        if !ended.existed { context.concernsNothing() }
+        return [RevokeKey.answer(existed: ended.existed)]
     }
 
     /// The target of a line in the audit log.

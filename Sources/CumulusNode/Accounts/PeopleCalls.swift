@@ -1,7 +1,7 @@
 // The calls by which users find each other: a user's profile and handles, and the look-up of
 // handles and user record names.
 //
-// `MethodTable` calls it. `People` decides what a look-up may tell.
+// `MethodTable` lists them. `People` decides what a look-up may tell.
 
 import CumulusModel
 import CumulusOperations
@@ -9,11 +9,53 @@ import CumulusStorage
 import CumulusWire
 
 enum PeopleCalls {
-    static func profile(_ context: CallContext) throws {
-        try checkCaller(context)
-        let name = try SessionCalls.user(try ProfileMessages.user(wire: context.message), context)
+    static let methods: [MethodEntry] = [
+        .init(
+            .accountsProfile,
+            .message,
+            .token,
+            admit: checkCaller,
+            parse: decoded(ProfileMessages.user(wire:)),
+            read: profile,
+            encode: { profile, _ in profile.encoded() }
+        ),
+        .init(
+            .accountsSetProfile,
+            .message,
+            .token,
+            admit: checkCaller,
+            parse: decoded(SetProfileRequest.init(wire:)),
+            change: setProfile,
+            encode: oneMessage(AccountMessages.done)
+        ),
+        .init(
+            .accountsDiscover,
+            .message,
+            .token,
+            admit: { _ = try $0.identity.session() },
+            parse: decoded(DiscoverRequest.init(wire:)),
+            read: discover,
+            encode: { users, _ in DiscoveredUser.answer(users) }
+        ),
+        .init(
+            .operatorSetHandle,
+            .message,
+            .act,
+            parse: decoded(SetHandleRequest.init(wire:)),
+            change: setHandle,
+            encode: oneMessage { set in
+                SetHandleResponse(existed: set.existed, isMoved: set.isMoved).encoded()
+            }
+        ),
+    ]
+
+    private static func profile(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws -> Reading<WireProfile>? {
+        let name = try SessionCalls.user(raw, context)
         let caller = context.identity.credential?.session
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let named = try name.map { try SessionCalls.user(named: $0, in: context.reader).id }
             guard let userID = named ?? caller?.userID else { throw Sessions.refusal }
             let profile = try People.profile(of: userID, in: context.reader)
@@ -23,13 +65,14 @@ enum PeopleCalls {
                 isDiscoverable: profile.isDiscoverable,
                 handles: handles.map(WireHandle.init)
             )
-            return Page(message: answer.encoded())
+            return Part(answer)
         }
     }
 
-    static func setProfile(_ context: CallContext) throws {
-        try checkCaller(context)
-        let request = try SetProfileRequest(wire: context.message)
+    private static func setProfile(
+        _ request: SetProfileRequest,
+        _ context: CallContext
+    ) throws -> SetProfile {
         let name = try SessionCalls.user(request.user, context)
         let displayName = request.displayName
         let profile = People.Profile(
@@ -38,17 +81,18 @@ enum PeopleCalls {
             isDiscoverable: request.isDiscoverable
         )
         if let name { context.concerns("\(name): profile") }
-        context.change(SetProfile(profile, user: name), SessionCalls.done)
+        return SetProfile(profile, user: name)
     }
 
     /// Refuses callers without an account before their message is read.
-    private static func checkCaller(_ context: CallContext) throws {
+    @Sendable private static func checkCaller(_ context: CallContext) throws {
         if context.caller.role != .operator { _ = try context.identity.session() }
     }
 
-    static func discover(_ context: CallContext) throws {
-        _ = try context.identity.session()
-        let request = try DiscoverRequest(wire: context.message)
+    private static func discover(
+        _ request: DiscoverRequest,
+        _ context: CallContext
+    ) throws -> Reading<[DiscoveredUser]>? {
         let count = request.handles.count + request.users.count
         let limit = context.limits.handlesPerRequest
         guard count <= limit else { throw ServiceError.tooManyItems(count, limit: limit) }
@@ -56,7 +100,7 @@ enum PeopleCalls {
         // No user has a name of another form.
         let recordNames = request.users.map { String(decoding: $0, as: UTF8.self) }
         let container = try context.scope().container
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let names = context.node.userNames
             let held = try handles.map {
                 try People.discover($0, in: container, context.reader)
@@ -64,18 +108,18 @@ enum PeopleCalls {
             let named = try recordNames.map {
                 try People.discover(recordName: $0, in: container, by: names, context.reader)
             }
-            return Page(message: DiscoveredUser.answer((held + named).map(DiscoveredUser.init)))
+            return Part((held + named).map(DiscoveredUser.init))
         }
     }
 
-    static func setHandle(_ context: CallContext) throws {
-        let request = try SetHandleRequest(wire: context.message)
+    private static func setHandle(
+        _ request: SetHandleRequest,
+        _ context: CallContext
+    ) throws -> SetHandle {
         let name = try Names.checkIdentifier(request.user[...], "user name")
         let handle = try Handle(request.handle)
         context.concerns("\(name): handle \(request.isHeld ? "given" : "taken")")
-        context.change(SetHandle(handle, user: name, isHeld: request.isHeld)) { set in
-            [SetHandleResponse(existed: set.existed, isMoved: set.isMoved).encoded()]
-        }
+        return SetHandle(handle, user: name, isHeld: request.isHeld)
     }
 }
 

@@ -1,7 +1,7 @@
 // The calls on sessions: of users about their own, and of operators about any user's. An operator
 // also disables users.
 //
-// Called through `MethodTable`. `SignInCalls` has the calls that take passwords.
+// `MethodTable` lists them. `SignInCalls` has the calls that take passwords.
 //
 // Folder: what users and operators ask about accounts. Read `SessionCalls`, then `SignInCalls`,
 // `PeopleCalls` and `KeyCalls`.
@@ -12,22 +12,54 @@ import CumulusStorage
 import CumulusWire
 
 enum SessionCalls {
-    static func list(_ context: CallContext) throws {
-        let name = try user(try AccountMessages.sessionsUser(wire: context.message), context)
+    static let methods: [MethodEntry] = [
+        .init(
+            .accountsSessions,
+            .parts,
+            .token,
+            parse: decoded(AccountMessages.sessionsUser(wire:)),
+            read: list,
+            encode: { sessions, _ in WireSession.answer(sessions) }
+        ),
+        .init(
+            .accountsRevoke,
+            .message,
+            [.token, .audit],
+            parse: decoded(RevokeSessionsRequest.init(wire:)),
+            begin: revoke
+        ),
+        .init(
+            .operatorSetUserState,
+            .message,
+            .act,
+            parse: decoded(SetUserStateRequest.init(wire:)),
+            change: setUserState,
+            encode: oneMessage(AccountMessages.done)
+        ),
+    ]
+
+    private static func list(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<WireSession>>? {
+        let name = try user(raw, context)
         let caller = context.identity.credential?.session
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let named = try name.map { try user(named: $0, in: context.reader).id }
             guard let userID = named ?? caller?.userID else { throw Sessions.refusal }
             let now = context.node.environment.wallClock()
             let sessions = try Sessions.all(of: userID, now: now, in: context.reader).map {
                 WireSession($0, isThis: $0.digest == caller?.digest)
             }
-            return Page(sessions[...], encode: WireSession.answer)
+            return Part(list: sessions[...])
         }
     }
 
-    static func revoke(_ context: CallContext) throws {
-        let request = try RevokeSessionsRequest(wire: context.message)
+    /// Ends one session or all: these are two changes.
+    private static func revoke(
+        _ request: RevokeSessionsRequest,
+        _ context: CallContext
+    ) throws {
         let name = try user(request.user, context)
         guard request.id.isEmpty || request.id.count == 32 else {
             throw ServiceError(
@@ -40,7 +72,7 @@ enum SessionCalls {
         context.concerns(name.map { "\($0): \(what)" } ?? what)
         let encode = { @Sendable (isChanged: Bool) in
             if !isChanged { context.concernsNothing() }
-            return done(isChanged)
+            return [AccountMessages.done(isChanged)]
         }
         if request.id.isEmpty {
             context.change(EndSessions(user: name), encode)
@@ -49,14 +81,14 @@ enum SessionCalls {
         }
     }
 
-    static func setUserState(_ context: CallContext) throws {
-        let request = try SetUserStateRequest(wire: context.message)
+    private static func setUserState(
+        _ request: SetUserStateRequest,
+        _ context: CallContext
+    ) throws -> SetDisabled {
         let name = try Names.checkIdentifier(request.user[...], "user name")
         context.concerns("\(name): \(request.isDisabled ? "disabled" : "enabled")")
-        context.change(SetDisabled(request.isDisabled, user: name), done)
+        return SetDisabled(request.isDisabled, user: name)
     }
-
-    @Sendable static func done(_ isChanged: Bool) -> [Bytes] { [AccountMessages.done(isChanged)] }
 
     /// The name of the user whom an operator means; nil means the caller itself.
     static func user(

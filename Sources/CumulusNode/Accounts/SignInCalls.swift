@@ -1,9 +1,9 @@
 // The calls that take passwords: sign in, register, change one's own, and an operator's reset. One
 // may sign in with an ID token instead.
 //
-// Called through `MethodTable`, over connections that take tokens. Each is counted (`Attempts`),
-// hashed on `PasswordThread`, and then one commit, which is made only if the password that was
-// proven is still the present one. An ID token is judged by `TokenIssuers`.
+// `MethodTable` lists them. They come over connections that take tokens. Each is counted
+// (`Attempts`), hashed on `PasswordThread`, and then one commit, which is made only if the password
+// that was proven is still the present one. `TokenIssuers` judges an ID token.
 
 import CumulusModel
 import CumulusOperations
@@ -12,9 +12,63 @@ import CumulusWire
 import Logging
 
 enum SignInCalls {
-    static func signIn(_ context: CallContext) throws {
+    static let methods: [MethodEntry] = [
+        .init(
+            .accountsSignIn,
+            .message,
+            .audit,
+            admit: checkConnection,
+            parse: decoded(SignInRequest.init(wire:)),
+            begin: signIn
+        ),
+        .init(
+            .accountsRegister,
+            .message,
+            .audit,
+            admit: { context in
+                try checkConnection(context)
+                try checkRegistrations(context)
+            },
+            parse: decoded(SignInRequest.init(wire:)),
+            begin: register
+        ),
+        .init(
+            .accountsChangePassword,
+            .message,
+            [.token, .audit],
+            admit: { context in
+                try checkConnection(context)
+                _ = try context.identity.session()
+            },
+            parse: decoded(ChangePasswordRequest.init(wire:)),
+            begin: changePassword
+        ),
+        .init(
+            .operatorSetPassword,
+            .message,
+            .act,
+            admit: checkConnection,
+            parse: decoded(SetPasswordRequest.init(wire:)),
+            begin: setPassword
+        ),
+    ]
+
+    /// Refuses connections that others can read.
+    @Sendable private static func checkConnection(_ context: CallContext) throws {
+        _ = try SignInDesk(context)
+    }
+
+    private static func checkRegistrations(_ context: CallContext) throws {
+        guard context.node.configuration.takesRegistrations else {
+            throw ServiceError(
+                .permissionFailure,
+                "users don't register here; ask an operator to add you"
+            )
+        }
+    }
+
+    private static func signIn(_ request: SignInRequest, _ context: CallContext) throws {
         let desk = try SignInDesk(context)
-        let request = try SignInRequest(wire: context.message)
         guard request.idToken.isEmpty else {
             return try signIn(byIDTokenOf: request, desk, context)
         }
@@ -78,15 +132,8 @@ enum SignInCalls {
         }
     }
 
-    static func register(_ context: CallContext) throws {
+    private static func register(_ request: SignInRequest, _ context: CallContext) throws {
         let desk = try SignInDesk(context)
-        guard context.node.configuration.takesRegistrations else {
-            throw ServiceError(
-                .permissionFailure,
-                "users don't register here; ask an operator to add you"
-            )
-        }
-        let request = try SignInRequest(wire: context.message)
         let name = try Names.checkNewUserName(request.name)
         context.concerns(name)
         try Passwords.check(request.password)
@@ -102,10 +149,12 @@ enum SignInCalls {
         }
     }
 
-    static func changePassword(_ context: CallContext) throws {
+    private static func changePassword(
+        _ request: ChangePasswordRequest,
+        _ context: CallContext
+    ) throws {
         let desk = try SignInDesk(context)
         let owner = try context.identity.session()
-        let request = try ChangePasswordRequest(wire: context.message)
         try Passwords.check(request.newPassword)
         context.task { node, time in
             let now = node.environment.wallClock()
@@ -120,9 +169,8 @@ enum SignInCalls {
         }
     }
 
-    static func setPassword(_ context: CallContext) throws {
+    private static func setPassword(_ request: SetPasswordRequest, _ context: CallContext) throws {
         let desk = try SignInDesk(context)
-        let request = try SetPasswordRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
         context.concerns(name)
         try Passwords.check(request.password)

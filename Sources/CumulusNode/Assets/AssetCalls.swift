@@ -1,6 +1,6 @@
 // The calls on assets: prepare, upload, download; and what peers ask of an asset.
 //
-// `MethodTable` calls it. `ChunkUpload` takes uploads. A download is a stream of pages like any
+// `MethodTable` lists them. `ChunkUpload` takes uploads. A download is a stream of pages like any
 // list; the threads of the asset store read it.
 
 import CumulusAssets
@@ -10,11 +10,41 @@ import CumulusStorage
 import CumulusWire
 
 enum AssetCalls {
+    static let methods: [MethodEntry] = [
+        .init(.assetsPrepare, .message, parse: preparation, begin: prepare),
+        .init(
+            .assetsUpload,
+            .message,
+            .credit,
+            takesMessages: true,
+            // The chunks behind it can't wait for a reader thread that parses it.
+            admit: { try $0.refuseLargeMessage() },
+            parse: decoded(UploadChunksRequest.init(wire:)),
+            begin: upload
+        ),
+        .init(
+            .assetsDownload,
+            .parts,
+            .credit,
+            parse: decoded(DownloadAssetRequest.init(wire:)),
+            begin: download
+        ),
+        .init(
+            .peersAsset,
+            .parts,
+            [.peer, .credit],
+            parse: decoded(PeerAssetRequest.init(wire:)),
+            begin: sendToPeer
+        ),
+    ]
+
     // MARK: Prepare
 
-    static func prepare(_ context: CallContext) throws {
-        try context.parsing { parser in
-            let message = try PrepareAssetsRequest(wire: context.message)
+    @Sendable private static func preparation(
+        _ parser: RequestParser
+    ) -> (Bytes) throws -> PrepareAssets {
+        { bytes in
+            let message = try PrepareAssetsRequest(wire: bytes)
             let request = PrepareAssets(
                 database: try parser.database(message.database),
                 zone: try message.zone.map(parser.zone),
@@ -23,8 +53,6 @@ enum AssetCalls {
             )
             try request.checkCount()
             return request
-        } then: {
-            try prepare($0, context)
         }
     }
 
@@ -76,10 +104,7 @@ enum AssetCalls {
 
     // MARK: Upload
 
-    static func upload(_ context: CallContext) throws {
-        // The chunks behind it can't wait for a reader thread that parses it.
-        try context.refuseLargeMessage()
-        let message = try UploadChunksRequest(wire: context.message)
+    private static func upload(_ message: UploadChunksRequest, _ context: CallContext) throws {
         let kind = try context.parser.database(message.database)
         let id = try Authorisation.database(kind, for: context.caller)
         if let refusal = Authorisation.uploadRefusal(in: id, by: context.caller) { throw refusal }
@@ -98,14 +123,6 @@ enum AssetCalls {
     }
 
     // MARK: Download
-
-    static func download(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try DownloadAssetRequest(wire: context.message)
-        } then: {
-            try download($0, context)
-        }
-    }
 
     private static func download(
         _ message: DownloadAssetRequest,
@@ -138,8 +155,7 @@ enum AssetCalls {
     }
 
     /// Sends a peer the chunks that it lacks.
-    static func sendToPeer(_ context: CallContext) throws {
-        let message = try PeerAssetRequest(wire: context.message)
+    private static func sendToPeer(_ message: PeerAssetRequest, _ context: CallContext) throws {
         let id = DatabaseID(
             kind: try context.parser.database(message.database),
             owner: String(decoding: message.owner, as: UTF8.self)

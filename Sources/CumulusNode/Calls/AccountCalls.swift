@@ -1,7 +1,7 @@
 // The calls on callers: who the caller is; and for operators the containers, users and tokens of
 // the cluster.
 //
-// Called through `MethodTable`.
+// `MethodTable` lists them.
 
 import CumulusModel
 import CumulusOperations
@@ -9,7 +9,51 @@ import CumulusStorage
 import CumulusWire
 
 enum AccountCalls {
-    static func whoAmI(_ context: CallContext) {
+    static let methods: [MethodEntry] = [
+        .init(.accountsWhoAmI, .message, begin: whoAmI),
+        .init(
+            .operatorListContainers,
+            .parts,
+            .operator,
+            parse: unread,
+            read: listContainers,
+            encode: { names, _ in OperatorMessages.containers(names) }
+        ),
+        .init(
+            .operatorCreateContainer,
+            .message,
+            .act,
+            parse: decoded(OperatorMessages.containerName(wire:)),
+            change: createContainer,
+            encode: oneMessage(OperatorMessages.container(existed:))
+        ),
+        .init(
+            .operatorListUsers,
+            .parts,
+            .operator,
+            parse: decoded(OperatorMessages.listedUserName(wire:)),
+            read: listUsers,
+            encode: { users, _ in OperatorMessages.users(users) }
+        ),
+        .init(
+            .operatorAddUser,
+            .message,
+            .act,
+            parse: decoded(OperatorMessages.newUserName(wire:)),
+            change: addUser,
+            encode: added
+        ),
+        .init(
+            .operatorAddToken,
+            .message,
+            .act,
+            parse: decoded(OperatorMessages.tokenUserName(wire:)),
+            change: addToken,
+            encode: oneMessage(OperatorMessages.token(_:))
+        ),
+    ]
+
+    private static func whoAmI(_ context: CallContext) {
         let role = context.caller.role == .operator ? WireRole.operator : .client
         let caller = WireCaller(role: role.rawValue, user: context.caller.user)
         context.finish([caller.encoded()])
@@ -17,27 +61,31 @@ enum AccountCalls {
 
     // MARK: Containers
 
-    static func listContainers(_ context: CallContext) throws {
-        try context.readFromDisk(in: .cluster) { context in
-            let containers = try Containers.all(in: context.reader)
-            return Page(containers[...], encode: OperatorMessages.containers)
-        }
+    private static func listContainers(
+        _: Void,
+        _ context: CallContext
+    ) -> Reading<ArraySlice<String>>? {
+        .onDisk(in: .cluster) { Part(list: try Containers.all(in: $0.reader)[...]) }
     }
 
-    static func createContainer(_ context: CallContext) throws {
-        let raw = try OperatorMessages.containerName(wire: context.message)
+    private static func createContainer(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws -> CreateContainer {
         let name = try Names.checkIdentifier(raw[...], "container")
         context.concerns(name)
-        context.change(CreateContainer(name)) { [OperatorMessages.container(existed: $0)] }
+        return CreateContainer(name)
     }
 
     // MARK: Users
 
-    static func listUsers(_ context: CallContext) throws {
-        let raw = try OperatorMessages.listedUserName(wire: context.message)
+    private static func listUsers(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<WireUser>>? {
         let name = try raw.isEmpty ? nil : Names.checkIdentifier(raw[...], "user name")
         let container = try container(context.header)
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let found =
                 if let name {
                     try Users.find(name, in: context.reader).map { [$0] } ?? []
@@ -48,30 +96,35 @@ enum AccountCalls {
                 let isDisabled = try Users.isDisabled(user, in: context.reader)
                 return WireUser(user, in: container, isDisabled: isDisabled)
             }
-            return Page(users[...], encode: OperatorMessages.users)
+            return Part(list: users[...])
         }
     }
 
-    static func addUser(_ context: CallContext) throws {
-        let raw = try OperatorMessages.newUserName(wire: context.message)
+    private static func addUser(_ raw: Bytes, _ context: CallContext) throws -> AddUser {
         let name = try Names.checkNewUserName(raw)
-        let container = try container(context.header)
+        // Its answer names it.
+        _ = try container(context.header)
         context.concerns(name)
         var dice = NodeDice(context.node.environment)
-        context.change(AddUser(name: name, id: dice.bytes(16))) { added in
-            // Only a list says who is kept out.
-            let wire = WireUser(added.user, in: container, isDisabled: false)
-            return [OperatorMessages.user(wire, existed: added.existed)]
-        }
+        return AddUser(name: name, id: dice.bytes(16))
     }
 
-    static func addToken(_ context: CallContext) throws {
-        let raw = try OperatorMessages.tokenUserName(wire: context.message)
+    private static func added(
+        _ added: AddUser.Outcome,
+        _ raw: Bytes,
+        _ context: CallContext
+    ) -> [Bytes] {
+        let container = (try? container(context.header)) ?? nil
+        // Only a list says who is kept out.
+        let user = WireUser(added.user, in: container, isDisabled: false)
+        return [OperatorMessages.user(user, existed: added.existed)]
+    }
+
+    private static func addToken(_ raw: Bytes, _ context: CallContext) throws -> AddToken {
         let name = try Names.checkIdentifier(raw[...], "user name")
         context.concerns(name)
         var dice = NodeDice(context.node.environment)
-        let token = dice.accessToken()
-        context.change(AddToken(token, user: name)) { [OperatorMessages.token(token)] }
+        return AddToken(dice.accessToken(), user: name)
     }
 
     /// The container in which users' record names are wanted; nil: the answer goes without them.

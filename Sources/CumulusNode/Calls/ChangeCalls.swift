@@ -1,6 +1,6 @@
 // The calls that fetch changes: the token that comes is opened, and the one that goes is sealed.
 //
-// Called through `MethodTable`; `FollowCalls` opens tokens with it too. A call waits until this
+// `MethodTable` lists them; `FollowCalls` opens tokens with it too. A call waits until this
 // node has read what its token covers, like one that brings a causal token.
 
 import CumulusModel
@@ -9,89 +9,95 @@ import CumulusStorage
 import CumulusWire
 
 enum ChangeCalls {
-    static func database(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try FetchDatabaseChangesRequest(wire: context.message)
-        } then: {
-            try database($0, context)
-        }
-    }
+    static let methods: [MethodEntry] = [
+        .init(
+            .changesDatabase,
+            .message,
+            parse: decoded(FetchDatabaseChangesRequest.init(wire:)),
+            read: database,
+            encode: { page, node in Answers.changes(page, token: node.mint.make(page.token)) }
+        ),
+        .init(
+            .changesZone,
+            .message,
+            parse: decoded(FetchZoneChangesRequest.init(wire:)),
+            read: zone,
+            encode: { found, node in
+                let token = node.mint.make(found.page.token)
+                return Answers.changes(found.page, of: found.zone, token: token, node.shareURLs)
+            }
+        ),
+    ]
 
     private static func database(
         _ request: FetchDatabaseChangesRequest,
         _ context: CallContext
-    ) throws {
+    ) throws -> Reading<FetchDatabaseChanges.Page>? {
         let known = request.onlyToken ? [] : request.token
         let token = try token(known, try context.scope(), context)
         var fetch = try context.parser.databaseChanges(request, since: token)
         fetch.onlyToken = request.onlyToken
         fetch.broken = context.node.configuration.broken
-        guard mayGoOn(from: token, context) else { return }
-        try context.readFromDisk { [fetch] context in
+        guard mayGoOn(from: token, context) else { return nil }
+        return .onDisk { [fetch] context in
             let reading = try fetch.begin(
                 context.scope,
                 context.number,
                 by: context.caller,
                 in: context.reader
             )
-            return try page(reading, context)
+            return try part(reading)
         }
     }
 
     /// Goes on with a page of a database's changes, turn by turn.
-    private static func page(
-        _ begun: FetchDatabaseChanges.Reading,
-        _ context: ReadContext
-    ) throws -> Page {
+    private static func part(
+        _ begun: FetchDatabaseChanges.Reading
+    ) throws -> Part<FetchDatabaseChanges.Page> {
         var reading = begun
         guard let page = try reading.turn() else {
-            return .unfinished { [reading] in try self.page(reading, context) }
+            return .unfinished { [reading] in try part(reading) }
         }
-        let token = context.node.mint.make(page.token)
-        return Page(message: Answers.changes(page, token: token))
+        return Part(page)
     }
 
-    static func zone(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try FetchZoneChangesRequest(wire: context.message)
-        } then: {
-            try zone($0, context)
-        }
+    /// Changes of a zone.
+    private struct FoundChanges {
+        let page: FetchZoneChanges.Page
+        let zone: ZoneAddress
     }
 
     private static func zone(
         _ request: FetchZoneChangesRequest,
         _ context: CallContext
-    ) throws {
+    ) throws -> Reading<FoundChanges>? {
         let known = request.onlyToken ? [] : request.token
         let token = try token(known, try context.scope(), context)
         var fetch = try context.parser.zoneChanges(request, since: token)
         fetch.onlyToken = request.onlyToken
         fetch.broken = context.node.configuration.broken
-        guard mayGoOn(from: token, context) else { return }
-        try context.readFromDisk { [fetch] context in
+        guard mayGoOn(from: token, context) else { return nil }
+        return .onDisk { [fetch] context in
             let reading = try fetch.begin(
                 context.scope,
                 context.number,
                 by: context.caller,
                 in: context.reader
             )
-            return try page(of: fetch.zone, reading, context)
+            return try part(of: fetch.zone, reading)
         }
     }
 
     /// Goes on with a page of a zone's changes, turn by turn.
-    private static func page(
+    private static func part(
         of zone: ZoneAddress,
-        _ begun: FetchZoneChanges.Reading,
-        _ context: ReadContext
-    ) throws -> Page {
+        _ begun: FetchZoneChanges.Reading
+    ) throws -> Part<FoundChanges> {
         var reading = begun
         guard let page = try reading.turn() else {
-            return .unfinished { [reading] in try self.page(of: zone, reading, context) }
+            return .unfinished { [reading] in try part(of: zone, reading) }
         }
-        let token = context.node.mint.make(page.token)
-        return Page(message: Answers.changes(page, of: zone, token: token, context.node.shareURLs))
+        return Part(FoundChanges(page: page, zone: zone))
     }
 
     /// Whether this node has read what the token covers; if not, the call begins again later.

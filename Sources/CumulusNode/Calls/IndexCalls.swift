@@ -1,6 +1,6 @@
 // An operator's calls on this node's indexes: list, rebuild, verify.
 //
-// Called through `MethodTable`. The schema says which indexes there are; these calls are about how
+// `MethodTable` lists them. The schema says which indexes there are; these calls are about how
 // this node keeps them.
 
 import CumulusModel
@@ -9,24 +9,35 @@ import CumulusStorage
 import CumulusWire
 
 enum IndexCalls {
-    static func list(_ context: CallContext) throws {
-        try answer(context) { desk, _ in try await desk.list() }
-    }
+    static let methods: [MethodEntry] = [
+        entry(.indexesList, .operator) { desk, _ in try await desk.list() },
+        entry(.indexesRebuild, .act) { desk, _ in try await desk.rebuild() },
+        entry(.indexesVerify, .operator) { desk, time in try await desk.verify(in: time) },
+    ]
 
-    static func rebuild(_ context: CallContext) throws {
-        try answer(context) { desk, _ in try await desk.rebuild() }
-    }
+    private typealias Work = @Sendable (IndexDesk, TaskTime) async throws -> [WireIndex]
 
-    static func verify(_ context: CallContext) throws {
-        try answer(context) { desk, time in try await desk.verify(in: time) }
+    private static func entry(
+        _ method: Method,
+        _ needs: MethodEntry.Needs,
+        _ work: @escaping Work
+    ) -> MethodEntry {
+        MethodEntry(
+            method,
+            .parts,
+            needs,
+            admit: { _ = try $0.scope() },
+            parse: decoded(IndexesRequest.init(wire:)),
+            begin: { try answer($0, $1, work) }
+        )
     }
 
     private static func answer(
+        _ request: IndexesRequest,
         _ context: CallContext,
-        _ work: @escaping @Sendable (IndexDesk, TaskTime) async throws -> [WireIndex]
+        _ work: @escaping Work
     ) throws {
         let scope = try context.scope()
-        let request = try IndexesRequest(wire: context.message)
         let byteLimit = context.limits.answerBytes
         context.taskInParts { node, time in
             let desk = IndexDesk(node: node, scope: scope, request: request)

@@ -1,7 +1,7 @@
 // An operator's calls on the node and its cluster: status, metrics, members, backup, truncation,
 // verification, leaving, and what a removed node left behind.
 //
-// Called through `MethodTable`, which refuses other callers.
+// `MethodTable` lists them, and `MethodEntry` refuses other callers.
 
 import CumulusModel
 import CumulusOperations
@@ -10,31 +10,90 @@ import CumulusStorage
 import CumulusWire
 
 enum OperatorCalls {
-    static func status(_ context: CallContext) throws {
-        try context.readFromDisk(in: .cluster) { context in
-            Page(message: try context.node.status(context.reader).encoded())
-        }
+    static let methods: [MethodEntry] = [
+        .init(
+            .operatorMetrics,
+            .message,
+            [.operator, .anyTime],
+            parse: unread,
+            read: metrics,
+            encode: { text, _ in MetricsResponse.encoded(text: text) }
+        ),
+        .init(
+            .operatorStatus,
+            .message,
+            [.operator, .anyTime],
+            parse: unread,
+            read: status,
+            encode: { status, _ in status.encoded() }
+        ),
+        .init(
+            .operatorListMembers,
+            .parts,
+            [.operator, .anyTime],
+            parse: unread,
+            read: listMembers,
+            encode: { members, _ in OperatorMessages.members(members) }
+        ),
+        .init(
+            .operatorRemoveMember,
+            .message,
+            [.act, .anyTime],
+            parse: decoded(OperatorMessages.removedMember(wire:)),
+            change: removeMember,
+            encode: oneMessage(OperatorMessages.member(existed:))
+        ),
+        .init(
+            .operatorBackUp,
+            .message,
+            .act,
+            parse: decoded(OperatorMessages.backUpPath(wire:)),
+            read: backUp,
+            encode: { made, _ in OperatorMessages.backUp(bytes: made.bytes, files: made.files) }
+        ),
+        .init(
+            .operatorTruncate,
+            .message,
+            .act,
+            parse: decoded(OperatorMessages.truncatedSessions(wire:)),
+            change: truncate,
+            encode: oneMessage(OperatorMessages.truncated(scopes:))
+        ),
+        .init(
+            .operatorVerify,
+            .parts,
+            .act,
+            parse: decoded(VerifyRequest.init(wire:)),
+            begin: verify
+        ),
+        .init(.operatorLeave, .message, [.act, .anyTime], begin: leave),
+        .init(.operatorRescue, .message, .act, takesCommits: true, begin: rescue),
+    ]
+
+    private static func status(_: Void, _ context: CallContext) -> Reading<NodeStatus>? {
+        .onDisk(in: .cluster) { Part(try $0.node.status($0.reader)) }
     }
 
-    static func metrics(_ context: CallContext) throws {
-        try context.readFromDisk(in: .cluster) { context in
-            let text = MetricsText.text(context.node.metrics(context.reader))
-            return Page(message: MetricsResponse.encoded(text: text))
-        }
+    private static func metrics(_: Void, _ context: CallContext) -> Reading<String>? {
+        .onDisk(in: .cluster) { Part(MetricsText.text($0.node.metrics($0.reader))) }
     }
 
     // MARK: Members
 
-    static func listMembers(_ context: CallContext) throws {
-        try context.readFromDisk(in: .cluster) { context in
-            let members = try context.node.members(context.reader)
+    private static func listMembers(
+        _: Void,
+        _ context: CallContext
+    ) -> Reading<ArraySlice<WireMember>>? {
+        .onDisk(in: .cluster) { context in
             // One member may say something of thousands of containers.
-            return Page(members[...], perMessage: 1, encode: OperatorMessages.members)
+            Part(list: try context.node.members(context.reader)[...], perPart: 1)
         }
     }
 
-    static func removeMember(_ context: CallContext) throws {
-        let nodeID = try OperatorMessages.removedMember(wire: context.message)
+    private static func removeMember(
+        _ nodeID: Bytes,
+        _ context: CallContext
+    ) throws -> RemoveMember {
         context.concerns(nodeID.hex)
         guard nodeID != context.node.nodeID else {
             throw ServiceError(
@@ -42,10 +101,10 @@ enum OperatorCalls {
                 "a node does not take itself off the list; ask another node to do it"
             )
         }
-        context.change(RemoveMember(nodeID)) { [OperatorMessages.member(existed: $0)] }
+        return RemoveMember(nodeID)
     }
 
-    static func leave(_ context: CallContext) {
+    private static func leave(_ context: CallContext) {
         context.task { node, time in
             try await node.leave(by: time.end) { time.token.cancellation }
             return []
@@ -54,26 +113,26 @@ enum OperatorCalls {
 
     // MARK: Data
 
-    static func backUp(_ context: CallContext) throws {
-        let raw = try OperatorMessages.backUpPath(wire: context.message)
+    /// What a backup took.
+    private struct Backup {
+        let bytes: UInt64
+        let files: UInt32
+    }
+
+    private static func backUp(_ raw: Bytes, _ context: CallContext) throws -> Reading<Backup>? {
         let path = try Names.checkText(raw[...], "path")
         context.concerns(path)
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let made = try context.node.backUp(to: path)
-            return Page(message: OperatorMessages.backUp(bytes: made.bytes, files: made.files))
+            return Part(Backup(bytes: made.bytes, files: made.files))
         }
     }
 
-    static func truncate(_ context: CallContext) throws {
-        let endsSessions = try OperatorMessages.truncatedSessions(wire: context.message)
-        let met = context.node.gate.visible.highestMark
-        context.change(Truncate(endsSessions: endsSessions, above: met)) { scopes in
-            [OperatorMessages.truncated(scopes: scopes)]
-        }
+    private static func truncate(_ endsSessions: Bool, _ context: CallContext) -> Truncate {
+        Truncate(endsSessions: endsSessions, above: context.node.gate.visible.highestMark)
     }
 
-    static func verify(_ context: CallContext) throws {
-        let request = try VerifyRequest(wire: context.message)
+    private static func verify(_ request: VerifyRequest, _ context: CallContext) {
         context.task(telling: { node, refusal, tell in
             try await node.verify(
                 with: request.nodeID,
@@ -85,7 +144,7 @@ enum OperatorCalls {
     }
 
     /// Takes part of what the directory of a removed node holds.
-    static func rescue(_ context: CallContext) throws {
+    private static func rescue(_ context: CallContext) throws {
         let (scope, message) = (try context.peerScope(), context.message)
         let parser = context.parser
         // Not on the loop: it may fill a frame.

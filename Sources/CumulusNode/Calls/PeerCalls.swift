@@ -1,8 +1,8 @@
 // What a node does for another node of the cluster: it sends the commits that the peer lacks, and
 // goes on as they come; it sends rows where its log doesn't reach; it keeps the peer's reports.
 //
-// Called through `MethodTable`. Each batch is read on a reader thread when the peer has room for
-// it. Where the log is at its end, the stream waits for the bell.
+// `MethodTable` lists them. Each batch is read on a reader thread when the peer has room for it.
+// Where the log is at its end, the stream waits for the bell.
 
 import CumulusModel
 import CumulusOperations
@@ -19,10 +19,34 @@ extension CallContext {
 }
 
 enum PeerCalls {
+    static let methods: [MethodEntry] = [
+        .init(
+            .peersPull,
+            .endlessParts,
+            [.peer, .credit],
+            parse: decoded(PullRequest.init(wire:)),
+            begin: pull
+        ),
+        .init(
+            .peersState,
+            .parts,
+            [.peer, .credit],
+            parse: decoded(StateRequest.init(wire:)),
+            begin: state
+        ),
+        .init(
+            .peersReport,
+            .message,
+            .peer,
+            parse: decoded(ReportRequest.init(wire:)),
+            begin: report
+        ),
+        .init(.peersWanted, .parts, [.peer, .credit], begin: wantedAssets),
+    ]
+
     // MARK: Commits
 
-    static func pull(_ context: CallContext) throws {
-        let request = try PullRequest(wire: context.message)
+    private static func pull(_ request: PullRequest, _ context: CallContext) throws {
         let (node, scope) = (context.node, try context.peerScope())
         context.makeEndless()
         context.pages {
@@ -42,8 +66,7 @@ enum PeerCalls {
 
     // MARK: State
 
-    static func state(_ context: CallContext) throws {
-        let request = try StateRequest(wire: context.message)
+    private static func state(_ request: StateRequest, _ context: CallContext) throws {
         let (node, scope) = (context.node, try context.peerScope())
         guard request.format == OpenStore.formatVersion else {
             throw ServiceError(
@@ -128,8 +151,7 @@ enum PeerCalls {
 
     // MARK: Reports
 
-    static func report(_ context: CallContext) throws {
-        let report = try ReportRequest(wire: context.message)
+    private static func report(_ report: ReportRequest, _ context: CallContext) throws {
         let (node, scope) = (context.node, try context.peerScope())
         guard let peer = context.identity.peer else { return }
         let (now, vector) = (node.clock, report.vector)
@@ -163,7 +185,7 @@ enum PeerCalls {
 
     // MARK: Assets
 
-    static func wantedAssets(_ context: CallContext) throws {
+    private static func wantedAssets(_ context: CallContext) throws {
         let (node, scope) = (context.node, try context.peerScope())
         context.makeEndless(patience: context.limits.stalledStateMilliseconds)
         context.pages {

@@ -1,86 +1,45 @@
 // The call that queries records: the cursor that comes is opened, and the one that goes is sealed.
 //
-// Called through `MethodTable`. A page may have to read every record of a zone, so it is read on a
-// reader thread, turn by turn, and given up when nobody waits for it any more. A page that took
-// several turns is read anew if its caller may find something else by then.
+// `MethodTable` lists it. A page may have to read every record of a zone, so it is read on a reader
+// thread, turn by turn, and given up when nobody waits for it any more. A page that took several
+// turns is read anew if its caller may find something else by then.
 
 import CumulusModel
 import CumulusOperations
 import CumulusWire
 
 enum QueryCalls {
-    static func query(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try QueryRecordsRequest(wire: context.message)
-        } then: {
-            try query($0, context)
-        }
+    static let methods: [MethodEntry] = [
+        .init(
+            .recordsQuery,
+            .message,
+            parse: decoded(QueryRecordsRequest.init(wire:)),
+            read: query,
+            encode: encoded
+        )
+    ]
+
+    /// A page, and whether its caller wants to know what it took.
+    private struct Found {
+        let page: QueryRecords.Page
+        let explains: Bool
     }
 
-    private static func query(_ request: QueryRecordsRequest, _ context: CallContext) throws {
+    private static func query(
+        _ request: QueryRecordsRequest,
+        _ context: CallContext
+    ) throws -> Reading<Found>? {
         let cursor = try cursor(request.cursor, try context.scope(), context)
         let query = try context.parser.queryRecords(request, from: cursor)
-        guard context.reaches(cursor?.seen) else { return }
+        guard context.reaches(cursor?.seen) else { return nil }
         context.concerns("\(query.database.name)/\(query.query.recordType)")
-        let token = context.token
-        try context.readFromDisk { try begin(query, token, explains: request.explains, $0) }
+        let search = Search(query: query, token: context.token, explains: request.explains)
+        return .onDisk { try search.begin($0) }
     }
 
-    private static func begin(
-        _ query: QueryRecords,
-        _ token: CallToken,
-        explains: Bool,
-        _ context: ReadContext
-    ) throws -> Page {
-        let environment = context.node.environment
-        let circumstances = QueryRecords.Circumstances(
-            caller: context.caller,
-            now: environment.wallClock(),
-            refusal: { token.refusal(now: environment.now()) }
-        )
-        let reading = try query.begin(
-            context.scope,
-            context.number,
-            circumstances,
-            in: context.queryState
-        )
-        return try page(of: reading, Turns(), context, explains: explains) {
-            try begin(query, token, explains: explains, $0)
-        }
-    }
-
-    /// The turns that a page has taken so far.
-    private struct Turns {
-        var count = 0
-        var nanoseconds: UInt64 = 0
-    }
-
-    /// - Parameter again: Begins to read the page anew.
-    private static func page(
-        of reading: QueryReading,
-        _ turns: Turns,
-        _ context: ReadContext,
-        explains: Bool,
-        again: @escaping Read
-    ) throws -> Page {
-        var (reading, turns) = (reading, turns)
-        let start = context.node.environment.nanoseconds()
-        let found = try reading.next()
-        turns.nanoseconds += context.node.environment.nanoseconds() - start
-        turns.count += 1
-        guard var found else {
-            return .unfinished { [reading, turns] in
-                try page(of: reading, turns, context, explains: explains, again: again)
-            }
-        }
-        if turns.count > 1 {
-            let newest = try context.newest(for: reading.databaseScope)
-            guard try reading.isAllowed(in: newest.queryState) else { return try again(newest) }
-        }
-        found.work.microseconds = turns.nanoseconds / 1_000
-        let cursor = found.next.map(context.node.mint.make) ?? []
-        let urls = context.node.shareURLs
-        return Page(message: Answers.found(found, cursor: cursor, explains: explains, urls))
+    private static func encoded(_ found: Found, _ node: Node) -> Bytes {
+        let cursor = found.page.next.map(node.mint.make) ?? []
+        return Answers.found(found.page, cursor: cursor, explains: found.explains, node.shareURLs)
     }
 
     /// Opens a cursor; nil means the request has none.
@@ -101,6 +60,59 @@ enum QueryCalls {
             throw .cursorUnusable("what it continues was lost with the restore of a backup")
         }
         return cursor
+    }
+
+    /// A query on its way through the store.
+    private struct Search: Sendable {
+        let query: QueryRecords
+        let token: CallToken
+        let explains: Bool
+
+        /// The turns that a page has taken so far.
+        struct Turns {
+            var count = 0
+            var nanoseconds: UInt64 = 0
+        }
+
+        /// Begins to read the page, also anew.
+        func begin(_ context: ReadContext) throws -> Part<Found> {
+            let (token, environment) = (token, context.node.environment)
+            let circumstances = QueryRecords.Circumstances(
+                caller: context.caller,
+                now: environment.wallClock(),
+                refusal: { token.refusal(now: environment.now()) }
+            )
+            let reading = try query.begin(
+                context.scope,
+                context.number,
+                circumstances,
+                in: context.queryState
+            )
+            return try part(of: reading, Turns(), context)
+        }
+
+        private func part(
+            of reading: QueryReading,
+            _ turns: Turns,
+            _ context: ReadContext
+        ) throws -> Part<Found> {
+            var (reading, turns) = (reading, turns)
+            let start = context.node.environment.nanoseconds()
+            let found = try reading.next()
+            turns.nanoseconds += context.node.environment.nanoseconds() - start
+            turns.count += 1
+            guard var found else {
+                return .unfinished { [reading, turns] in try part(of: reading, turns, context) }
+            }
+            if turns.count > 1 {
+                let newest = try context.newest(for: reading.databaseScope)
+                guard try reading.isAllowed(in: newest.queryState) else {
+                    return try begin(newest)
+                }
+            }
+            found.work.microseconds = turns.nanoseconds / 1_000
+            return Part(Found(page: found, explains: explains))
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 // The calls on records: fetch, modify, list, and the list of conflicts.
 //
-// Called through `MethodTable`. hot: fetch and modify, once per call.
+// `MethodTable` lists them. hot: fetch and modify, once per call.
+//
+// Folder: what each family of calls reads and answers. Read one family, such as `RecordCalls`, with
+// `MethodForms` beside it.
 
 import CumulusModel
 import CumulusOperations
@@ -8,20 +11,64 @@ import CumulusStorage
 import CumulusWire
 
 enum RecordCalls {
-    static func fetch(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.fetchRecords(context.message)
-        } then: { request in
-            try context.read { try page(of: request, from: 0, $0) }
-        }
+    static let methods: [MethodEntry] = [
+        .init(
+            .recordsFetch,
+            .parts,
+            parse: RequestParser.fetchRecords,
+            read: fetch,
+            encode: { Answers.fetched($0.results, for: $0.ids, $1.shareURLs) }
+        ),
+        .init(
+            .recordsModify,
+            .parts,
+            .requestID,
+            admit: { context in
+                if context.caller.role == .anonymous { throw Authorisation.userNeeded }
+            },
+            parse: RequestParser.modifyRecords,
+            write: modify,
+            encode: modified
+        ),
+        .init(
+            .recordsList,
+            .parts,
+            .credit,
+            parse: RequestParser.listRecords,
+            read: list,
+            encode: { Answers.listed($0.records, of: $0.zone, $1.shareURLs) }
+        ),
+        .init(
+            .recordsListConflicts,
+            .parts,
+            [.token, .credit],
+            parse: unread,
+            read: listConflicts,
+            encode: { conflicts, _ in Answers.conflicts(conflicts) }
+        ),
+    ]
+
+    // MARK: Fetch
+
+    /// Records that were fetched, with the ids that asked for them.
+    private struct Fetched {
+        let results: [Result<RecordView, ServiceError>]
+        let ids: ArraySlice<Result<RecordAddress, ServiceError>>
+    }
+
+    private static func fetch(
+        _ request: FetchRecords,
+        _ context: CallContext
+    ) -> Reading<Fetched>? {
+        .inMemory { try part(of: request, from: 0, $0) }
     }
 
     /// The records from the `start`-th on, until the message is large enough.
-    private static func page(
+    private static func part(
         of request: FetchRecords,
         from start: Int,
         _ context: ReadContext
-    ) throws -> Page {
+    ) throws -> Part<Fetched> {
         let results = try request.run(
             context.number,
             by: context.caller,
@@ -33,71 +80,72 @@ enum RecordCalls {
             damage: context.node.reportDamage
         )
         let end = start + results.count
-        let message = Answers.fetched(
-            results,
-            for: request.ids[start..<end],
-            context.node.shareURLs
-        )
-        var answer = Page(message: message)
+        let ids = request.ids[start..<end]
+        var part = Part(Fetched(results: results, ids: ids))
         if context.node.audit != nil, request.database != .private {
-            let ids = request.ids[start..<end]
-            answer.refused = RefusedItem(among: results, of: ids, in: request.database)
+            part.refused = RefusedItem(among: results, of: ids, in: request.database)
         }
-        guard end < request.ids.count else { return answer }
-        answer.next = {
-            try page(of: request, from: end, try context.newest(for: request.database))
+        guard end < request.ids.count else { return part }
+        part.next = {
+            try self.part(of: request, from: end, try context.newest(for: request.database))
         }
-        return answer
+        return part
     }
 
-    static func modify(_ context: CallContext) throws {
-        // Without a look at the message, which may be large.
-        if context.caller.role == .anonymous { throw Authorisation.userNeeded }
-        try context.parsing {
-            try $0.modifyRecords(context.message)
-        } then: { request in
-            context.concerns(share: request.namedShare, in: request.database)
-            let allowance = context.calls.schemaAllowance(in: try context.scope())
-            let bounded = request.growingSchema(within: allowance)
-            try context.write(bounded) { outcome in
-                context.noteRefusal(among: outcome, of: request)
-                context.concerns(share: outcome.share, in: request.database)
-                return Answers.modified(
-                    outcome,
-                    request,
-                    context.node.shareURLs,
-                    limit: context.limits.answerBytes
-                )
-            }
-        }
+    // MARK: Modify
+
+    private static func modify(
+        _ request: ModifyRecords,
+        _ context: CallContext
+    ) throws -> ModifyRecords {
+        context.concerns(share: request.namedShare, in: request.database)
+        let allowance = context.calls.schemaAllowance(in: try context.scope())
+        return request.growingSchema(within: allowance)
+    }
+
+    private static func modified(
+        _ outcome: ModifyOutcome,
+        _ request: ModifyRecords,
+        _ context: CallContext
+    ) -> [Bytes] {
+        context.noteRefusal(among: outcome, of: request)
+        context.concerns(share: outcome.share, in: request.database)
+        return Answers.modified(
+            outcome,
+            request,
+            context.node.shareURLs,
+            limit: context.limits.answerBytes
+        )
     }
 
     // MARK: Lists
 
-    static func list(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.listRecords(context.message)
-        } then: { request in
-            try context.readFromDisk { context in
-                let opened = try request.open(
-                    context.number,
-                    by: context.caller,
-                    in: context.reader,
-                    schemas: context.view.schemas
-                )
-                return try page(of: request, opened, ListRecords.Page(), context)
-            }
+    /// Records of a list, and their zone.
+    private struct Listed {
+        let records: [RecordView]
+        let zone: ZoneAddress
+    }
+
+    private static func list(_ request: ListRecords, _ context: CallContext) -> Reading<Listed>? {
+        .onDisk { context in
+            let opened = try request.open(
+                context.number,
+                by: context.caller,
+                in: context.reader,
+                schemas: context.view.schemas
+            )
+            return try part(of: request, opened, ListRecords.Page(), context)
         }
     }
 
     /// Goes on with a page, and then with those behind it.
-    private static func page(
+    private static func part(
         of request: ListRecords,
         _ opened: ListRecords.Opened,
         _ begun: ListRecords.Page,
         _ context: ReadContext,
         asking present: ListRecords.Present? = nil
-    ) throws -> Page {
+    ) throws -> Part<Listed> {
         var read = begun
         let isDone = try request.read(
             &read,
@@ -109,9 +157,9 @@ enum RecordCalls {
         guard isDone else {
             return .unfinished { [read] in try goOn(with: read, of: request, opened, context) }
         }
-        let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
-        guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) {
+        let listed = Listed(records: read.records, zone: request.zone)
+        guard let next = read.next else { return Part(listed) }
+        return Part(listed) {
             try goOn(with: ListRecords.Page(from: next), of: request, opened, context)
         }
     }
@@ -122,7 +170,7 @@ enum RecordCalls {
         of request: ListRecords,
         _ opened: ListRecords.Opened,
         _ context: ReadContext
-    ) throws -> Page {
+    ) throws -> Part<Listed> {
         let newest = try context.newest(for: request.database)
         let present = try request.askAgain(
             opened,
@@ -130,17 +178,20 @@ enum RecordCalls {
             in: newest.reader,
             schemas: newest.view.schemas
         )
-        return try page(of: request, opened, begun, context, asking: present)
+        return try part(of: request, opened, begun, context, asking: present)
     }
 
-    static func listConflicts(_ context: CallContext) throws {
-        try context.readFromDisk { try conflicts(ListConflicts.Page(), $0) }
+    private static func listConflicts(
+        _: Void,
+        _ context: CallContext
+    ) -> Reading<[ListConflicts.Item]>? {
+        .onDisk { try conflicts(ListConflicts.Page(), $0) }
     }
 
     private static func conflicts(
         _ begun: ListConflicts.Page,
         _ context: ReadContext
-    ) throws -> Page {
+    ) throws -> Part<[ListConflicts.Item]> {
         if let refusal = context.mayUse(.private) { throw refusal }
         var read = begun
         let isDone = try ListConflicts().read(
@@ -151,8 +202,7 @@ enum RecordCalls {
             in: context.reader
         )
         guard isDone else { return .unfinished { [read] in try conflicts(read, context) } }
-        let message = Answers.conflicts(read.items)
-        guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try conflicts(ListConflicts.Page(before: next), context) }
+        guard let next = read.next else { return Part(read.items) }
+        return Part(read.items) { try conflicts(ListConflicts.Page(before: next), context) }
     }
 }

@@ -1,7 +1,7 @@
 // An operator's calls on a container's schema: read, import, deploy, reset; on its merge policies,
 // and on the users who have its roles.
 //
-// Called through `MethodTable`. The text of a schema is read here, before anything is queued.
+// `MethodTable` lists them. The text of a schema is read here, before anything is queued.
 
 import CumulusModel
 import CumulusOperations
@@ -9,38 +9,101 @@ import CumulusStorage
 import CumulusWire
 
 enum SchemaCalls {
-    static func read(_ context: CallContext) throws {
-        try context.readFromDisk { context in
+    static let methods: [MethodEntry] = [
+        .init(
+            .operatorListMergePolicies,
+            .message,
+            .operator,
+            parse: unread,
+            read: listMergePolicies,
+            encode: { policies, _ in WireMergePolicy.answer(policies) }
+        ),
+        .init(
+            .operatorSetMergePolicy,
+            .message,
+            .act,
+            parse: decoded(WireMergePolicy.init(wire:)),
+            change: { policy, _ in SetMergePolicy(try MergePolicies.Entry(checking: policy)) },
+            encode: oneMessage(WireMergePolicy.answer(existed:))
+        ),
+        .init(
+            .schemaRead,
+            .parts,
+            .operator,
+            parse: unread,
+            read: read,
+            encode: { text, _ in ReadSchemaResponse.encoded(ckdb: Bytes(text)) }
+        ),
+        .init(
+            .schemaImport,
+            .parts,
+            .act,
+            parse: decoded(ImportSchemaRequest.init(wire:)),
+            begin: importFile
+        ),
+        .init(
+            .schemaDeploy,
+            .parts,
+            .act,
+            admit: { $0.concerns("schema of development") },
+            parse: decoded(DeploySchemaRequest.onlyShows(wire:)),
+            begin: deploy
+        ),
+        .init(
+            .schemaReset,
+            .parts,
+            .act,
+            admit: { $0.concerns("schema of development") },
+            parse: decoded(ResetSchemaRequest.onlyShows(wire:)),
+            begin: reset
+        ),
+        .init(
+            .rolesList,
+            .parts,
+            .operator,
+            parse: decoded(ListRolesRequest.init(wire:)),
+            read: listRoles,
+            encode: { roles, _ in WireAssignedRole.answer(roles) }
+        ),
+        .init(
+            .rolesSet,
+            .message,
+            .act,
+            parse: decoded(SetRoleRequest.init(wire:)),
+            change: setRole,
+            encode: oneMessage(SetRoleResponse.encoded(existed:))
+        ),
+    ]
+
+    private static func read(
+        _: Void,
+        _ context: CallContext
+    ) -> Reading<ArraySlice<UInt8>>? {
+        .onDisk { context in
             let schema = try context.reader.storedSchema(
                 of: context.number,
                 in: context.scope.environment
             )
-            return page(of: Bytes(schema.ckdb.utf8)[...], byteLimit: context.limits.requestBytes)
+            // In as many messages as it takes: nodes that didn't hear of each other can have made
+            // one together that fits into no frame.
+            let text = Bytes(schema.ckdb.utf8)[...]
+            return Part(list: text, perPart: context.limits.requestBytes)
         }
-    }
-
-    /// A text in as many messages as it takes: nodes that didn't hear of each other can have made
-    /// one together that fits into no frame.
-    private static func page(of text: ArraySlice<UInt8>, byteLimit: Int) -> Page {
-        let rest = text.dropFirst(byteLimit)
-        let message = ReadSchemaResponse.encoded(ckdb: Bytes(text.prefix(byteLimit)))
-        if rest.isEmpty { return Page(message: message) }
-        return Page(message: message) { page(of: rest, byteLimit: byteLimit) }
     }
 
     // MARK: Changes
 
-    static func importFile(_ context: CallContext) throws {
-        let request = try ImportSchemaRequest(wire: context.message)
+    private static func importFile(
+        _ request: ImportSchemaRequest,
+        _ context: CallContext
+    ) throws {
         context.concerns("schema file")
         let source = SchemaImport.Source.file(try schema(request.ckdb), drops: request.drops)
         let schemaImport = SchemaImport(source, limits: context.limits)
         try change(schemaImport, onlyShows: request.onlyValidates, context)
     }
 
-    static func deploy(_ context: CallContext) throws {
-        context.concerns("schema of development")
-        let onlyShows = try DeploySchemaRequest.onlyShows(wire: context.message)
+    private static func deploy(_ onlyShows: Bool, _ context: CallContext) throws {
         let schemaImport = SchemaImport(.development, limits: context.limits)
         try change(schemaImport, onlyShows: onlyShows, context)
     }
@@ -63,9 +126,8 @@ enum SchemaCalls {
         }
     }
 
-    static func reset(_ context: CallContext) throws {
-        context.concerns("schema of development")
-        if try ResetSchemaRequest.onlyShows(wire: context.message) {
+    private static func reset(_ onlyShows: Bool, _ context: CallContext) throws {
+        if onlyShows {
             context.concerns(shown)
             return try context.readFromDisk { context in
                 let outcome = try SchemaReset().plan(for: context.scope, context.reader).get()
@@ -94,26 +156,25 @@ enum SchemaCalls {
 
     // MARK: Merge policies
 
-    static func listMergePolicies(_ context: CallContext) throws {
-        try context.readFromDisk { context in
+    private static func listMergePolicies(
+        _: Void,
+        _ context: CallContext
+    ) -> Reading<[WireMergePolicy]>? {
+        .onDisk { context in
             let policies = try MergePolicies.all(in: context.number, context.reader)
-            return Page(message: WireMergePolicy.answer(policies.map(WireMergePolicy.init)))
+            return Part(policies.map(WireMergePolicy.init))
         }
-    }
-
-    static func setMergePolicy(_ context: CallContext) throws {
-        let policy = try WireMergePolicy(wire: context.message)
-        let entry = try MergePolicies.Entry(checking: policy)
-        try context.change(SetMergePolicy(entry)) { [WireMergePolicy.answer(existed: $0)] }
     }
 
     // MARK: Roles
 
-    static func listRoles(_ context: CallContext) throws {
-        let request = try ListRolesRequest(wire: context.message)
+    private static func listRoles(
+        _ request: ListRolesRequest,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<WireAssignedRole>>? {
         let user = request.user.isEmpty ? nil : try userName(request.user)
         let role = request.role.isEmpty ? nil : try roleName(request.role)
-        try context.readFromDisk { context in
+        return .onDisk { context in
             let roles = try AssignedRoles.all(
                 of: user,
                 role,
@@ -121,19 +182,21 @@ enum SchemaCalls {
                 context.number,
                 in: context.reader
             )
-            return Page(roles.map(WireAssignedRole.init)[...], encode: WireAssignedRole.answer)
+            return Part(list: roles.map(WireAssignedRole.init)[...])
         }
     }
 
-    static func setRole(_ context: CallContext) throws {
-        let request = try SetRoleRequest(wire: context.message)
+    private static func setRole(
+        _ request: SetRoleRequest,
+        _ context: CallContext
+    ) throws -> ChangeRole {
         let change = ChangeRole(
             user: try userName(request.user),
             role: try roleName(request.role),
             isGiven: request.isGiven
         )
         context.concerns("\(change.user): \(change.role) \(change.isGiven ? "given" : "taken")")
-        try context.change(change) { [SetRoleResponse.encoded(existed: $0)] }
+        return change
     }
 
     /// A user's name, or the record name of a service key.

@@ -1,7 +1,7 @@
 // The calls on subscriptions: save and delete, fetch by ids or all; and for operators what those of
 // a user cost, and their end.
 //
-// Called through `MethodTable`.
+// `MethodTable` lists them.
 
 import CumulusModel
 import CumulusOperations
@@ -9,38 +9,65 @@ import CumulusStorage
 import CumulusWire
 
 enum SubscriptionCalls {
-    static func modify(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.modifySubscriptions(context.message)
-        } then: { request in
-            try context.write(request) { outcome in
-                let response = ModifySubscriptionsResponse(
+    static let methods: [MethodEntry] = [
+        .init(
+            .subscriptionsModify,
+            .message,
+            [.requestID, .token],
+            parse: RequestParser.modifySubscriptions,
+            write: { request, _ in request },
+            encode: oneMessage { outcome in
+                ModifySubscriptionsResponse(
                     saves: outcome.saves.map(error),
                     deletes: outcome.deletes.map(error)
-                )
-                return [response.encoded()]
+                ).encoded()
             }
-        }
-    }
+        ),
+        .init(
+            .subscriptionsFetch,
+            .parts,
+            [.token, .credit],
+            parse: RequestParser.fetchSubscriptions,
+            read: fetch,
+            encode: { results, _ in FetchSubscriptionsResponse.encoded(results) }
+        ),
+        .init(
+            .subscriptionsList,
+            .parts,
+            .operator,
+            parse: decoded(ListUserSubscriptionsRequest.init(wire:)),
+            read: list,
+            encode: { found, _ in ListUserSubscriptionsResponse.answer(found) }
+        ),
+        .init(
+            .subscriptionsEnd,
+            .message,
+            .act,
+            parse: decoded(EndSubscriptionsRequest.init(wire:)),
+            change: end,
+            encode: ended
+        ),
+    ]
 
     private static func error(_ item: ModifyOutcome.Item) -> ServiceError? {
         if case .failure(let failure) = item { failure.error } else { nil }
     }
 
-    static func fetch(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.fetchSubscriptions(context.message)
-        } then: { request in
-            try context.readFromDisk { try page(of: request, from: 0, $0) }
-        }
+    private typealias Fetched = [Result<Subscription, ServiceError>]
+
+    private static func fetch(
+        _ request: FetchSubscriptions,
+        _ context: CallContext
+    ) -> Reading<Fetched>? {
+        .onDisk { try part(of: request, from: 0, $0) }
     }
 
     /// The subscriptions from the `start`-th on, until the message is large enough.
-    private static func page(
+    private static func part(
         of request: FetchSubscriptions,
         from start: Int,
         _ context: ReadContext
-    ) throws -> Page {
+    ) throws -> Part<Fetched> {
         let page = try request.page(
             from: start,
             byteLimit: context.limits.pageBytes,
@@ -48,32 +75,35 @@ enum SubscriptionCalls {
             by: context.caller,
             in: context.reader
         )
-        let message = FetchSubscriptionsResponse.encoded(page.results)
-        guard let next = page.next else { return Page(message: message) }
-        return Page(message: message) {
+        guard let next = page.next else { return Part(page.results) }
+        return Part(page.results) {
             _ = try context.newest(for: request.database)
-            return try self.page(of: request, from: next, context)
+            return try part(of: request, from: next, context)
         }
     }
 
     // MARK: For operators
 
-    static func list(_ context: CallContext) throws {
-        let request = try ListUserSubscriptionsRequest(wire: context.message)
+    private static func list(
+        _ request: ListUserSubscriptionsRequest,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<WireUserSubscription>>? {
         let user = try Names.checkIdentifier(request.user[...], "user name")
-        try context.readFromDisk { context in
+        return .onDisk { context in
             let found = try OwnedSubscriptions.all(
                 of: user,
                 in: context.scope.container,
                 context.number,
                 context.reader
             ).map(WireUserSubscription.init)
-            return Page(found[...], encode: ListUserSubscriptionsResponse.answer)
+            return Part(list: found[...])
         }
     }
 
-    static func end(_ context: CallContext) throws {
-        let request = try EndSubscriptionsRequest(wire: context.message)
+    private static func end(
+        _ request: EndSubscriptionsRequest,
+        _ context: CallContext
+    ) throws -> EndSubscriptions {
         let user = try Names.checkIdentifier(request.user[...], "user name")
         guard request.ids.count <= context.limits.itemsPerRequest else {
             throw ServiceError.tooManyItems(
@@ -83,11 +113,16 @@ enum SubscriptionCalls {
         }
         let ids = try request.ids.map { try Names.checkASCII($0[...], "subscription id") }
         context.concerns("\(user): \(told(ids))")
-        let end = EndSubscriptions(user: user, ids: Set(ids))
-        try context.change(end) { count in
-            if count == 0 { context.concernsNothing() }
-            return [EndSubscriptionsResponse.encoded(count: count)]
-        }
+        return EndSubscriptions(user: user, ids: Set(ids))
+    }
+
+    private static func ended(
+        _ count: Int,
+        _ request: EndSubscriptionsRequest,
+        _ context: CallContext
+    ) -> [Bytes] {
+        if count == 0 { context.concernsNothing() }
+        return [EndSubscriptionsResponse.encoded(count: count)]
     }
 
     /// The ids as a line of the audit log has them: the first few of many.

@@ -1,6 +1,6 @@
 // The calls on zones: list, fetch, modify, and an operator's list of what every zone holds.
 //
-// Called through `MethodTable`.
+// `MethodTable` lists them.
 
 import CumulusModel
 import CumulusOperations
@@ -8,40 +8,65 @@ import CumulusReplication
 import CumulusWire
 
 enum ZoneCalls {
-    static func list(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.listZones(context.message)
-        } then: { request in
-            try context.read { context in
-                let zones = try request.run(context.number, by: context.caller, in: context.reader)
-                return Page(message: Answers.zones(zones))
-            }
+    static let methods: [MethodEntry] = [
+        .init(
+            .zonesList,
+            .message,
+            parse: RequestParser.listZones,
+            read: list,
+            encode: { zones, _ in Answers.zones(zones) }
+        ),
+        .init(
+            .zonesFetch,
+            .message,
+            parse: RequestParser.fetchZones,
+            read: fetch,
+            encode: { results, _ in Answers.fetched(results) }
+        ),
+        .init(
+            .zonesModify,
+            .message,
+            .requestID,
+            parse: RequestParser.modifyZones,
+            begin: modify
+        ),
+        .init(
+            .operatorZoneStatus,
+            .parts,
+            [.operator, .credit],
+            parse: unread,
+            read: status,
+            encode: { zones, _ in Answers.zoneStatus(zones) }
+        ),
+    ]
+
+    private static func list(
+        _ request: ListZones,
+        _ context: CallContext
+    ) -> Reading<[LocatedZone]>? {
+        .inMemory { context in
+            Part(try request.run(context.number, by: context.caller, in: context.reader))
         }
     }
 
-    static func fetch(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.fetchZones(context.message)
-        } then: { request in
-            try context.read { context in
-                let zones = try request.run(context.number, by: context.caller, in: context.reader)
-                return Page(message: Answers.fetched(zones))
-            }
+    private static func fetch(
+        _ request: FetchZones,
+        _ context: CallContext
+    ) -> Reading<[Result<LocatedZone, ServiceError>]>? {
+        .inMemory { context in
+            Part(try request.run(context.number, by: context.caller, in: context.reader))
         }
     }
 
-    static func modify(_ context: CallContext) throws {
-        try context.parsing {
-            try $0.modifyZones(context.message)
-        } then: { request in
-            context.concerns(share: request.leftShare, in: request.database)
-            let ending = try context.sharesEnding(with: request)
-            try context.write(request) { outcome in
-                context.noteRefusal(among: outcome, of: request)
-                context.concerns(share: outcome.share, in: request.database)
-                context.note(ending, outcome, of: request)
-                return [Answers.modified(outcome, request)]
-            }
+    /// What the audit log tells of shares that end is looked up before the zones go.
+    private static func modify(_ request: ModifyZones, _ context: CallContext) throws {
+        context.concerns(share: request.leftShare, in: request.database)
+        let ending = try context.sharesEnding(with: request)
+        try context.write(request) { outcome in
+            context.noteRefusal(among: outcome, of: request)
+            context.concerns(share: outcome.share, in: request.database)
+            context.note(ending, outcome, of: request)
+            return [Answers.modified(outcome, request)]
         }
     }
 
@@ -50,20 +75,18 @@ enum ZoneCalls {
     /// Zones in one message: it fits into a frame, whatever their names are.
     private static let zonesPerPage = 500
 
-    static func status(_ context: CallContext) throws {
-        try context.readFromDisk { context in
-            let place = try ZoneDigest.Place(context.number, in: context.reader)
-            return try status(from: place, context)
+    private static func status(_: Void, _ context: CallContext) -> Reading<[ZoneDigest]>? {
+        .onDisk { context in
+            try status(from: try ZoneDigest.Place(context.number, in: context.reader), context)
         }
     }
 
     private static func status(
         from place: ZoneDigest.Place,
         _ context: ReadContext
-    ) throws -> Page {
+    ) throws -> Part<[ZoneDigest]> {
         let read = try ZoneDigest.page(from: place, limit: zonesPerPage, in: context.reader)
-        let message = Answers.zoneStatus(read.zones)
-        guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try status(from: next, context) }
+        guard let next = read.next else { return Part(read.zones) }
+        return Part(read.zones) { try status(from: next, context) }
     }
 }

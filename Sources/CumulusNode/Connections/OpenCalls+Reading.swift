@@ -42,22 +42,23 @@ struct NotHereYet: Error {}
 
 extension OpenCalls {
     /// Answers from memory at once, or later from the disk.
-    func read(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) throws {
+    func read<Content>(
+        _ stream: UInt32,
+        _ scope: ScopeID,
+        _ first: @escaping @Sendable (ReadContext) throws -> Part<Content>,
+        _ encode: @escaping Encoding<Content>
+    ) throws {
         node.meter.engineCalls.add(1)
         do {
             let context = try readContext(of: scope, identity, reach: .memory)
-            let page = try work(context)
-            guard room.hasRoom(for: page.message.count) else {
-                return readFromDisk(stream, scope, work)
-            }
-            finish(stream, page)
+            let page = try first(context).page(encode, node)
+            if room.hasRoom(for: page.message.count) { return finish(stream, page) }
         } catch EngineError.notInMemory {
-            readFromDisk(stream, scope, work)
         } catch ReadFailure.engine(.notInMemory) {
-            readFromDisk(stream, scope, work)
         } catch {
             throw node.serviceError(error)
         }
+        readFromDisk(stream, scope) { try first($0).page(encode, $0.node) }
     }
 
     /// Answers from the disk: the first page is read in the newest state, and each page says how to

@@ -1,6 +1,6 @@
 // The calls on a user's feed: follow it, and mark what it told as read.
 //
-// Called through `MethodTable`. A call to follow is answered with the pages since a token, and then
+// `MethodTable` lists them. A call to follow is answered with the pages since a token, and then
 // with a page when something happens. It waits until this node has read what the token covers.
 //
 // Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed` and
@@ -12,13 +12,24 @@ import CumulusStorage
 import CumulusWire
 
 enum FeedCalls {
-    static func follow(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try FollowFeedRequest(wire: context.message)
-        } then: { request in
-            try follow(request, context)
-        }
-    }
+    static let methods: [MethodEntry] = [
+        .init(
+            .feedsFollow,
+            .endlessParts,
+            [.token, .credit],
+            parse: decoded(FollowFeedRequest.init(wire:)),
+            begin: follow
+        ),
+        .init(
+            .feedsMarkRead,
+            .message,
+            [.requestID, .token],
+            parse: marks,
+            write: markRead,
+            // The answer is one empty message.
+            encode: oneMessage { _ in [] }
+        ),
+    ]
 
     private static func follow(_ request: FollowFeedRequest, _ context: CallContext) throws {
         let scope = try context.scope()
@@ -49,23 +60,31 @@ enum FeedCalls {
         }
     }
 
-    static func markRead(_ context: CallContext) throws {
-        let limits = context.node.configuration.limits
-        try context.parsing { _ in
-            let request = try MarkReadRequest(wire: context.message)
+    /// What is to be marked, with the token as it came.
+    private struct Marks {
+        let ids: [FeedNotification.ID]
+        let token: Bytes
+    }
+
+    @Sendable private static func marks(
+        _ parser: RequestParser
+    ) -> (Bytes) throws -> Marks {
+        { bytes in
+            let request = try MarkReadRequest(wire: bytes)
             // Check the number first: decoding the ids takes memory.
-            let limit = MarkRead.mostIDs(limits)
+            let limit = MarkRead.mostIDs(parser.limits)
             guard request.ids.count <= limit else {
                 throw ServiceError.tooManyItems(request.ids.count, limit: limit)
             }
-            return (ids: try request.ids.map(notificationID), token: request.token)
-        } then: { request in
-            let token = try token(request.token, try context.scope(), context)
-            var operation = MarkRead(request.ids, upTo: token, limits: limits)
-            operation.webhook = context.identity.webhook
-            // The answer is one empty message.
-            try context.write(operation) { _ in [[]] }
+            return Marks(ids: try request.ids.map(notificationID), token: request.token)
         }
+    }
+
+    private static func markRead(_ marks: Marks, _ context: CallContext) throws -> MarkRead {
+        let token = try token(marks.token, try context.scope(), context)
+        var change = MarkRead(marks.ids, upTo: token, limits: context.limits)
+        change.webhook = context.identity.webhook
+        return change
     }
 
     private static func notificationID(

@@ -1,8 +1,8 @@
 // The calls that follow changes: each stream sends the pages that its caller would fetch, each from
 // the newest state of the store.
 //
-// Called through `MethodTable`. A call waits until this node has read what its token covers, as a
-// fetch does.
+// `MethodTable` lists them. A call waits until this node has read what its token covers, as a fetch
+// does.
 
 import CumulusModel
 import CumulusOperations
@@ -10,26 +10,38 @@ import CumulusStorage
 import CumulusWire
 
 enum FollowCalls {
-    static func database(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try FetchDatabaseChangesRequest(wire: context.message)
-        } then: { request in
-            let token = try ChangeCalls.token(request.token, try context.scope(), context)
-            let fetch = try context.parser.databaseChanges(request, since: token)
-            try follow(.database(fetch), from: token, context)
-        }
+    static let methods: [MethodEntry] = [
+        .init(
+            .changesFollowDatabase,
+            .endlessParts,
+            .credit,
+            parse: decoded(FetchDatabaseChangesRequest.init(wire:)),
+            begin: database
+        ),
+        .init(
+            .changesFollowZone,
+            .endlessParts,
+            .credit,
+            parse: decoded(FetchZoneChangesRequest.init(wire:)),
+            begin: zone
+        ),
+    ]
+
+    private static func database(
+        _ request: FetchDatabaseChangesRequest,
+        _ context: CallContext
+    ) throws {
+        let token = try ChangeCalls.token(request.token, try context.scope(), context)
+        let fetch = try context.parser.databaseChanges(request, since: token)
+        try follow(.database(fetch), from: token, context)
     }
 
-    static func zone(_ context: CallContext) throws {
-        try context.parsing { _ in
-            try FetchZoneChangesRequest(wire: context.message)
-        } then: { request in
-            let token = try ChangeCalls.token(request.token, try context.scope(), context)
-            var fetch = try context.parser.zoneChanges(request, since: token)
-            // Many callers follow at the same time, and each holds a page.
-            fetch.limit.bytes = context.limits.pageBytes
-            try follow(.zone(fetch), from: token, context)
-        }
+    private static func zone(_ request: FetchZoneChangesRequest, _ context: CallContext) throws {
+        let token = try ChangeCalls.token(request.token, try context.scope(), context)
+        var fetch = try context.parser.zoneChanges(request, since: token)
+        // Many callers follow at the same time, and each holds a page.
+        fetch.limit.bytes = context.limits.pageBytes
+        try follow(.zone(fetch), from: token, context)
     }
 
     private static func follow(

@@ -1,7 +1,7 @@
 // The calls on shares: what a URL leads to, joining by it, and the look-up of participants.
 //
-// `MethodTable` calls it. Shares are saved, fetched and reported like other records; `ShareParsing`
-// reads the participants in a save. `AcceptShare` decides who may join.
+// `MethodTable` lists them. Shares are saved, fetched and reported like other records;
+// `ShareParsing` reads the participants in a save. `AcceptShare` decides who may join.
 //
 // Folder: how others are let in. Read `ShareCalls`, then `ShareParsing` and `ShareURLs`.
 
@@ -11,7 +11,41 @@ import CumulusStorage
 import CumulusWire
 
 enum ShareCalls {
-    static func metadata(_ context: CallContext) throws {
+    static let methods: [MethodEntry] = [
+        // The first two refuse callers themselves, once the audit log knows the share.
+        .init(.sharingMetadata, .message, begin: metadata),
+        .init(.sharingAccept, .message, [.token, .audit], begin: accept),
+        .init(
+            .sharingLookUp,
+            .message,
+            .token,
+            admit: { context in if let refusal = refusal(of: context) { throw refusal } },
+            parse: decoded(LookUpParticipantsRequest.init(wire:)),
+            read: lookUp,
+            encode: { members, _ in LookUpParticipantsResponse.encoded(members) }
+        ),
+        .init(
+            .sharingList,
+            .parts,
+            .operator,
+            parse: decoded(ListSharesRequest.init(wire:)),
+            read: list,
+            encode: { shares, node in
+                let told = shares.map { Answers.share($0.share, $0.zone, node.shareURLs) }
+                return ListSharesResponse.answer(told[...])
+            }
+        ),
+        .init(
+            .sharingStop,
+            .message,
+            .act,
+            parse: decoded(StopShareRequest.init(wire:)),
+            change: stop,
+            encode: stopped
+        ),
+    ]
+
+    private static func metadata(_ context: CallContext) throws {
         context.concerns("share")
         if context.caller.role != .anonymous, let refusal = refusal(of: context) {
             return try refuse(try ShareMetadataRequest(wire: context.message).url, refusal, context)
@@ -36,7 +70,7 @@ enum ShareCalls {
         }
     }
 
-    static func accept(_ context: CallContext) throws {
+    private static func accept(_ context: CallContext) throws {
         context.concerns("share")
         if let refusal = refusal(of: context) {
             return try refuse(try AcceptShareRequest(wire: context.message).url, refusal, context)
@@ -52,50 +86,60 @@ enum ShareCalls {
         }
     }
 
-    static func lookUp(_ context: CallContext) throws {
-        if let refusal = refusal(of: context) { throw refusal }
-        let request = try LookUpParticipantsRequest(wire: context.message)
+    private static func lookUp(
+        _ request: LookUpParticipantsRequest,
+        _ context: CallContext
+    ) throws -> Reading<[ShareDetails.Participant]>? {
         let (count, limit) = (request.handles.count, context.limits.handlesPerRequest)
         guard count <= limit else { throw ServiceError.tooManyItems(count, limit: limit) }
         let handles = try request.handles.map { try Handle($0) }
         let container = try context.scope().container
-        try context.readFromDisk(in: .cluster) { context in
+        return .onDisk(in: .cluster) { context in
             let members = try handles.map {
                 try LookUpParticipant(handle: $0).run(in: container, context.reader)
             }
-            return Page(message: LookUpParticipantsResponse.encoded(members))
+            return Part(members)
         }
     }
 
     // MARK: For operators
 
-    static func list(_ context: CallContext) throws {
-        let request = try ListSharesRequest(wire: context.message)
+    private static func list(
+        _ request: ListSharesRequest,
+        _ context: CallContext
+    ) throws -> Reading<ArraySlice<OwnedShares.Entry>>? {
         let user = try Names.checkIdentifier(request.user[...], "user name")
-        let urls = context.node.shareURLs
-        try context.readFromDisk { context in
+        return .onDisk { context in
             let shares = try OwnedShares.all(
                 of: user,
                 in: context.scope.container,
                 context.number,
                 context.reader
-            ).map { Answers.share($0.share, $0.zone, urls) }
-            return Page(shares[...], encode: ListSharesResponse.answer)
+            )
+            return Part(list: shares[...])
         }
     }
 
-    static func stop(_ context: CallContext) throws {
-        let request = try StopShareRequest(wire: context.message)
+    private static func stop(
+        _ request: StopShareRequest,
+        _ context: CallContext
+    ) throws -> StopShare {
         let stop = StopShare(
             user: try Names.checkIdentifier(request.user[...], "user name"),
             zone: try Names.checkIdentifier(request.zone[...], "zone name"),
             share: try Names.checkRecordName(request.share[...], "record name of a share")
         )
         context.concerns("\(stop.user): \(stop.zone)/\(stop.share)")
-        try context.change(stop) { existed in
-            if !existed { context.concernsNothing() }
-            return [StopShareResponse.encoded(existed: existed)]
-        }
+        return stop
+    }
+
+    private static func stopped(
+        _ existed: Bool,
+        _ request: StopShareRequest,
+        _ context: CallContext
+    ) -> [Bytes] {
+        if !existed { context.concernsNothing() }
+        return [StopShareResponse.encoded(existed: existed)]
     }
 
     /// Why a caller has no shared database now; nil means that it has one.

@@ -159,11 +159,12 @@ package struct AddToken: ClusterChange {
     /// It is for those who are to look.
     package static var isMadeReadOnly: Bool { true }
 
+    /// Returns the token.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Result<Void, ServiceError> {
+    ) throws(EngineError) -> Result<Bytes, ServiceError> {
         guard let known = try Users.find(user, in: transaction) else {
             return .failure(Users.unknown(user))
         }
@@ -175,6 +176,6 @@ package struct AddToken: ClusterChange {
             try Sessions.generations(of: known.id, scope, in: transaction)
         )
         try transaction.set(registers, in: scope)
-        return .success(())
+        return .success(token)
     }
 }

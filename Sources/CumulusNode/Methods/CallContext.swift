@@ -55,12 +55,12 @@ struct CallContext: Sendable {
 
     /// Parses the call's message, and goes on with the request; on the loop.
     func parsing<Request: Sendable>(
-        _ parse: @escaping @Sendable (RequestParser) throws -> Request,
+        _ parse: @escaping Parse<Request>,
         then run: @escaping @Sendable (Request) throws -> Void
     ) throws {
-        if message.count <= CallContext.largeMessage { return try run(try parse(parser)) }
+        if message.count <= CallContext.largeMessage { return try run(try parse(parser)(message)) }
         let isQueued = node.gate.read(.bulk(identity.readCaller)) { [self] in
-            let parsed = Result { try parse(parser) }
+            let parsed = Result { try parse(parser)(message) }
             calls.onLoop { calls in
                 guard calls[call.stream] != nil else { return }
                 calls.failing(call.stream) { try run(try parsed.get()) }
@@ -77,13 +77,20 @@ struct CallContext: Sendable {
 
     // MARK: Reads
 
-    /// Answers from memory at once, or later from the disk; with further pages from the same
-    /// snapshot.
-    func read(_ work: @escaping Read) throws {
-        try calls.read(call.stream, try scope(), work)
+    /// Answers with what is read: at once with what is in memory, or later from the disk.
+    func answer<Content>(
+        _ reading: Reading<Content>,
+        _ encode: @escaping Encoding<Content>
+    ) throws {
+        let scope = try reading.scope ?? self.scope()
+        if reading.triesMemory {
+            try calls.read(call.stream, scope, reading.first, encode)
+        } else {
+            calls.readFromDisk(call.stream, scope) { try reading.first($0).page(encode, $0.node) }
+        }
     }
 
-    /// Answers from the disk.
+    /// Answers from the disk with messages.
     ///
     /// - Parameter scope: nil means the call's.
     func readFromDisk(in scope: ScopeID? = nil, _ work: @escaping Read) throws {
