@@ -57,10 +57,7 @@ extension ConsoleCall {
         let calls = try await caller(in: scope)
         defer { calls.close() }
         let columns = try await calls.columns(of: [question.recordType])
-        guard let first = try await calls.read(.recordsQuery, message.encoded()).first else {
-            throw WebContext.resultMissing
-        }
-        let answer = try QueryRecordsResponse(wire: first)
+        let answer = try await calls.query(message)
         let writer = WebRecordWriter(WebFieldWriter(numbersAsStrings: true, user: calls.user))
         let records = answer.records.map {
             writer.json($0, columns: columns[question.recordType] ?? [:])

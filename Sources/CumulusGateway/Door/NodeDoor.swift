@@ -90,6 +90,22 @@ package struct NodeDoor: WebDoor {
         /// An operator's calls say which scope they mean.
         var namesScope = false
 
+        func fetch(
+            _ request: FetchRecordsRequest
+        ) async throws(ServiceError) -> [RecordResult] {
+            try await connection.fetch(header(.recordsFetch), request)
+        }
+
+        func query(
+            _ request: QueryRecordsRequest
+        ) async throws(ServiceError) -> QueryRecordsResponse {
+            try await connection.query(header(.recordsQuery), request)
+        }
+
+        func modify(_ message: Bytes) async throws(ServiceError) -> ModifyRecordsResponse {
+            try await connection.modify(header(.recordsModify), message)
+        }
+
         func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
             try await connection.call(header(method), message)
         }

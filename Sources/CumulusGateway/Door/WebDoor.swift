@@ -70,6 +70,14 @@ package protocol WebCalls: Sendable {
     var user: String { get }
     /// A causal token of what the caller has seen by now; nil as long as nothing was answered.
     var reached: Bytes? { get }
+    /// Reads records by their ids; each has a result.
+    func fetch(_ request: FetchRecordsRequest) async throws(ServiceError) -> [RecordResult]
+    /// Reads a page of a query.
+    func query(_ request: QueryRecordsRequest) async throws(ServiceError) -> QueryRecordsResponse
+    /// Saves and deletes records under a request id of its own.
+    ///
+    /// - Parameter message: A `ModifyRecordsRequest`.
+    func modify(_ message: Bytes) async throws(ServiceError) -> ModifyRecordsResponse
     /// Makes a call that changes nothing; returns the messages of its answer.
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.

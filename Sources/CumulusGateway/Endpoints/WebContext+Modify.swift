@@ -109,13 +109,8 @@ extension WebContext {
             deletes: plan.deletes.map { WireRecordID($0.id) },
             deleteTags: plan.deletes.map { $0.tag.flatMap { Bytes(hex: $0) } ?? [] }
         )
-        var saves: [RecordResult] = []
-        var deletes: [ServiceError?] = []
-        for message in try await calls.change(.recordsModify, message) {
-            let answer = try ModifyRecordsResponse(wire: message)
-            saves += answer.saves
-            deletes += answer.deletes
-        }
+        let answer = try await calls.modify(message)
+        let (saves, deletes) = (answer.saves, answer.deletes)
         guard saves.count == plan.saves.count, deletes.count == plan.deletes.count else {
             throw WebContext.resultMissing
         }

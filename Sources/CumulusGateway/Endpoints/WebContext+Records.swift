@@ -68,9 +68,7 @@ extension WebContext {
             } else {
                 marker.syncToken
             }
-        let messages = try await calls.read(.recordsQuery, call.encoded())
-        guard let message = messages.first else { throw WebContext.resultMissing }
-        let answer = try QueryRecordsResponse(wire: message)
+        let answer = try await calls.query(call)
         let writer = writer(options)
         let entries = answer.records.map { writer.json($0, columns: columns[type] ?? [:]) }
         var members = [JSON.Member("records", .array(entries))] + syncToken(token)

@@ -132,8 +132,7 @@ package struct WebContext: Sendable {
             ids: ids.map { WireRecordID($0) },
             keys: keys
         )
-        let messages = try await calls.read(.recordsFetch, request.encoded())
-        let results = try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+        let results = try await calls.fetch(request)
         guard results.count == ids.count else { throw WebContext.resultMissing }
         return results
     }

@@ -136,9 +136,9 @@ struct WebhookCourier: Sendable {
             keys: []
         )
         do {
-            let messages = try await calls.read(.recordsFetch, call.encoded())
-            let results = try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
-            guard let result = results.first else { throw WebContext.resultMissing }
+            guard let result = try await calls.fetch(call).first else {
+                throw WebContext.resultMissing
+            }
             _ = try result.get()
             return nil
         } catch let error as ServiceError where WebhookCourier.gone.contains(error.code) {

@@ -9,8 +9,8 @@ import CumulusWire
 
 extension OpenCalls {
     /// Why the caller's budget has no room for a call now; nil means it has paid.
-    func budgetRefusal(of frame: Frame, now: Instant) -> ServiceError? {
-        budget?.begin(byteCount: frame.payload.count, now: now)
+    func budgetRefusal(ofBytes byteCount: Int, now: Instant) -> ServiceError? {
+        budget?.begin(byteCount: byteCount, now: now)
     }
 
     /// The call is over, or goes on as a stream that is followed: then streams are what is bounded,

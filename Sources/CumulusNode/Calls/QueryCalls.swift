@@ -20,12 +20,12 @@ enum QueryCalls {
     ]
 
     /// A page, and whether its caller wants to know what it took.
-    private struct Found {
+    struct Found {
         let page: QueryRecords.Page
         let explains: Bool
     }
 
-    private static func query(
+    static func query(
         _ request: QueryRecordsRequest,
         _ context: CallContext
     ) throws -> Reading<Found>? {

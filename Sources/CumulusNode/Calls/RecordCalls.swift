@@ -16,16 +16,14 @@ enum RecordCalls {
             .recordsFetch,
             .parts,
             parse: RequestParser.fetchRecords,
-            read: fetch,
+            read: { fetch($0, $1) },
             encode: { Answers.fetched($0.results, for: $0.ids, $1.shareURLs) }
         ),
         .init(
             .recordsModify,
             .parts,
             .requestID,
-            admit: { context in
-                if context.caller.role == .anonymous { throw Authorisation.userNeeded }
-            },
+            admit: admit,
             parse: RequestParser.modifyRecords,
             write: modify,
             encode: modified
@@ -51,15 +49,12 @@ enum RecordCalls {
     // MARK: Fetch
 
     /// Records that were fetched, with the ids that asked for them.
-    private struct Fetched {
+    struct Fetched {
         let results: [Result<RecordView, ServiceError>]
         let ids: ArraySlice<Result<RecordAddress, ServiceError>>
     }
 
-    private static func fetch(
-        _ request: FetchRecords,
-        _ context: CallContext
-    ) -> Reading<Fetched>? {
+    static func fetch(_ request: FetchRecords, _ context: CallContext) -> Reading<Fetched> {
         .inMemory { try part(of: request, from: 0, $0) }
     }
 
@@ -94,7 +89,11 @@ enum RecordCalls {
 
     // MARK: Modify
 
-    private static func modify(
+    @Sendable static func admit(_ context: CallContext) throws {
+        if context.caller.role == .anonymous { throw Authorisation.userNeeded }
+    }
+
+    static func modify(
         _ request: ModifyRecords,
         _ context: CallContext
     ) throws -> ModifyRecords {
@@ -108,14 +107,19 @@ enum RecordCalls {
         _ request: ModifyRecords,
         _ context: CallContext
     ) -> [Bytes] {
-        context.noteRefusal(among: outcome, of: request)
-        context.concerns(share: outcome.share, in: request.database)
+        note(outcome, of: request, context)
         return Answers.modified(
             outcome,
             request,
             context.node.shareURLs,
             limit: context.limits.answerBytes
         )
+    }
+
+    /// Notes what the audit log says of a change.
+    static func note(_ outcome: ModifyOutcome, of request: ModifyRecords, _ context: CallContext) {
+        context.noteRefusal(among: outcome, of: request)
+        context.concerns(share: outcome.share, in: request.database)
     }
 
     // MARK: Lists

@@ -30,6 +30,11 @@ extension ServiceError {
         return error
     }()
 
+    static let cancelledByCaller = ServiceError(
+        .operationCancelled,
+        "the caller cancelled the call"
+    )
+
     static let withoutCredit = ServiceError(
         .serviceUnavailable,
         .deadline,

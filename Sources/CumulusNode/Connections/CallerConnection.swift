@@ -209,6 +209,25 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         }
     }
 
+    // MARK: Values
+
+    /// Whether a call of a caller in this process may begin now, as one in a frame might.
+    func takesCall(now: Instant) -> Bool {
+        if case .open = phase { isTakingFrames(now: now) } else { false }
+    }
+
+    /// A caller in this process begins a call, under a number that no stream of frames has.
+    func open(_ value: ValueCall, _ header: CallHeader, on stream: UInt32, now: Instant) {
+        calls.open(value, header, on: stream, now: now)
+        room.hold(keptBytes)
+    }
+
+    /// A caller in this process wants no answer any more.
+    func cancel(value stream: UInt32) {
+        calls.fail(stream, .cancelledByCaller)
+        link.needsTurn()
+    }
+
     // MARK: Opening and closing
 
     /// Whether HELLO is still being judged, and somebody is there to be told.

@@ -14,6 +14,10 @@ struct Call: Sendable {
     var message: Bytes
     /// No further message comes.
     var isEnd = true
+    /// What a caller in this process sends in place of the message; nil for others.
+    var value: ValueCall?
+
+    var byteCount: Int { value?.byteCount ?? message.count }
 }
 
 /// A call whose caller goes on to send messages: what becomes of them.
@@ -56,6 +60,8 @@ final class OpenCall {
     let trace: TraceContext?
     /// That an operator named.
     let container: Bytes
+    /// The call by value of a caller in this process; nil for others.
+    let value: ValueCall?
     /// What the call is about, for the audit log.
     var target = ""
     /// It gets a line in the audit log, however it ends.
@@ -98,7 +104,8 @@ final class OpenCall {
         of header: CallHeader,
         start: UInt64,
         requestBytes: Int,
-        credit: Int
+        credit: Int,
+        value: ValueCall? = nil
     ) {
         self.token = token
         self.start = start
@@ -107,6 +114,7 @@ final class OpenCall {
         trace =
             header.traceContext.isEmpty ? nil : TraceContext(traceparent: header.traceContext)
         container = header.container
+        self.value = value
         self.requestBytes = requestBytes
         self.credit = credit
     }
@@ -176,6 +184,8 @@ typealias NextPage = @Sendable () throws -> Page
 /// needs, in the newest state; what it tells may be of the state in which the call began.
 struct Page: Sendable {
     var message: MessagePieces
+    /// What a caller in this process gets in place of the message.
+    var value: PartOfValue?
     /// nil means this is the last one.
     var next: NextPage?
     /// The next page waits for these; nil means it does not wait.
@@ -184,6 +194,8 @@ struct Page: Sendable {
     var isSilent = false
     /// An item of it that the caller had no right to.
     var refused: RefusedItem?
+
+    var byteCount: Int { value?.byteCount ?? message.count }
 }
 
 extension Page {
@@ -197,19 +209,6 @@ extension Page {
         var page = Page(message: [], next: next)
         page.isSilent = true
         return page
-    }
-
-    /// A list that is in memory, in as many messages as it takes: a frame holds so many items of
-    /// any kind.
-    init<Item: Sendable>(
-        _ items: ArraySlice<Item>,
-        perMessage count: Int = 1_000,
-        encode: @escaping @Sendable (ArraySlice<Item>) -> Bytes
-    ) {
-        let rest = items.dropFirst(count)
-        self.init(message: encode(items.prefix(count)))
-        if rest.isEmpty { return }
-        next = { Page(rest, perMessage: count, encode: encode) }
     }
 }
 

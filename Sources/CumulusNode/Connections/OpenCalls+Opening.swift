@@ -10,47 +10,76 @@ extension OpenCalls {
     /// CALL: a caller begins a call.
     func open(_ frame: Frame, now: Instant) throws(ProtocolFault) {
         try take(frame.stream)
-        if let refusal = refusal(of: frame) { return refuse(frame, refusal) }
+        if let refusal = refusal(ofBytes: frame.payload.count) {
+            note(refusal, of: 0)
+            return frames.refuse(frame.stream, refusal)
+        }
         let split: (header: CallHeader, message: Bytes)
         do {
             split = try CallHeader.split(frame.payload)
         } catch {
             let error = ServiceError(.invalidArguments, .protocolError, error.message)
-            return refuse(frame, error)
+            note(error, of: 0)
+            return frames.refuse(frame.stream, error)
         }
-        let method = split.header.method
-        guard frame.isEnd || MethodTable.entry(method)?.takesMessages == true else {
-            return refuse(frame, .oneMessageOnly, of: method)
+        let call = Call(
+            stream: frame.stream,
+            header: split.header,
+            message: split.message,
+            isEnd: frame.isEnd
+        )
+        open(call, byteCount: frame.payload.count, now: now)
+    }
+
+    /// Begins a call of a caller in this process.
+    func open(
+        _ value: ValueCall,
+        _ header: CallHeader,
+        on stream: UInt32,
+        now: Instant
+    ) {
+        if let refusal = refusal(ofBytes: value.byteCount) {
+            note(refusal, of: 0)
+            return value.end(refusal)
         }
-        if let refusal = budgetRefusal(of: frame, now: now) {
+        let call = Call(stream: stream, header: header, message: [], value: value)
+        open(call, byteCount: value.byteCount, now: now)
+    }
+
+    /// Enters a call that its caller may make now, and begins it.
+    private func open(_ call: Call, byteCount: Int, now: Instant) {
+        let method = call.header.method
+        guard call.isEnd || MethodTable.entry(method)?.takesMessages == true else {
+            return refuse(call, .oneMessageOnly)
+        }
+        if let refusal = budgetRefusal(ofBytes: byteCount, now: now) {
             restraint.refused(retryAfter: refusal.retryAfterMilliseconds, now: now)
-            return refuse(frame, refusal, of: method)
+            return refuse(call, refusal)
         }
         restraint.taken()
         let open = OpenCall(
-            token: CallToken(deadline: now + milliseconds(for: split.header)),
-            of: split.header,
+            token: CallToken(deadline: now + milliseconds(for: call.header)),
+            of: call.header,
             start: node.environment.nanoseconds(),
-            requestBytes: frame.payload.count,
-            credit: limits.initialCredit
+            requestBytes: byteCount,
+            credit: limits.initialCredit,
+            value: call.value
         )
-        enter(open, on: frame.stream)
-        begin(
-            Call(
-                stream: frame.stream,
-                header: split.header,
-                message: split.message,
-                isEnd: frame.isEnd
-            )
-        )
+        enter(open, on: call.stream)
+        begin(call)
     }
 
     /// Refuses a call that does not begin.
+    private func refuse(_ call: Call, _ error: ServiceError) {
+        note(error, of: call.header.method)
+        if let value = call.value { value.end(error) } else { frames.refuse(call.stream, error) }
+    }
+
+    /// Counts a call that does not begin.
     ///
     /// - Parameter method: 0: it was not read.
-    private func refuse(_ frame: Frame, _ error: ServiceError, of method: UInt32 = 0) {
+    private func note(_ error: ServiceError, of method: UInt32) {
         node.meter.endedCalls.note(Method(rawValue: method), error.code, nanoseconds: nil)
-        frames.refuse(frame.stream, error)
     }
 
     /// How long a call may take.
@@ -60,19 +89,19 @@ extension OpenCalls {
     }
 
     /// Why a call can't even begin now; nil if it can.
-    private func refusal(of frame: Frame) -> ServiceError? {
+    private func refusal(ofBytes byteCount: Int) -> ServiceError? {
         if node.isDraining { return .draining }
         // A peer has a stream per scope.
         if calls.count >= limits.streamsPerConnection, !identity.isPeer {
             return .overloaded("more than \(limits.streamsPerConnection) calls on one connection")
         }
-        let unanswered = keptBytes + room.queuedBytes + frame.payload.count
+        let unanswered = keptBytes + room.queuedBytes + byteCount
         if unanswered > limits.unansweredBytes {
             return .overloaded(
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
             )
         }
-        if waitingBytes > 0, !room.allows(room.heldBytes + frame.payload.count) {
+        if waitingBytes > 0, !room.allows(room.heldBytes + byteCount) {
             return .nodeFull(limits)
         }
         return nil
@@ -98,8 +127,8 @@ extension OpenCalls {
 
     private func checkAndBegin(_ call: Call) throws {
         let entry = MethodTable.entry(call.header.method)
-        guard call.message.count <= limits.requestBytes || entry?.takesCommits == true else {
-            throw ServiceError.requestTooLarge(call.message.count, limit: limits.requestBytes)
+        guard call.byteCount <= limits.requestBytes || entry?.takesCommits == true else {
+            throw ServiceError.requestTooLarge(call.byteCount, limit: limits.requestBytes)
         }
         guard let entry else { throw ServiceError.unknownMethod(call.header.method) }
         // What a caller saw now could be gone with this node.
@@ -114,6 +143,7 @@ extension OpenCalls {
             throw refusal
         }
         guard let open = self[call.stream] else { return }
-        try entry.begin(CallContext(call, open.token, identity, of: self))
+        let context = CallContext(call, open.token, identity, of: self)
+        if let value = call.value { try value.begin(context) } else { try entry.begin(context) }
     }
 }

@@ -46,19 +46,19 @@ extension OpenCalls {
         _ stream: UInt32,
         _ scope: ScopeID,
         _ first: @escaping @Sendable (ReadContext) throws -> Part<Content>,
-        _ encode: @escaping Encoding<Content>
+        _ outlet: Outlet<Content>
     ) throws {
         node.meter.engineCalls.add(1)
         do {
             let context = try readContext(of: scope, identity, reach: .memory)
-            let page = try first(context).page(encode, node)
-            if room.hasRoom(for: page.message.count) { return finish(stream, page) }
+            let page = try first(context).page(outlet, node)
+            if room.hasRoom(for: page.byteCount) { return finish(stream, page) }
         } catch EngineError.notInMemory {
         } catch ReadFailure.engine(.notInMemory) {
         } catch {
             throw node.serviceError(error)
         }
-        readFromDisk(stream, scope) { try first($0).page(encode, $0.node) }
+        readFromDisk(stream, scope) { try first($0).page(outlet, $0.node) }
     }
 
     /// Answers from the disk: the first page is read in the newest state, and each page says how to
@@ -129,7 +129,7 @@ extension OpenCalls {
             node.meter.engineCalls.add(1)
             do {
                 let page = try read()
-                guard isPeer || room.hasRoom(for: page.message.count) else {
+                guard isPeer || room.hasRoom(for: page.byteCount) else {
                     return comeBack { $0.waitForRoom(stream, read) }
                 }
                 send(page, on: stream)
@@ -153,7 +153,7 @@ extension OpenCalls {
 
     /// Brings a page from a reader thread, which does not wait for this loop.
     private func send(_ page: Page, on stream: UInt32) {
-        let byteCount = page.message.count
+        let byteCount = page.byteCount
         room.addArriving(byteCount)
         link.loop.execute { [self] in
             room.addArriving(-byteCount)

@@ -134,7 +134,7 @@ extension OpenCalls {
     }
 
     private func queue(_ work: any WriterWork, of call: Call) {
-        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
+        let write = StoreGate.QueuedWrite(work, byteCount: call.byteCount, loop: link.loop)
         node.environment.logger.trace(
             "a write is queued",
             metadata: ["request": "\(call.header.requestID.hex)"]

@@ -94,7 +94,7 @@ final class OpenCalls: @unchecked Sendable {
     /// CANCEL: the caller wants no answer.
     func cancel(_ stream: UInt32) throws(ProtocolFault) {
         guard try call(on: stream) != nil else { return }
-        fail(stream, ServiceError(.operationCancelled, "the caller cancelled the call"))
+        fail(stream, .cancelledByCaller)
     }
 
     /// STATUS: the caller ends what it was sending.
@@ -220,6 +220,7 @@ final class OpenCalls: @unchecked Sendable {
         if call.isComplete && call.waiting.isEmpty {
             audit(call)
             end(stream)
+            call.value?.end(nil)
         } else if call.waiting.isEmpty, call.credit > 0 {
             readOn(stream)
         }
@@ -247,7 +248,7 @@ final class OpenCalls: @unchecked Sendable {
     func finish(_ stream: UInt32, _ page: Page) {
         guard isCallerCurrent else { return goOn(stream) { $0.finish(stream, page) } }
         guard let call = calls[stream] else { return }
-        guard fits(page.message.count) else {
+        guard page.value != nil || fits(page.message.count) else {
             return fail(stream, .answerTooLarge(page.message.count))
         }
         call.pause = nil
@@ -256,7 +257,9 @@ final class OpenCalls: @unchecked Sendable {
         call.refused = call.refused ?? page.refused
         tellCausalToken()
         if showsNothing { return fail(stream, Node.isLeaving) }
-        if !page.isSilent {
+        if let value = page.value {
+            value.deliver()
+        } else if !page.isSilent {
             waitingBytes += page.message.count
             call.waiting.append(page.message)
         }
@@ -295,8 +298,9 @@ final class OpenCalls: @unchecked Sendable {
         // It may say what was done, or what is there.
         tellCausalToken()
         audit(call, error)
-        frames.refuse(stream, error)
+        if call.value == nil { frames.refuse(stream, error) }
         end(stream, error.code)
+        call.value?.end(error)
     }
 
     /// Moves a call's request from this connection to the thread of the store that it waits for.

@@ -1,16 +1,16 @@
 // A connection whose caller is in this process: the calls that a client would send over TCP, made
 // by another door of the node.
 //
-// Made by CumulusGateway for each request that it takes. Who calls is looked up here, in the same
+// CumulusGateway makes one for each request that it takes. It looks the caller up in the same
 // registers as a HELLO's token or key; from then on the caller is like any other, with the same
-// budget, rights, deadlines and audit lines. The connection has a loop of its own. What a call is
-// answered is taken at once; what a followed call is answered, as its reader takes it.
+// budget, rights, deadlines and audit lines. The connection has a loop of its own. It takes the
+// answer of a call at once, and the answer of a followed call as its reader takes it.
 //
 // Folder: the node's side of doors in the same process. Read `LocalConnection`, then
-// `LocalEntrance`, `LocalStream` and `LocalLoop`.
+// `LocalConnection+Values`, which makes calls without messages, `LocalEntrance`, `LocalStream` and
+// `LocalLoop`.
 
 package import CumulusModel
-import CumulusStorage
 package import CumulusWire
 import Synchronization
 
@@ -21,36 +21,26 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     package let isLoopback: Bool
     package let remoteAddress: Bytes
     package let certificate: Bytes = []
-    private let node: Node
-    private var handler: CallerConnection?
+    let node: Node
+    var handler: CallerConnection?
     private var decoder: FrameDecoder
-    private var calls: [UInt32: LocalCall] = [:]
+    var calls: [UInt32: LocalCall] = [:]
     private var nextStream: UInt32 = 1
+    /// The number of the next call by value: even, since streams of frames have odd ones.
+    var nextValue: UInt32 = 2
+    /// Calls by value that the node does not take yet.
+    var unopened: ArraySlice<Unopened> = []
     private var isTurnDue = false
     private var wake = Instant.distant
     private var timer: Task<Void, Never>?
     private var greeted: (@Sendable (Result<String, ServiceError>) -> Void)?
     /// Why the connection ended.
-    private var ending: ServiceError?
+    var ending: ServiceError?
     /// Causal tokens that calls carry, until one that did was answered.
-    private var seen: [Bytes]
+    var seen: [Bytes]
     /// The newest causal token of the node.
-    private var told: Bytes = []
+    var told: Bytes = []
     private let shown = Mutex<Bytes?>(nil)
-
-    /// One call, from its first frame to its last.
-    private struct LocalCall {
-        var messages: [Bytes] = []
-        /// Messages behind its first one that wait for credit; nil: its first is its last.
-        var unsent: ArraySlice<Bytes>?
-        /// Bytes of them that the node has room for.
-        var credit = 0
-        /// Takes the messages of the answer as they come; nil: they are kept for its end.
-        var stream: LocalStream?
-        /// It waits until the node has read what its caller has seen.
-        var isCausal = false
-        let end: @Sendable (Result<[Bytes], ServiceError>) -> Void
-    }
 
     private init(_ entrance: LocalEntrance, _ node: Node) {
         self.node = node
@@ -133,10 +123,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         _ header: CallHeader,
         _ message: Bytes
     ) async throws(ServiceError) -> [Bytes] {
-        var dice = NodeDice(node.environment)
-        var header = header
-        header.requestID = RequestID(milliseconds: node.clock, using: &dice).bytes
-        return try await call(header, message)
+        try await call(naming(header), message)
     }
 
     /// A causal token that covers what the caller had seen, and what it was answered here; nil as
@@ -236,7 +223,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         loop.execute { [self] in endTurn() }
     }
 
-    private func endTurn() {
+    func endTurn() {
         isTurnDue = false
         guard let handler else { return }
         let turn = handler.turnEnded(now: node.environment.now())
@@ -249,6 +236,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             return end(ServiceError(.internalError, .protocolError, error.message))
         }
         if turn.closes { return end(ServiceError(.internalError, "the connection was closed")) }
+        if !unopened.isEmpty { openCalls() }
         // Between calls nothing is due: its caller closes it.
         if let time = turn.wake, greeted != nil || !calls.isEmpty { schedule(time) }
     }
@@ -295,7 +283,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     }
 
     /// A call was answered, so the node's token covers those that it carried.
-    private func cover() {
+    func cover() {
         seen = []
         shown.withLock { $0 = told }
     }
@@ -335,7 +323,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         greeted?(.failure(error))
         greeted = nil
         let open = calls.sorted { $0.key < $1.key }
-        calls = [:]
+        (calls, unopened) = ([:], [])
         for (_, call) in open { call.end(.failure(error)) }
     }
 }

@@ -47,7 +47,7 @@ package final class LocalStream: Sendable {
     /// Ends the call; its reader is told so.
     package func cancel() {
         connection.drop(number)
-        end(.failure(ServiceError(.operationCancelled, "the caller cancelled the call")))
+        end(.failure(.cancelledByCaller))
     }
 
     /// Resumes a reader when there is something to take, or nothing more comes.

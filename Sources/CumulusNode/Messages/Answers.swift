@@ -236,7 +236,7 @@ enum Answers {
         )
     }
 
-    private static func work(of page: QueryRecords.Page) -> QueryRecordsResponse.Work {
+    static func work(of page: QueryRecords.Page) -> QueryRecordsResponse.Work {
         let isTold = page.tellsWork
         return QueryRecordsResponse.Work(
             plan: Bytes((isTold ? page.work.plan : hiddenPlan).utf8),
@@ -267,7 +267,7 @@ enum Answers {
         if case .failure(let failure) = item { failure.error.encoded() } else { nil }
     }
 
-    private static func view(_ saved: ModifyOutcome.Saved, of save: SaveItem) -> RecordView {
+    static func view(_ saved: ModifyOutcome.Saved, of save: SaveItem) -> RecordView {
         var type = ""
         if case .success(let content) = save.content { type = content.type }
         return RecordView(

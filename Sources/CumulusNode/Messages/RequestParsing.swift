@@ -25,7 +25,10 @@ struct RequestParser {
     // MARK: Requests
 
     func fetchRecords(_ message: Bytes) throws -> FetchRecords {
-        let request = try FetchRecordsRequest(wire: message)
+        try fetchRecords(try FetchRecordsRequest(wire: message))
+    }
+
+    func fetchRecords(_ request: FetchRecordsRequest) throws(ServiceError) -> FetchRecords {
         guard request.ids.count <= limits.itemsPerRequest else {
             throw ServiceError.tooManyItems(request.ids.count, limit: limits.itemsPerRequest)
         }

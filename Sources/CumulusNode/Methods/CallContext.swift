@@ -78,15 +78,12 @@ struct CallContext: Sendable {
     // MARK: Reads
 
     /// Answers with what is read: at once with what is in memory, or later from the disk.
-    func answer<Content>(
-        _ reading: Reading<Content>,
-        _ encode: @escaping Encoding<Content>
-    ) throws {
+    func answer<Content>(_ reading: Reading<Content>, _ outlet: Outlet<Content>) throws {
         let scope = try reading.scope ?? self.scope()
         if reading.triesMemory {
-            try calls.read(call.stream, scope, reading.first, encode)
+            try calls.read(call.stream, scope, reading.first, outlet)
         } else {
-            calls.readFromDisk(call.stream, scope) { try reading.first($0).page(encode, $0.node) }
+            calls.readFromDisk(call.stream, scope) { try reading.first($0).page(outlet, $0.node) }
         }
     }
 

@@ -84,12 +84,25 @@ struct Part<Content: Sendable>: Sendable {
         if !rest.isEmpty { next = { Part(list: rest, perPart: count) } }
     }
 
-    func page(_ encode: @escaping Encoding<Content>, _ node: Node) -> Page {
-        var page = Page(message: content.map { encode($0, node) } ?? [])
-        page.isSilent = content == nil
-        if let next { page.next = { try next().page(encode, node) } }
+    func page(_ outlet: Outlet<Content>, _ node: Node) -> Page {
+        var page = Page(message: [])
+        if let content { outlet.put(content, in: &page, node) } else { page.isSilent = true }
+        if let next { page.next = { try next().page(outlet, node) } }
         page.refused = refused
         return page
+    }
+}
+
+/// How parts of an answer leave: as messages, or as values for a caller in this process.
+enum Outlet<Content: Sendable>: Sendable {
+    case messages(Encoding<Content>)
+    case values(ValueSink<Content>)
+
+    fileprivate func put(_ content: Content, in page: inout Page, _ node: Node) {
+        switch self {
+        case .messages(let encode): page.message = MessagePieces(encode(content, node))
+        case .values(let sink): page.value = sink.part(content)
+        }
     }
 }
 
@@ -133,7 +146,7 @@ extension MethodEntry {
     ) {
         self.init(method, answer, needs, admit: admit, parse: parse) { request, context in
             guard let reading = try read(request, context) else { return }
-            try context.answer(reading, encode)
+            try context.answer(reading, .messages(encode))
         }
     }
 }

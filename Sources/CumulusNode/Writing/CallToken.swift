@@ -24,7 +24,7 @@ package final class CallToken: Sendable {
     /// The error if the caller cancelled the call; nil if it did not.
     package var cancellation: ServiceError? {
         guard cancelled.load(ordering: .relaxed) else { return nil }
-        return ServiceError(.operationCancelled, "the caller cancelled the call")
+        return .cancelledByCaller
     }
 
     /// The error if the call was cancelled or its deadline has passed; nil: go on.

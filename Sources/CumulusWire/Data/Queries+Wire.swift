@@ -231,6 +231,13 @@ package struct QueryRecordsResponse: Sendable {
         }
     }
 
+    package init(records: [Record], cursor: Bytes, count: UInt64, work: Work?) {
+        self.records = records
+        self.cursor = cursor
+        self.count = count
+        self.work = work
+    }
+
     /// - Parameter records: Each an encoded `Record`.
     package static func encoded(
         records: [Bytes],

@@ -183,6 +183,11 @@ package struct ModifyRecordsResponse: Sendable {
     /// nil means deleted, or not there.
     package var deletes: [ServiceError?]
 
+    package init(saves: [RecordResult], deletes: [ServiceError?]) {
+        self.saves = saves
+        self.deletes = deletes
+    }
+
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(answer: bytes, cumulus__v1__modify_records_response__unpack)
         let raw = message.raw

@@ -88,7 +88,7 @@ package struct WireRecordID: Hashable, Sendable {
 extension RecordView {
     /// The bytes of a `Record`.
     ///
-    /// - Parameter url: Of the share, if the record is a share's.
+    /// - Parameter url: The URL of the share, if the record is a share's.
     package func encoded(as id: WireRecordID, url: String = "") -> Bytes {
         var writer = CanonicalWriter(reserving: fields.count + 192)
         id.encode(1, to: &writer)
@@ -109,6 +109,20 @@ extension RecordView {
 // MARK: - Records, for the client
 
 extension Record {
+    /// A record as the node shows it to a caller in its own process.
+    ///
+    /// - Parameter url: The URL of the share, if the record is a share's.
+    package init(_ view: RecordView, id: WireRecordID, url: String) throws(MalformedMessage) {
+        let message = try CMessage(
+            answer: view.encoded(as: id, url: url),
+            cumulus__v1__record__unpack
+        )
+        guard let record = Record(wire: message.raw) else {
+            throw MalformedMessage(message: "a record has no id")
+        }
+        self = record
+    }
+
     /// nil if it has no id.
     init?(wire raw: Cumulus__V1__Record) {
         guard let id = raw.id else { return nil }

@@ -1,0 +1,127 @@
+// The calls on records for callers in this process: look-ups and queries go in as values, and
+// records come out as clients know them.
+//
+// The doors of CumulusGateway call it. `RecordCalls` and `QueryCalls` answer, as they answer calls
+// in frames. A record's fields lie in the store in the form in which they are sent, and the task
+// that wants them decodes them once.
+
+package import CumulusModel
+import CumulusOperations
+package import CumulusWire
+
+extension LocalConnection {
+    /// Reads records by their ids; each has a result.
+    package func fetch(
+        _ header: CallHeader,
+        _ message: FetchRecordsRequest
+    ) async throws(ServiceError) -> [RecordResult] {
+        let sink = ValueSink<RecordCalls.Fetched> { fetched in
+            fetched.results.reduce(0) { $0 + ((try? $1.get())?.fields.count ?? 0) + 200 }
+        }
+        let size = message.ids.reduce(32) { $0 + $1.name.count + 24 }
+        let urls = node.shareURLs
+        return try await call(header, byteCount: size, sink) { context in
+            let request = try context.parser.fetchRecords(message)
+            try context.answer(RecordCalls.fetch(request, context), .values(sink))
+        }.flatMap { fetched in
+            zip(fetched.results, fetched.ids).map { result, id in
+                result.flatMap { Record.told($0, in: (try? id.get())?.zone, urls) }
+            }
+        }
+    }
+
+    /// Reads a page of a query.
+    package func query(
+        _ header: CallHeader,
+        _ message: QueryRecordsRequest
+    ) async throws(ServiceError) -> QueryRecordsResponse {
+        let sink = ValueSink<QueryCalls.Found> { found in
+            found.page.records.reduce(0) { $0 + $1.record.fields.count + 200 }
+        }
+        let size = message.question.count + message.cursor.count + 64
+        let found = try await call(header, byteCount: size, sink) { context in
+            guard let reading = try QueryCalls.query(message, context) else { return }
+            try context.answer(reading, .values(sink))
+        }
+        guard let found = found.first else { throw LocalConnection.answerMissing }
+        let urls = node.shareURLs
+        var records: [Record] = []
+        for place in found.page.records {
+            records.append(try Record.told(place.record, in: place.zone, urls).get())
+        }
+        return QueryRecordsResponse(
+            records: records,
+            cursor: found.page.next.map(node.mint.make) ?? [],
+            count: found.page.count,
+            work: found.explains ? Answers.work(of: found.page) : nil
+        )
+    }
+
+    /// What became of a request's items, and the request.
+    private struct Modified {
+        let outcome: ModifyOutcome
+        let request: ModifyRecords
+    }
+
+    /// Saves and deletes records, under a request id of its own.
+    package func modify(
+        _ header: CallHeader,
+        _ message: Bytes
+    ) async throws(ServiceError) -> ModifyRecordsResponse {
+        let sink = ValueSink<Modified>()
+        let urls = node.shareURLs
+        let answers = try await call(naming(header), byteCount: message.count, sink) { context in
+            try RecordCalls.admit(context)
+            let request = try context.parser.modifyRecords(message)
+            try context.write(try RecordCalls.modify(request, context)) { outcome in
+                RecordCalls.note(outcome, of: request, context)
+                sink.put(Modified(outcome: outcome, request: request))
+                return []
+            }
+        }
+        guard let answer = answers.first else { throw LocalConnection.answerMissing }
+        return ModifyRecordsResponse(
+            saves: zip(answer.outcome.saves, answer.request.saves).map { item, save in
+                switch item {
+                case .success(let saved):
+                    Record.told(Answers.view(saved, of: save), in: save.address.zone, urls)
+                case .failure(let failure):
+                    .failure(failure.told(in: save.address.zone, urls))
+                }
+            },
+            deletes: answer.outcome.deletes.map { item in
+                if case .failure(let failure) = item { failure.error } else { nil }
+            }
+        )
+    }
+
+    private static let answerMissing = ServiceError(
+        .internalError,
+        "the node's answer lacks a result"
+    )
+}
+
+extension Record {
+    /// A record in the form in which a client gets it.
+    fileprivate static func told(
+        _ view: RecordView,
+        in zone: ZoneAddress?,
+        _ urls: ShareURLs
+    ) -> RecordResult {
+        do throws(MalformedMessage) {
+            let id = Answers.wireID(view.name, zone)
+            return .success(try Record(view, id: id, url: urls.url(of: view)))
+        } catch {
+            return .failure(ServiceError(.internalError, .corrupt, error.message))
+        }
+    }
+}
+
+extension ModifyOutcome.Failure {
+    /// The error in the form in which a client gets it, with the record as it stands.
+    fileprivate func told(in zone: ZoneAddress, _ urls: ShareURLs) -> ServiceError {
+        var error = error
+        error.serverRecord = serverRecord.flatMap { try? Record.told($0, in: zone, urls).get() }
+        return error
+    }
+}
