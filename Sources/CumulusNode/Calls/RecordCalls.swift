@@ -2,8 +2,8 @@
 //
 // `MethodTable` lists them. hot: fetch and modify, once per call.
 //
-// Folder: what each family of calls reads and answers. Read one family, such as `RecordCalls`, with
-// `MethodForms` beside it.
+// Folder: what each family of calls reads and answers, in the forms that methods have. Read one
+// family, such as `RecordCalls`.
 
 import CumulusModel
 import CumulusOperations

@@ -1,8 +1,9 @@
 // What the handler of a method may see and do: its call, who calls, and the few ways to an answer.
 //
 // Made by `OpenCalls+Opening` for each call, passed to the handler that `MethodTable` names. A
-// handler touches nothing else of the connection. It answers by one of `read`, `write`, `change`,
-// `task`, `pages` and `finish`, or throws. hot: once per call.
+// handler touches nothing else of the connection. The forms of methods answer by `answer`, `write`
+// and `change`; handlers that work in a way of their own by `readFromDisk`, `pages`, `task` and
+// `finish`. hot: once per call.
 
 import CumulusModel
 import CumulusOperations
@@ -88,10 +89,8 @@ struct CallContext: Sendable {
     }
 
     /// Answers from the disk with messages.
-    ///
-    /// - Parameter scope: nil means the call's.
-    func readFromDisk(in scope: ScopeID? = nil, _ work: @escaping Read) throws {
-        calls.readFromDisk(call.stream, try scope ?? self.scope(), work)
+    func readFromDisk(_ work: @escaping Read) throws {
+        calls.readFromDisk(call.stream, try scope(), work)
     }
 
     /// Answers with pages from a reader thread, where the handler looks for the scope itself.
