@@ -42,7 +42,7 @@ extension OpenCalls {
             note(refusal, of: 0)
             return value.end(refusal)
         }
-        let call = Call(stream: stream, header: header, message: [], value: value)
+        let call = Call(stream: stream, header: header, message: value.message, value: value)
         open(call, byteCount: value.byteCount, now: now)
     }
 

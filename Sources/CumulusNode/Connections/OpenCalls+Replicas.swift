@@ -13,18 +13,27 @@ import CumulusWire
 /// An object, since hardly any call has one.
 final class HeldAnswer: Sendable {
     let messages: [Bytes]
+    /// Bytes of the records that a caller in this process gets in place of messages.
+    let valueBytes: Int
     let needed: VersionVector
     let wait: ReplicaWait
     let deadline: Instant
 
-    init(messages: [Bytes], needed: VersionVector, wait: ReplicaWait, deadline: Instant) {
+    init(
+        messages: [Bytes],
+        valueBytes: Int,
+        needed: VersionVector,
+        wait: ReplicaWait,
+        deadline: Instant
+    ) {
         self.messages = messages
+        self.valueBytes = valueBytes
         self.needed = needed
         self.wait = wait
         self.deadline = deadline
     }
 
-    var byteCount: Int { messages.reduce(0) { $0 + $1.count } }
+    var byteCount: Int { messages.reduce(valueBytes) { $0 + $1.count } }
 }
 
 extension OpenCalls {
@@ -59,6 +68,7 @@ extension OpenCalls {
         let time = (call.token.deadline.milliseconds - now.milliseconds) * 9 / 10
         let held = HeldAnswer(
             messages: messages,
+            valueBytes: call.value == nil ? 0 : outcome.shownBytes,
             needed: needed,
             wait: wait,
             deadline: now + min(time, limits.replicaWaitMilliseconds)

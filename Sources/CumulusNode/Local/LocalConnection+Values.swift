@@ -19,10 +19,12 @@ extension LocalConnection {
     /// Makes a call by values; returns the parts of its answer.
     ///
     /// - Parameters:
+    ///   - message: The request, if it is a message.
     ///   - byteCount: About what the request would take in a message.
     ///   - begin: Takes the place of the method's handler, and puts what it finds into `sink`.
     func call<Content>(
         _ header: CallHeader,
+        _ message: Bytes = [],
         byteCount: Int,
         _ sink: ValueSink<Content>,
         _ begin: @escaping MethodEntry.Handler
@@ -33,7 +35,9 @@ extension LocalConnection {
             await withCheckedContinuation { continuation in
                 loop.execute { [self] in
                     let call = LocalCall { continuation.resume(returning: $0) }
-                    let started = start(call, header, byteCount: byteCount, begin)
+                    let started = start(call, header) { end in
+                        ValueCall(message: message, byteCount: byteCount, begin: begin, end: end)
+                    }
                     number.withLock { $0 = started }
                 }
             }
@@ -56,8 +60,7 @@ extension LocalConnection {
     private func start(
         _ call: LocalCall,
         _ header: CallHeader,
-        byteCount: Int,
-        _ begin: @escaping MethodEntry.Handler
+        _ value: (_ end: @escaping ValueCall.End) -> ValueCall
     ) -> UInt32 {
         if let ending {
             call.end(.failure(ending))
@@ -68,7 +71,7 @@ extension LocalConnection {
         calls[number] = call
         var header = header
         header.causalTokens = seen
-        let value = ValueCall(byteCount: byteCount, begin: begin) { [self] error in
+        let value = value { [self] error in
             // What the node says before the answer is taken first: how far it reaches.
             loop.execute { [self] in ended(number, error) }
         }

@@ -18,9 +18,8 @@ extension LocalConnection {
         let sink = ValueSink<RecordCalls.Fetched> { fetched in
             fetched.results.reduce(0) { $0 + ((try? $1.get())?.fields.count ?? 0) + 200 }
         }
-        let size = message.ids.reduce(32) { $0 + $1.name.count + 24 }
         let urls = node.shareURLs
-        return try await call(header, byteCount: size, sink) { context in
+        return try await call(header, byteCount: message.size, sink) { context in
             let request = try context.parser.fetchRecords(message)
             try context.answer(RecordCalls.fetch(request, context), .values(sink))
         }.flatMap { fetched in
@@ -38,7 +37,7 @@ extension LocalConnection {
         let sink = ValueSink<QueryCalls.Found> { found in
             found.page.records.reduce(0) { $0 + $1.record.fields.count + 200 }
         }
-        let size = message.question.count + message.cursor.count + 64
+        let size = message.encoded().count
         let found = try await call(header, byteCount: size, sink) { context in
             guard let reading = try QueryCalls.query(message, context) else { return }
             try context.answer(reading, .values(sink))
@@ -57,10 +56,19 @@ extension LocalConnection {
         )
     }
 
-    /// What became of a request's items, and the request.
+    /// What became of a request's items; the request itself is let go.
     private struct Modified {
-        let outcome: ModifyOutcome
-        let request: ModifyRecords
+        let saves: [(result: Result<RecordView, ModifyOutcome.Failure>, zone: ZoneAddress)]
+        let deletes: [ServiceError?]
+
+        init(_ outcome: ModifyOutcome, of request: ModifyRecords) {
+            saves = zip(outcome.saves, request.saves).map { item, save in
+                (item.map { Answers.view($0, of: save) }, save.address.zone)
+            }
+            deletes = outcome.deletes.map { item in
+                if case .failure(let failure) = item { failure.error } else { nil }
+            }
+        }
     }
 
     /// Saves and deletes records, under a request id of its own.
@@ -70,28 +78,26 @@ extension LocalConnection {
     ) async throws(ServiceError) -> ModifyRecordsResponse {
         let sink = ValueSink<Modified>()
         let urls = node.shareURLs
-        let answers = try await call(naming(header), byteCount: message.count, sink) { context in
+        let size = message.count
+        let answers = try await call(naming(header), message, byteCount: size, sink) { context in
             try RecordCalls.admit(context)
-            let request = try context.parser.modifyRecords(message)
-            try context.write(try RecordCalls.modify(request, context)) { outcome in
-                RecordCalls.note(outcome, of: request, context)
-                sink.put(Modified(outcome: outcome, request: request))
-                return []
+            try context.parsing(RequestParser.modifyRecords) { request in
+                try context.write(try RecordCalls.modify(request, context)) { outcome in
+                    RecordCalls.note(outcome, of: request, context)
+                    sink.put(Modified(outcome, of: request))
+                    return []
+                }
             }
         }
         guard let answer = answers.first else { throw LocalConnection.answerMissing }
         return ModifyRecordsResponse(
-            saves: zip(answer.outcome.saves, answer.request.saves).map { item, save in
-                switch item {
-                case .success(let saved):
-                    Record.told(Answers.view(saved, of: save), in: save.address.zone, urls)
-                case .failure(let failure):
-                    .failure(failure.told(in: save.address.zone, urls))
+            saves: answer.saves.map { save in
+                switch save.result {
+                case .success(let view): Record.told(view, in: save.zone, urls)
+                case .failure(let failure): .failure(failure.told(in: save.zone, urls))
                 }
             },
-            deletes: answer.outcome.deletes.map { item in
-                if case .failure(let failure) = item { failure.error } else { nil }
-            }
+            deletes: answer.deletes
         )
     }
 
@@ -99,6 +105,15 @@ extension LocalConnection {
         .internalError,
         "the node's answer lacks a result"
     )
+}
+
+extension FetchRecordsRequest {
+    /// About what it takes in a message.
+    fileprivate var size: Int {
+        let zones = ids.reduce(0) { $0 + ($1.zone.map { $0.name.count + $0.owner.count } ?? 0) }
+        let keys = (keys ?? []).reduce(0) { $0 + $1.count + 4 }
+        return ids.reduce(32) { $0 + $1.name.count + 16 } + zones + keys
+    }
 }
 
 extension Record {

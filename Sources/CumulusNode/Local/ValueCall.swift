@@ -7,12 +7,16 @@ import CumulusModel
 import Synchronization
 
 struct ValueCall: Sendable {
+    /// The message, of a method whose requests have no form as a value; empty for others.
+    let message: Bytes
     /// About what its request would take in a message.
     let byteCount: Int
     /// Takes the place of the handler that reads a message.
     let begin: MethodEntry.Handler
+    let end: End
+
     /// Tells how the call ended, on the loop; nil means that it was answered.
-    let end: @Sendable (ServiceError?) -> Void
+    typealias End = @Sendable (ServiceError?) -> Void
 }
 
 /// A part of an answer on its way to a caller in this process.
