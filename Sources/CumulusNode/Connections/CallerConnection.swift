@@ -27,6 +27,9 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     /// What proofs of this connection are made over.
     let nonce: Bytes
     private var challengers = Challengers()
+    /// Tells a caller in this process that it is in, and by which user record name; others get
+    /// HELLO.
+    var letIn: ((_ user: String) -> Void)?
 
     private enum Phase {
         /// HELLO has not come yet.
@@ -126,6 +129,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         room.hold(0)
         if let peer = calls.identity.peer { node.peerRuns.leave(peer, self) }
         for answer in challengers.take() { answer(false) }
+        letIn = nil
         node.forget(self)
     }
 
@@ -250,7 +254,8 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
         frames.connection.finishGreeting(isPeer: identity.isPeer)
-        sendHello(role: role, proof: proof)
+        if let letIn { letIn(identity.caller.user) } else { sendHello(role: role, proof: proof) }
+        letIn = nil
         if node.isDraining { drain() }
     }
 

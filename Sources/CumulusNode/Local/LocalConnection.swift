@@ -150,7 +150,10 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         }
         self.handler = handler
         Frame.preface.withUnsafeBytes { handler.received($0, now: now) }
-        handler.enter(entrance)
+        handler.enter(entrance) { [self] user in
+            self.greeted?(.success(user))
+            self.greeted = nil
+        }
         needsTurn()
     }
 
@@ -243,7 +246,6 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
 
     private func take(_ frame: Frame) {
         switch frame.kind {
-        case .hello: greet(with: frame.payload)
         case .message: take(frame, of: frame.stream)
         case .status where frame.stream == 0: end(LocalConnection.error(frame.payload))
         case .status:
@@ -257,14 +259,8 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         case .causal:
             told = frame.payload
             if shown.withLock({ $0 != nil }) { shown.withLock { $0 = told } }
-        case .call, .cancel, .pong, .drain, .nonce: break
+        case .call, .cancel, .hello, .pong, .drain, .nonce: break
         }
-    }
-
-    private func greet(with payload: Bytes) {
-        guard let hello = try? ServerHello(wire: payload) else { return }
-        greeted?(.success(hello.callerUser))
-        greeted = nil
     }
 
     /// Takes a message, and makes room for as much again, unless a reader does that.

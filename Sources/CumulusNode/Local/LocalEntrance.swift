@@ -62,8 +62,9 @@ package struct LocalEntrance: Sendable {
 }
 
 extension CallerConnection {
-    /// Judges a caller that comes without a HELLO.
-    func enter(_ entrance: LocalEntrance) {
+    /// Judges a caller that comes without a HELLO, and gets none.
+    func enter(_ entrance: LocalEntrance, _ letIn: @escaping (_ user: String) -> Void) {
+        self.letIn = letIn
         beginJudging()
         look(entrance, reach: .memory)
     }
