@@ -1,8 +1,9 @@
 // Base64 in its two forms (RFC 4648, 4 and 5).
 //
-// Called for shares' URLs, for ID tokens with their issuers' keys, and by the gateway for bytes and
-// tokens. Each text stands for bytes of its own. It is written by hand: this target has the
-// standard library alone, and Foundation reads `QR==` as it reads `QQ==`.
+// Used for the URLs of shares, for ID tokens and their issuers' keys, and by the gateway for bytes
+// and tokens. Decoding is strict: apart from missing padding, each byte sequence has exactly one
+// text. The code is written by hand: this target may use only the standard library, and Foundation
+// accepts `QR==` as another spelling of `QQ==`.
 
 /// The form of JSON and headers: with + and /, and padded with =.
 package enum Base64 {
@@ -12,7 +13,7 @@ package enum Base64 {
         form.encode(Bytes(bytes))
     }
 
-    /// The bytes of a text; nil if it is not what `encode` makes of them, but for missing padding.
+    /// Decodes a text; returns nil unless it is what `encode` returns, with or without its padding.
     package static func decode(_ text: String) -> Bytes? { form.decode(Bytes(text.utf8)) }
 }
 
@@ -24,7 +25,7 @@ package enum Base64URL {
         form.encode(Bytes(bytes))
     }
 
-    /// The bytes of a text; nil if it is not the one text that `encode` makes of them.
+    /// Decodes a text; returns nil unless it is exactly what `encode` returns for these bytes.
     package static func decode(_ text: some Sequence<UInt8>) -> Bytes? {
         form.decode(Bytes(text))
     }
@@ -83,7 +84,7 @@ private struct Base64Form {
         return pending == 0 ? bytes : nil
     }
 
-    /// The digits of a text that is padded as it should be, or not at all; nil for any other.
+    /// The digits without the padding; nil if the padding is neither complete nor absent.
     private func withoutPadding(_ text: Bytes) -> ArraySlice<UInt8>? {
         let end = text.lastIndex { $0 != Base64Form.padding }.map { $0 + 1 } ?? 0
         let isWhole = end == text.count || (text.count % 4 == 0 && text.count - end < 3)

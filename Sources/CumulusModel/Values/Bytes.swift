@@ -1,25 +1,27 @@
-// Plain bytes, as storage, digests and the wire hand them around, and their order.
+// Byte arrays, as storage, digests and the wire use them, and their order.
 //
 // Called by every target below the client's surface.
 
 /// Owned bytes.
 @usableFromInline package typealias Bytes = [UInt8]
 
-/// The order of an ordered store: as unsigned bytes, a prefix before what it begins.
+/// Whether `left` comes before `right` in an ordered store.
+///
+/// Bytes compare as unsigned numbers, and a prefix comes before everything that it begins.
 package func precedes(_ left: Bytes, _ right: Bytes) -> Bool {
     left.withUnsafeBytes { left in
         right.withUnsafeBytes { right in compare(left, right) < 0 }
     }
 }
 
-/// The same of parts of bytes.
+/// Whether one slice comes before another, in the order of whole arrays.
 package func precedes(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
     left.withUnsafeBytes { left in
         right.withUnsafeBytes { right in compare(left, right) < 0 }
     }
 }
 
-/// As `==`, eight bytes at a time.
+/// Whether two slices are equal, as `==` says; compares eight bytes at a time.
 package func areEqual(_ left: Bytes, _ right: Bytes) -> Bool {
     left.withUnsafeBytes { left in
         right.withUnsafeBytes { right in left.count == right.count && compare(left, right) == 0 }
@@ -30,7 +32,7 @@ package func areEqual(_ left: Bytes, _ right: Bytes) -> Bool {
 package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let shared = min(left.count, right.count)
     var index = 0
-    // Eight bytes at a time, read so that their numbers compare as they do.
+    // Read as big-endian words, eight bytes at a time compare as they do byte by byte.
     while index + 8 <= shared {
         let leftWord = left.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
         let rightWord = right.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
@@ -46,13 +48,13 @@ package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPoi
 }
 
 extension String {
-    /// The text that is written as these bytes; nil if they are not UTF-8.
+    /// Decodes UTF-8; returns nil if the bytes are not valid.
     ///
-    /// For short texts, what `String(validating:as:)` does costs several times as much: it looks up
+    /// For short texts, `String(validating:as:)` costs several times as much, because it looks up
     /// generic types at run time.
     package init?(utf8 bytes: ArraySlice<UInt8>) {
         self.init(decoding: bytes, as: UTF8.self)
-        // Decoding mends what is wrong, and what was mended has other bytes.
+        // Decoding replaces invalid bytes, so an invalid text has other bytes afterwards.
         let isWhole = utf8.withContiguousStorageIfAvailable { decoded in
             bytes.withUnsafeBytes { compare(UnsafeRawBufferPointer(decoded), $0) == 0 }
         }
@@ -75,7 +77,7 @@ extension Bytes {
         }
     }
 
-    /// The bytes that pairs of hexadecimal digits stand for; nil if the text is anything else.
+    /// Decodes pairs of hexadecimal digits; returns nil if the text holds anything else.
     package init?(hex text: some StringProtocol) {
         var bytes = Bytes()
         var high: UInt8?

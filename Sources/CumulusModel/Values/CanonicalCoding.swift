@@ -4,7 +4,7 @@
 //
 // Called by CumulusStorage and CumulusWire. hot: once per field of a saved or fetched record.
 
-/// Bytes that are not what their format says.
+/// The error for bytes that violate their format.
 package struct MalformedBytes: Error, Equatable, Sendable {
     package var reason: String
 
@@ -48,7 +48,7 @@ package struct CanonicalWriter: Sendable {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Eight bytes, most significant first: memcmp order.
+    /// Writes eight bytes, most significant first, so that `memcmp` orders them as numbers.
     @inlinable package mutating func bigEndian(_ value: UInt64) {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
@@ -57,7 +57,7 @@ package struct CanonicalWriter: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    /// A length and that many bytes.
+    /// Writes a length, and then that many bytes.
     @inlinable package mutating func delimited(_ content: some Collection<UInt8>) {
         varint(UInt64(content.count))
         bytes.append(contentsOf: content)
@@ -68,7 +68,7 @@ package struct CanonicalWriter: Sendable {
         varint(UInt64(field) << 3 | UInt64(type.rawValue))
     }
 
-    // Fields that are left out when they hold the default value, as proto3 wants it.
+    // These methods leave out a field that holds its default value, as proto3 requires.
 
     @inlinable package mutating func field(_ field: Int, varint value: UInt64) {
         guard value != 0 else { return }
@@ -95,7 +95,7 @@ package struct CanonicalWriter: Sendable {
         self.field(field, bytes: text.utf8)
     }
 
-    // Fields that are written whatever they hold: members of a oneof, elements of a list.
+    // These methods write a field whatever it holds: members of a oneof, elements of a list.
 
     @inlinable package mutating func present(_ field: Int, bytes content: some Collection<UInt8>) {
         tag(field, .delimited)
@@ -117,15 +117,15 @@ package struct CanonicalWriter: Sendable {
         fixed64(value.bitPattern)
     }
 
-    /// A nested message, also an empty one.
+    /// Writes a nested message, even an empty one.
     ///
-    /// Where writing it fails, what was written stays.
+    /// If `write` throws, the bytes that it wrote stay.
     @inlinable package mutating func message<Failure>(
         _ field: Int,
         _ write: (inout CanonicalWriter) throws(Failure) -> Void
     ) throws(Failure) {
         tag(field, .delimited)
-        // In place, with room for the length of a short one.
+        // The message is written in place, after one byte for the length of a short message.
         bytes.append(0)
         let start = bytes.count
         try write(&self)
@@ -140,7 +140,7 @@ package struct CanonicalWriter: Sendable {
     }
 }
 
-/// Walks protobuf fields of a stretch of bytes.
+/// Reads the protobuf fields in a range of bytes.
 ///
 /// Every length is checked before it is used.
 package struct CanonicalReader: Sendable {
@@ -160,7 +160,7 @@ package struct CanonicalReader: Sendable {
 
     package var isAtEnd: Bool { position == end }
 
-    /// The next field's number and wire type, nil at the end.
+    /// Returns the next field's number and wire type; nil at the end.
     package mutating func nextField() throws(MalformedBytes) -> (number: Int, type: WireType)? {
         if isAtEnd { return nil }
         let tag = try varint()
@@ -189,7 +189,7 @@ package struct CanonicalReader: Sendable {
         unzigzag(try varint())
     }
 
-    /// A varint that counts or indexes something: at most `limit`.
+    /// Reads a varint that counts or indexes something; throws if it is above `limit`.
     package mutating func count(limit: Int = .max) throws(MalformedBytes) -> Int {
         let value = try varint()
         guard value <= UInt64(limit) else { throw MalformedBytes("a count is too large") }
@@ -214,14 +214,14 @@ package struct CanonicalReader: Sendable {
         bytes[try take(1).lowerBound]
     }
 
-    /// Where the next `count` bytes stand.
+    /// Returns the range of the next `count` bytes.
     package mutating func take(_ count: Int) throws(MalformedBytes) -> Range<Int> {
         guard count <= end - position else { throw MalformedBytes("a value is cut off") }
         defer { position += count }
         return position..<position + count
     }
 
-    /// Where the bytes behind a length stand.
+    /// Reads a length, and returns the range of the bytes after it.
     package mutating func delimited() throws(MalformedBytes) -> Range<Int> {
         try take(try count(limit: end - position))
     }
@@ -238,7 +238,7 @@ package struct CanonicalReader: Sendable {
         return text
     }
 
-    /// A reader of the message behind a length.
+    /// Reads a length, and returns a reader of the message after it.
     package mutating func message() throws(MalformedBytes) -> CanonicalReader {
         CanonicalReader(bytes, try delimited())
     }
@@ -263,7 +263,7 @@ package func unzigzag(_ value: UInt64) -> Int64 {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
 }
 
-// MARK: - Where
+// MARK: - Scopes and databases
 
 extension CanonicalWriter {
     package mutating func scope(_ scope: ScopeID) {

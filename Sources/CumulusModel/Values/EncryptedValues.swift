@@ -1,7 +1,7 @@
 // The fields of a record that only clients can read: they are sealed before they leave a client,
 // and opened by one that has the key.
 //
-// Part of the client's surface; what seals and opens them is the client's keyring.
+// Part of the client's surface. The client's keyring seals and opens them.
 
 /// A value as a client sealed it.
 package struct SealedValue: Hashable, Sendable {
@@ -20,8 +20,8 @@ package struct SealedValue: Hashable, Sendable {
 extension Record {
     /// The fields of a record that the server can't read.
     ///
-    /// They share the names of the other fields: a field is encrypted or not, as it was when it
-    /// was first saved. Strings, numbers, dates, bytes, locations and lists of them can be
+    /// They share one set of names with the other fields, and the first save of a field decides
+    /// whether it is encrypted. Strings, numbers, dates, bytes, locations and lists of them can be
     /// encrypted, in private and shared databases.
     public struct EncryptedValues: Hashable, Sendable {
         package enum Value: Hashable, Sendable {
@@ -32,7 +32,7 @@ extension Record {
         package private(set) var values: [String: Value] = [:]
         package private(set) var changed: Set<String> = []
 
-        /// The value of a field; nil where it has none, or none that the client has a key for.
+        /// The value of a field; nil if the field has no value, or the client has no key for it.
         ///
         /// Setting nil removes the field with the next save.
         public subscript(key: String) -> FieldValue? {
@@ -57,15 +57,15 @@ extension Record {
             changed.insert(key)
         }
 
-        /// Puts a value in place that came from the server or was only sealed or opened.
+        /// Sets a value that came from the server or was only sealed or opened: it is not a change.
         package mutating func receive(_ value: Value?, for key: String) {
             values[key] = value
         }
 
-        /// Becomes another one, perhaps of another record: what is different has changed.
+        /// Takes over other values, perhaps of another record; fields that differ count as changed.
         ///
-        /// Sealed values can be opened as fields of their own record only, and stay there unless
-        /// they were set.
+        /// A sealed value can be opened only as a field of its own record. It is not taken over
+        /// unless it was set.
         mutating func take(_ other: EncryptedValues) {
             changed.formUnion(other.changed)
             for key in Set(values.keys).union(other.values.keys)

@@ -43,7 +43,7 @@ package enum FieldKind: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// How one value stands on the wire.
+    /// The wire type of one value.
     package var wireType: WireType {
         switch self {
         case .int64, .timestamp: .varint
@@ -56,15 +56,15 @@ package enum FieldKind: UInt8, CaseIterable, Sendable {
 package enum FieldType: Hashable, Sendable {
     case one(FieldKind)
     case list(FieldKind)
-    /// A list without elements: fits every list type, and can't create one.
+    /// The type of an empty list: it fits every list type, and no field gets its type from it.
     case emptyList
-    /// Sealed by a client: the node knows the kind, and not the value.
+    /// The type of a value that a client sealed: the node knows its kind, but not its content.
     case encrypted(FieldKind)
     case encryptedList(FieldKind)
-    /// To encrypted lists what `emptyList` is to lists.
+    /// The type of an empty encrypted list: it is to encrypted lists what `emptyList` is to lists.
     case encryptedEmptyList
 
-    /// As in the schema language: `STRING`, `LIST<INT64>`, `ENCRYPTED STRING`.
+    /// The name in the schema language, such as `STRING`, `LIST<INT64>` or `ENCRYPTED STRING`.
     package var name: String {
         switch self {
         case .one(let kind): kind.name
@@ -92,7 +92,7 @@ package enum FieldType: Hashable, Sendable {
         }
     }
 
-    /// A list without elements: it says nothing about what a field's lists hold.
+    /// Whether this is the type of an empty list, which doesn't say what a field's lists hold.
     package var isEmptyList: Bool { self == .emptyList || self == .encryptedEmptyList }
 
     /// Whether a value of this type may be stored in a field of type `column`.
@@ -105,7 +105,7 @@ package enum FieldType: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// The value's kind; of a list, that of its first element.
+    /// The kind of the value; for a list, the kind of its first element.
     package var kind: FieldKind? {
         switch self {
         case .string: .string

@@ -56,8 +56,10 @@ public enum FieldValue: Hashable, Sendable {
 }
 
 extension FieldValue {
-    /// Whether both hold the same: texts that only look the same, as "é" in one code point and in
-    /// two, are two values, as to the server.
+    /// Whether both hold the same value.
+    ///
+    /// Texts compare code point by code point, as on the server: "é" in one code point and in two
+    /// are different values.
     public static func == (left: FieldValue, right: FieldValue) -> Bool {
         switch (left, right) {
         case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
@@ -75,9 +77,9 @@ extension FieldValue {
 }
 
 extension FieldValue {
-    /// The same value; if it holds assets, they tell where they were read.
+    /// This value; its assets know the place from which they were read.
     ///
-    /// - Parameter place: nil leaves them as they are.
+    /// - Parameter place: The place; nil leaves the assets as they are.
     func read(from place: @autoclosure () -> Asset.Place?) -> FieldValue {
         switch self {
         case .asset(let asset): .asset(asset.read(from: place()))
@@ -111,24 +113,23 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z, negative before.
     public var millisecondsSince1970: Int64 { didSet { exactSeconds = nil } }
-    /// Seconds since 2001-01-01T00:00:00Z as the app gave them; nil if milliseconds hold the
-    /// moment.
+    /// Seconds since 2001-01-01T00:00:00Z as the app gave them; nil if the milliseconds are exact.
     ///
-    /// Plain fields leave it on the device. Encrypted ones, which only clients read, carry it.
+    /// Plain fields don't send them. Encrypted fields, which only clients read, do.
     package private(set) var exactSeconds: Double?
 
-    /// The moment so many milliseconds after 1970 began.
+    /// A moment, in milliseconds since 1970-01-01T00:00:00Z.
     public init(millisecondsSince1970: Int64) {
         self.millisecondsSince1970 = millisecondsSince1970
     }
 
-    /// A moment that milliseconds hold only roughly.
+    /// A moment with its exact seconds, which the milliseconds only approximate.
     package init(millisecondsSince1970: Int64, exactSeconds: Double?) {
         self.millisecondsSince1970 = millisecondsSince1970
         self.exactSeconds = exactSeconds
     }
 
-    /// What the server accepts: 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
+    /// The range that the server accepts: 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
     public static let range: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
 
     /// Whether the left moment is earlier.
@@ -156,7 +157,7 @@ public struct Location: Hashable, Sendable {
     /// When the place was measured.
     public var timestamp: Timestamp?
 
-    /// A place without further knowledge.
+    /// A place of which only the coordinates are known.
     public init(latitude: Double, longitude: Double) {
         self.latitude = latitude
         self.longitude = longitude
@@ -165,21 +166,21 @@ public struct Location: Hashable, Sendable {
 
 /// The content of an asset field: bytes that are kept outside the record, such as a photo's.
 ///
-/// Two are equal if their content is. What `Cumulus` adds makes assets from files and data, and
-/// downloads those of fetched records.
+/// Two assets are equal if their content is equal. The module `Cumulus` adds what makes assets from
+/// files and data, and what downloads the assets of fetched records.
 public struct Asset: Hashable, Sendable {
-    /// Names the content: 32 bytes; empty until it is uploaded.
+    /// The digest of the content, 32 bytes; empty until the content is uploaded.
     public var digest: [UInt8]
-    /// Bytes.
+    /// The size in bytes.
     public var size: UInt64
-    /// Where the content is on this machine; nil means it isn't, or nobody looked.
+    /// Where the content is on this machine; nil if it is not here, or was not looked for.
     package var source: Source?
-    /// The field in which it was read, which a download names; nil means it was made here.
+    /// The field from which the asset was read, which a download names; nil if it was made here.
     package var place: Place?
 
     /// A field of a record.
     ///
-    /// An object, so that values stay small.
+    /// It is a class, so that values stay small.
     package final class Place: Sendable {
         package let recordID: Record.ID
         package let key: String
@@ -195,13 +196,13 @@ public struct Asset: Hashable, Sendable {
         case bytes([UInt8])
     }
 
-    /// The content with that digest.
+    /// An asset with the content of that digest.
     public init(digest: [UInt8], size: UInt64) {
         self.digest = digest
         self.size = size
     }
 
-    /// Content that is not uploaded yet.
+    /// An asset with content that is not uploaded yet.
     package init(source: Source, size: UInt64) {
         digest = []
         self.size = size
@@ -220,7 +221,7 @@ public struct Asset: Hashable, Sendable {
             && (!left.digest.isEmpty || left.source == right.source)
     }
 
-    /// Hashes what names the content.
+    /// Hashes the digest and the size.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(digest)
         hasher.combine(size)

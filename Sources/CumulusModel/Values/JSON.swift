@@ -1,16 +1,16 @@
 // JSON as a value, and how it is written: one line, keys in the order given.
 //
-// Read by `JSONReader`. Every command prints it with `--json`; identity providers' tokens and keys
-// are made of it. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
-// leaves text as it is, code point by code point.
+// `JSONReader` reads it. Every command prints it with `--json`; tokens and keys of identity
+// providers consist of it. Unlike Foundation's JSON, it tells 35 from 35.0, keeps all 64 bits of an
+// integer, and leaves text as it is, code point by code point.
 
 package enum JSON: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
-    /// Written with a point or an exponent, so that it is read as a decimal again.
+    /// A decimal; written with a point or an exponent, so that it is read as a decimal again.
     ///
-    /// Finite, unless it was read with `JSONReader.Numbers.nearest`.
+    /// It is finite, unless it was read with `JSONReader.Numbers.nearest`.
     case decimal(Double)
     case string(String)
     case array([JSON])
@@ -26,13 +26,13 @@ package enum JSON: Equatable, Sendable {
         }
     }
 
-    /// An object's first member with that name; nil for everything else.
+    /// The value of an object's first member with that name; nil for everything else.
     package subscript(key: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key == key }?.value
     }
 
-    /// The text of one line.
+    /// The JSON text, in one line.
     package var text: String {
         var text = ""
         write(to: &text)
@@ -65,7 +65,9 @@ package enum JSON: Equatable, Sendable {
         }
     }
 
-    /// Control characters are escaped, also those only terminals act on; all else stands as it is.
+    /// Writes a string in quotes.
+    ///
+    /// Control characters are escaped, also those that only terminals act on.
     private static func quote(_ string: String, to text: inout String) {
         text += "\""
         if string.utf8.allSatisfy(isPlain) {
@@ -106,7 +108,7 @@ package enum JSON: Equatable, Sendable {
         case (.bool(let left), .bool(let right)): left == right
         case (.integer(let left), .integer(let right)): left == right
         case (.decimal(let left), .decimal(let right)): left == right
-        // Not as `String` compares, for which two spellings of one letter are equal.
+        // `String` would treat two spellings of one letter as equal.
         case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
         case (.array(let left), .array(let right)): left == right
         case (.object(let left), .object(let right)): left == right

@@ -12,14 +12,14 @@ package struct JSONReader {
         }
     }
 
-    /// Nesting that field values need is 3; the rest is someone's experiment.
+    /// The deepest nesting that is read; field values need 3 levels.
     private static let deepest = 32
 
-    /// What becomes of an integer beyond 64 bits, and of a decimal beyond the doubles.
+    /// How an integer beyond 64 bits, and a decimal beyond the range of `Double`, are read.
     package enum Numbers: Sendable {
         /// The whole text is refused.
         case exact
-        /// It becomes the nearest double, which may be infinite.
+        /// The number becomes the nearest double, which may be infinite.
         case nearest
     }
 
@@ -192,7 +192,7 @@ package struct JSONReader {
         }
     }
 
-    /// Behind `\u`: one code point, of one unit or of a surrogate pair.
+    /// Reads what follows `\u`: one code point, from one unit or a surrogate pair.
     private mutating func scalar() throws(Problem) -> Character {
         var value = UInt32(try unit())
         if (0xD800..<0xDC00).contains(value) {
