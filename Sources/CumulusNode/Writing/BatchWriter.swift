@@ -1,9 +1,10 @@
-// Runs what was waiting for the writer as one batch, while the batch before is on its way to the
-// disk.
+// Runs the work that waits for the writer as one batch, while the batch before it is being written
+// to the disk.
 //
-// Held by `StoreGate`, whose writer is the only one in it. It writes nothing: the gate writes and
-// flushes what it planned, and only then shows it and tells everybody. A request whose time is up,
-// or that is refused just now, costs the engine nothing. hot: several steps per save.
+// Held by `StoreGate`; one writer thread at a time uses it. It plans a batch and writes nothing:
+// the gate writes and flushes the batch, and only then shows it and answers the callers. A request
+// that is past its deadline, or is refused now, does not reach the engine. hot: several steps per
+// save.
 
 import CumulusModel
 import CumulusOperations
@@ -27,7 +28,7 @@ struct BatchWriter {
     var state: WriterState
     let disk: DiskWatch
     private var lastExpiry: Instant?
-    /// The last batch, until it is known to be written; and the state before it.
+    /// The last batch until its fate is known, and the state before it.
     private var onItsWay: (batch: PlannedBatch, before: WriterState)?
 
     init(
@@ -52,13 +53,13 @@ struct BatchWriter {
         self.disk = disk
     }
 
-    /// Runs a batch; once it threw, the store can't go on.
+    /// Runs a batch; if this throws, the store can't go on.
     ///
-    /// The batch ends early where it has written very many rows of indexes, or read large records.
+    /// The batch ends early once it has written very many index rows, or has read large records.
     ///
     /// - Parameters:
-    ///   - waiting: At least the first is in the batch.
-    ///   - written: Comes back when the batch before has met its fate.
+    ///   - waiting: The queued work; the batch holds at least the first.
+    ///   - written: Returns when the batch before has been written or refused.
     mutating func run(
         _ waiting: ArraySlice<StoreGate.QueuedWrite>,
         after written: () -> Void
@@ -72,7 +73,7 @@ struct BatchWriter {
         reports.reserveCapacity(waiting.count)
         var housekeeping = 0
         var unready: [Int] = []
-        // What all answers of a batch show of the server's records.
+        // The bytes of the server's records that all answers of the batch may show together.
         var room = limits.batchBytes
         for (index, write) in waiting.enumerated() where index == 0 || !group.isFull {
             let before = group.count
@@ -84,7 +85,7 @@ struct BatchWriter {
         let batch = waiting.prefix(reports.count)
         let count = group.count
         try runAgain(unready, batch, &reports, &group, moment, &room)
-        // They counted the first time.
+        // Work that runs again was counted the first time.
         housekeeping += group.count - count
         let nanoseconds = environment.nanoseconds() - start
         written()
@@ -96,10 +97,10 @@ struct BatchWriter {
         return planned
     }
 
-    /// Takes notice of what became of the last batch, as far as that is known.
+    /// Takes in the fate of the last batch, if it is known.
     ///
-    /// Returns false if the engine found no room for it: nothing of it was written, and what was
-    /// planned upon it can't be written either.
+    /// Returns false if the engine found no room for it. Then nothing of it was written, and what
+    /// was planned on top of it can't be written either.
     @discardableResult
     private mutating func settle() throws(EngineError) -> Bool {
         guard let (batch, before) = onItsWay, let fate = batch.fate else { return true }
@@ -114,16 +115,17 @@ struct BatchWriter {
         }
     }
 
-    /// What holds for all of a batch: clocks and disks may change while it is made.
+    /// What applies to a whole batch, though the clock and the disk may change while it is planned.
     private struct Moment {
         let now: Instant
         let wallClock: Int64
-        /// Milliseconds by which that is ahead of the others' clocks.
+        /// Milliseconds by which the wall clock is ahead of the other nodes' clocks.
         let lead: Int64
-        /// What the disk has room for.
+        /// The kinds of writes that the disk has room for.
         let room: DiskLevel
 
-        /// What time it is: if our clock is wrong, what most others say.
+        /// The current time; if the node's own clock is wrong, the time by most other nodes'
+        /// clocks.
         var clock: Int64 { PeerClocks.isWrong(lead) ? wallClock - lead : wallClock }
     }
 
@@ -137,8 +139,10 @@ struct BatchWriter {
         )
     }
 
-    /// Runs work again that waits for what came behind them, twice at most: each may bring what
-    /// another waits for, and what still waits then comes again with the next batch.
+    /// Runs work again that waits for later work of its batch, twice at most.
+    ///
+    /// Each repetition may bring what other work waits for. Work that still waits after that comes
+    /// again with a later batch.
     private func runAgain(
         _ waiting: [Int],
         _ batch: ArraySlice<QueuedWrite>,
@@ -161,7 +165,9 @@ struct BatchWriter {
         }
     }
 
-    /// Ends a batch; nil means it changes nothing, which is not seen, and wakes nobody.
+    /// Ends a batch; returns nil if it changes nothing.
+    ///
+    /// Such a batch is not shown, and wakes nobody.
     private mutating func plan(
         _ group: consuming GroupCommit,
         _ housekeeping: Int
@@ -189,9 +195,9 @@ struct BatchWriter {
         )
     }
 
-    /// Does some work, or refuses it; whether what came of it waits for other changes.
+    /// Runs or refuses some work; returns its report, and whether it waits for other changes.
     ///
-    /// - Parameter room: What answers may still show of the server's records.
+    /// - Parameter room: The bytes of the server's records that answers may still show.
     private func run<Work: WriterWork>(
         _ work: Work,
         _ group: inout GroupCommit,
@@ -215,10 +221,10 @@ struct BatchWriter {
         return ({ [outcome] in work.tell(.success(outcome)) }, work.waits(outcome))
     }
 
-    /// Why work of a kind is not done now; nil means it is.
+    /// Why work of a kind is not done now; nil if it is.
     ///
-    /// - Parameter terms: Of a caller; nil: what peers bring is taken also where callers' changes
-    ///   are not.
+    /// - Parameter terms: The terms of a caller's change; nil for other work. Peers' commits are
+    ///   taken even while callers' changes are refused.
     private func refusal(
         of kind: StoreGate.WorkKind,
         _ terms: StoreGate.Terms?,
@@ -253,7 +259,7 @@ struct BatchWriter {
         }
     }
 
-    /// Outcomes are forgotten some minutes after their time.
+    /// Deletes remembered outcomes that are older than the limit; does so every ten minutes.
     private mutating func expireRequests(
         _ group: inout GroupCommit,
         _ moment: Moment

@@ -27,7 +27,7 @@ package final class CallToken: Sendable {
         return .cancelledByCaller
     }
 
-    /// The error if the call was cancelled or its deadline has passed; nil: go on.
+    /// The error if the call was cancelled or its deadline has passed; nil otherwise.
     ///
     /// - Parameter end: A deadline that replaces the call's own.
     package func refusal(now: Instant, by end: Instant? = nil) -> ServiceError? {

@@ -1,10 +1,10 @@
-// Keeps the engine off a full disk: below a first reserve of free bytes only deletes are written,
-// below a second one not even those. Reads go on.
+// Protects the engine from a full disk. Below a first reserve of free bytes only deletes are
+// written, and below a second one no deletes either. Reads go on.
 //
-// `DiskWatch` is asked by the writer before each batch, and told by the gate what became of it. The
-// file system is asked at most every 100 ms; in between, what was written since is taken off the
-// last answer. Other programs may still take the last byte at any moment: then the engine refuses
-// the batch itself, and the guard waits a second before it lets the writer try again.
+// The writer asks `DiskWatch` before each batch, and the gate tells it how the batch ended. The
+// file system is asked at most every 100 ms; in between, the bytes written since are subtracted
+// from its last answer. Other programs may still take the last byte at any moment. Then the engine
+// refuses the batch itself, and the guard waits a second before the writer may try again.
 
 import CumulusModel
 import CumulusStorage
@@ -12,19 +12,19 @@ import CumulusWire
 import Logging
 import Synchronization
 
-/// What the disk has room for.
+/// The kinds of writes that the disk has room for.
 package enum DiskLevel: UInt8, AtomicRepresentable, Sendable {
     case all
-    /// Deletes only: in the end they make room.
+    /// Only deletes, which make room in the end.
     case deletes
     case nothing
 }
 
 /// The free bytes that the node leaves to its engine.
 struct DiskReserve: Equatable {
-    /// Below it only deletes are written.
+    /// Below this number of free bytes only deletes are written.
     var first: UInt64
-    /// Below it deletes are refused too: what is left is for flushes and merges of tables.
+    /// Below this number deletes are refused too: the rest is for flushes and merges of tables.
     var second: UInt64
 
     func level(free: UInt64) -> DiskLevel {
@@ -38,10 +38,10 @@ struct DiskGuard {
     private var free: UInt64 = .max
     private var asked: Instant?
     private var written: UInt64 = 0
-    /// When the engine found no room for a batch, if none was written since.
+    /// When the engine last found no room for a batch; nil once a batch was written after that.
     private var failed: Instant?
-    /// How many bytes of disk a byte of batch may cost before the file system is asked again: log,
-    /// table, blob.
+    /// The bytes of disk that one byte of a batch may take in the log, a table and a blob, before
+    /// the file system is asked again.
     private static let amplification: UInt64 = 4
     /// Milliseconds before the engine is tried again.
     private static let pause: Int64 = 1_000
@@ -50,10 +50,10 @@ struct DiskGuard {
         self.reserve = reserve
     }
 
-    /// Free bytes by the last answer.
+    /// The free bytes by the file system's last answer, which was perhaps before the last batches.
     var freeBytes: UInt64 { free }
 
-    /// What may be written now.
+    /// The kinds of writes that are allowed now.
     mutating func level(_ engine: any StorageEngine, now: Instant) -> DiskLevel {
         if let failed, now < failed + DiskGuard.pause { return .nothing }
         if asked.map({ $0 + 100 <= now }) ?? true {
@@ -69,19 +69,20 @@ struct DiskGuard {
         failed = nil
     }
 
-    /// The engine found no room for a batch.
+    /// Notes that the engine found no room for a batch.
     mutating func foundNone(now: Instant) {
         failed = now
     }
 
-    /// Whether there may be free bytes, and no batch goes through still: RocksDB looks every 5 s
-    /// whether it can go on.
+    /// Whether batches may still fail although there are free bytes again.
+    ///
+    /// RocksDB checks only every 5 s whether it can go on.
     func isDoubtful(_ now: Instant) -> Bool {
         failed.map { now < $0 + 6_000 } ?? false
     }
 }
 
-/// The guard of a store's disk; what is refused, and that all is taken again, is told to operators.
+/// Watches a store's disk, and logs for operators when writes are refused and taken again.
 final class DiskWatch: Sendable {
     private let engine: any StorageEngine
     private let stops: WriteStops
@@ -100,7 +101,7 @@ final class DiskWatch: Sendable {
         disk = Mutex(DiskGuard(reserve: reserve))
     }
 
-    /// What the disk has room for.
+    /// Checks which kinds of writes the disk has room for.
     @discardableResult
     func look(_ now: Instant) -> DiskLevel {
         let (level, isDoubtful) = disk.withLock { disk in
@@ -110,7 +111,7 @@ final class DiskWatch: Sendable {
         return level
     }
 
-    /// A batch of so many bytes was written.
+    /// Notes that a batch of so many bytes was written.
     func wrote(_ byteCount: Int, now: Instant) {
         let hadNone = disk.withLock { disk in
             defer { disk.wrote(byteCount) }
@@ -119,7 +120,7 @@ final class DiskWatch: Sendable {
         if hadNone { look(now) }
     }
 
-    /// The engine found no room for a batch.
+    /// Notes that the engine found no room for a batch.
     func foundNone(_ why: String, now: Instant) {
         disk.withLock { $0.foundNone(now: now) }
         note(.nothing, why)

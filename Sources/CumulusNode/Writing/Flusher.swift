@@ -1,8 +1,8 @@
-// The order in which batches become durable: one at a time, as they were planned.
+// Makes batches durable one at a time, in the order in which they were planned.
 //
-// Owned by `StoreGate`. The thread that planned a batch flushes it, once the one before is done;
-// another one plans the next meanwhile. A simulation has one thread: there a batch is left, and
-// flushed in a later turn, or by the next one that waits. hot: twice per batch.
+// Owned by `StoreGate`. The thread that planned a batch flushes it, once the batch before it is
+// done; meanwhile another thread plans the next one. A simulation has one thread: there a batch is
+// set aside, and flushed in a later turn or by the next `wait`. hot: twice per batch.
 
 import CumulusSystem
 
@@ -11,11 +11,11 @@ final class Flusher: @unchecked Sendable {
 
     // `left` and `isBusy` are touched only under `condition`.
     private let condition = Condition()
-    /// A batch that was left.
+    /// The batch that was set aside.
     private var left: Work?
     private var isBusy = false
 
-    /// It is the caller's turn, who has waited; until `end`.
+    /// Begins the caller's flush, which lasts until `end`; the caller has called `wait` before.
     func begin() {
         condition.lock()
         defer { condition.unlock() }
@@ -30,7 +30,7 @@ final class Flusher: @unchecked Sendable {
         condition.broadcast()
     }
 
-    /// Keeps a batch for a later turn; its caller has waited.
+    /// Sets a batch aside for a later turn; the caller has called `wait` before.
     func leave(_ work: @escaping Work) {
         condition.lock()
         defer { condition.unlock() }
@@ -38,7 +38,7 @@ final class Flusher: @unchecked Sendable {
         left = work
     }
 
-    /// Comes back when all batches are flushed.
+    /// Blocks until all batches are flushed.
     func wait() {
         run()
         condition.lock()
@@ -46,7 +46,7 @@ final class Flusher: @unchecked Sendable {
         while isBusy { condition.wait() }
     }
 
-    /// Flushes the batch that was left, if there is one.
+    /// Flushes the batch that was set aside, if there is one.
     func run() {
         guard let work = take() else { return }
         work()
@@ -61,7 +61,7 @@ final class Flusher: @unchecked Sendable {
         return work
     }
 
-    /// A batch was left.
+    /// Whether a batch is set aside.
     var hasWork: Bool {
         condition.lock()
         defer { condition.unlock() }

@@ -1,8 +1,8 @@
-// Writes the rows of indexes that batches of writes left to be written later.
+// Writes the index rows that batches of writes left for later.
 //
-// Run beside the listener until it is cancelled. Between two turns of the writer others write for
-// as long as the last one took. What is owed stands in the store (`OwedIndexRows`), and queries see
-// to it meanwhile.
+// Run beside the listener until it is cancelled. After each of its turns the writer is free for
+// others for as long as the turn took. The store lists the owed rows (`OwedIndexRows`), and queries
+// allow for them until they are written.
 
 import CumulusModel
 import CumulusStorage
@@ -37,7 +37,8 @@ package struct IndexKeeper: Sendable {
     private func pay(_ scope: ScopeNumber) async throws {
         let start = node.environment.now()
         let limit = node.configuration.limits.indexRowsPerTurn / 2
-        // A disk that is nearly full takes it: deletions, which make room, must not wait for it.
+        // Housekeeping also runs on a nearly full disk: deletes make room, and must not wait for
+        // it.
         try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
             try transaction.payIndexRows(of: scope, limit: max(1, limit))
         }

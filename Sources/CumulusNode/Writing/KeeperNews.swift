@@ -1,9 +1,9 @@
-// Calls a keeper of the node to its work, after each batch of writes that left it some.
+// Wakes a background worker of the node after each batch of writes that left it work.
 //
-// Held by `StoreGate`; `ScopeWork` waits for the calls.
+// Held by `StoreGate`; `ScopeWork` waits for the signals.
 
 struct KeeperNews: Sendable {
-    /// For one listener: calls that come while it works are one.
+    /// The signals, for one listener; signals that come while it works become one.
     let stream: AsyncStream<Void>
     private let source: AsyncStream<Void>.Continuation
 

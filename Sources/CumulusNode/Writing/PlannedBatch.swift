@@ -1,8 +1,8 @@
-// A batch on its way to the disk: what the writer planned, and what became of it.
+// A batch on its way to the disk: what the writer planned, and how that ended.
 //
-// Made by `BatchWriter`; written and flushed by `StoreGate`, on the thread that planned it. Another
-// one plans the next batch over its rows meanwhile, and asks for its fate before that one is
-// written.
+// Made by `BatchWriter`; `StoreGate` writes and flushes it on the thread that planned it. Meanwhile
+// another thread plans the next batch on top of its rows, and asks for its fate before that next
+// batch is written.
 
 import CoreMetrics
 import CumulusModel
@@ -14,22 +14,22 @@ final class PlannedBatch: Sendable {
     /// What a batch changes.
     struct Change: Sendable {
         let rows: Overlay
-        /// Those that it read, or changed.
+        /// The scopes that the batch read or changed.
         let scopes: [ScopeNumber: ScopeState]
         let changesZones: Bool
         let changesSchemas: Bool
-        /// `WriterState.accountsVersion`.
+        /// The value of `WriterState.accountsVersion` after the batch.
         let accounts: UInt64
-        /// Where in them anything looks otherwise than before; nil means anywhere.
+        /// The places that look different after the batch; nil means that any place may.
         let news: Set<NewsPlace>?
-        /// Requests and jobs whose changes others see.
+        /// The number of requests and jobs whose changes others see.
         let count: Int
         let hasSchemaNews: Bool
-        /// A cascade left something to be done.
+        /// Whether a cascade left something to be done.
         let hasCascadeNews: Bool
-        /// A change is left to be compared with topics.
+        /// Whether changes are left to be compared with topics.
         let hasComparisonNews: Bool
-        /// Rows of indexes are left to be written.
+        /// Whether index rows are left to be written.
         let hasIndexNews: Bool
 
         /// Scopes to which the batch added commits or events of feeds.
@@ -37,7 +37,7 @@ final class PlannedBatch: Sendable {
             scopes.values.filter { !$0.touched.isEmpty || $0.isCompared }.map(\.number)
         }
 
-        /// What is to be seen once it is durable.
+        /// What callers see once the batch is durable.
         func visible(in reader: any EngineReader) -> VisibleState.Next {
             VisibleState.Next(
                 reader: reader,
@@ -51,22 +51,22 @@ final class PlannedBatch: Sendable {
 
     enum Fate: Sendable {
         case written
-        /// The engine found no room: nothing was written.
+        /// The engine found no room, so nothing was written.
         case refused
-        /// The process ends; the next start finds out.
+        /// The outcome is unknown: the process ends, and the next start finds out.
         case unknown(EngineError)
     }
 
     let batch: ArraySlice<StoreGate.QueuedWrite>
-    /// Nothing means that the batch changes nothing, which is not seen, and wakes nobody.
+    /// nil if the batch changes nothing: then nothing is shown, and nobody is woken.
     let change: Change?
     private let reports: [StoreGate.Report]
     private let nanoseconds: UInt64
     private let met = Mutex<Fate?>(nil)
 
     /// - Parameters:
-    ///   - reports: One each.
-    ///   - nanoseconds: What it took to plan.
+    ///   - reports: One report for each piece of work in the batch.
+    ///   - nanoseconds: How long the planning took.
     init(
         _ batch: ArraySlice<StoreGate.QueuedWrite>,
         _ reports: [StoreGate.Report],
@@ -79,7 +79,7 @@ final class PlannedBatch: Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// A batch of which nothing can be written, since the disk has no room.
+    /// A batch that can't be written, because the disk has no room.
     convenience init(refusing batch: ArraySlice<StoreGate.QueuedWrite>) {
         let reports = batch.map { $0.refusal(WriteStops.diskExhausted) }
         self.init(batch, reports, nil, nanoseconds: 0)
@@ -87,17 +87,16 @@ final class PlannedBatch: Sendable {
 
     var rows: Overlay? { change?.rows }
 
-    /// What became of it; nil while it is on its way.
+    /// How the batch ended; nil while it is on its way to the disk.
     var fate: Fate? { met.withLock { $0 } }
 
-    /// What is to be told, one each.
+    /// The reports for callers, one for each piece of work in the batch.
     var outcomes: [StoreGate.Report] {
         guard case .refused = fate else { return reports }
         return batch.map { $0.refusal(WriteStops.diskExhausted) }
     }
 
-    /// Writes and flushes it; returns what is to be seen from now on, nothing if that has not
-    /// changed.
+    /// Writes and flushes the batch; returns what callers see from now on, nil if that is the same.
     func persist(
         in engine: any StorageEngine,
         _ disk: DiskWatch,
@@ -128,7 +127,8 @@ final class PlannedBatch: Sendable {
         }
     }
 
-    /// Turns that are longer than all before are told, so that it can be seen what held others up.
+    /// Logs a turn that is longer than all before it, so that operators can see what held others
+    /// up.
     private func note(
         _ writing: UInt64,
         _ environment: NodeEnvironment,
@@ -146,7 +146,7 @@ final class PlannedBatch: Sendable {
 }
 
 extension EngineError {
-    /// Why the process ends, and what helps: damage is still there at the next start.
+    /// Why the process ends, and what helps; damage is still there at the next start.
     var lastWords: String {
         switch self {
         case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"

@@ -1,14 +1,14 @@
-// The only door to the store: two writer threads that take turns, and a few reader threads, one of
-// them for what must not wait behind a caller who asks for much.
+// The only way to the store: two writer threads that take turns, and a few reader threads, one of
+// which runs only short reads, so that they don't wait behind long ones.
 //
-// Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
-// writer plans a batch of all that waits, then writes and flushes it. The other one plans the next
-// batch meanwhile; it writes that one when the first is durable. Nothing is told before.
+// Sessions queue requests here and are called back on their own loops, in one hop for a batch. A
+// writer plans a batch of all that waits, then writes and flushes it. Meanwhile the other one plans
+// the next batch, and writes it when the first is durable. Nobody is answered before that.
 //
 // Folder: everything between a request and the disk. Read `StoreGate`, then `StoreWork`,
-// `BatchWriter`, `PlannedBatch` and `Flusher`; `Surveys` look at what a request needs before its
-// turn, `IndexKeeper` does what a turn left, `VisibleState` says what callers may see, `WriteStops`
-// why writes are refused.
+// `BatchWriter`, `PlannedBatch` and `Flusher`. `Surveys` looks up what a request needs before its
+// turn, `IndexKeeper` writes what a turn left, `VisibleState` says what callers may see, and
+// `WriteStops` why writes are refused.
 
 package import CumulusModel
 import CumulusOperations
@@ -21,9 +21,9 @@ import Synchronization
 /// One state of the store.
 struct StoreView: Sendable {
     let reader: ReadTransaction
-    /// Zones that were found in it, or in one that had the same.
+    /// Zones that were found in this state, or in an earlier one with the same zones.
     let zones: ZoneDirectory
-    /// The same of record types.
+    /// Record types that were found in this state, or in an earlier one with the same types.
     let schemas: SchemaDirectory
 }
 
@@ -33,13 +33,13 @@ package final class StoreGate: Sendable {
     let bell = CommitBell()
     let visible: VisibleState
     var epochs: AccessEpochs { visible.epochs }
-    /// After a batch with which indexes came or went.
+    /// Signals a batch with which indexes came or went.
     let schemaNews = KeeperNews()
-    /// After a batch that left a cascade something to do.
+    /// Signals a batch that left a cascade something to do.
     let cascadeNews = KeeperNews()
-    /// After a batch that left changes to be compared with topics.
+    /// Signals a batch that left changes to be compared with topics.
     let comparisonNews = KeeperNews()
-    /// After a batch that left rows of indexes to be written.
+    /// Signals a batch that left index rows to be written.
     let indexNews = KeeperNews()
     private let environment: NodeEnvironment
     private let limits: Limits
@@ -95,9 +95,9 @@ package final class StoreGate: Sendable {
 
     /// Starts the threads.
     ///
-    /// Without them, `runBatch`, `runFlush` and `runRead` do their work in place.
+    /// Without threads, callers of `runBatch`, `runFlush` and `runRead` do the work in place.
     ///
-    /// - Parameter readers: Threads for bulk reads; there is one more.
+    /// - Parameter readers: The number of threads for bulk reads; one more runs prompt reads.
     package func start(readers: Int) {
         bulkReads.expect(threads: readers)
         workers.withLock { workers in
@@ -128,15 +128,15 @@ package final class StoreGate: Sendable {
     // MARK: Reads
 
     enum ReadKind: Sendable {
-        /// May take long, as what a caller asks for, or a step of a walk through everything.
+        /// A read that may take long, such as a caller's, or a step of a walk through everything.
         ///
         /// Callers take turns.
         case bulk(ReadCaller)
-        /// A few rows, or a page for a peer: it has a thread that does nothing else.
+        /// A read of a few rows, or of a page for a peer; one thread runs only such reads.
         case prompt
     }
 
-    /// Runs a read on a reader thread.
+    /// Queues a read for a reader thread.
     ///
     /// Returns false if too many are waiting.
     func read(_ kind: ReadKind, _ work: @escaping @Sendable () -> Void) -> Bool {
@@ -146,19 +146,19 @@ package final class StoreGate: Sendable {
         }
     }
 
-    /// The newest durable state; it doesn't move.
+    /// A snapshot of the newest durable state.
     package func latest(reach: Reach) -> ReadTransaction {
         ReadTransaction(visible.reader, reach: reach)
     }
 
-    /// The same, from the disk, with its version, which rises with each batch.
+    /// The newest durable state, with its version, which rises with each batch.
     func latestVersion() -> (view: StoreView, version: UInt64) {
         let (view, version) = visible.versioned
         let reader = ReadTransaction(view.reader, reach: .disk)
         return (StoreView(reader: reader, zones: view.zones, schemas: view.schemas), version)
     }
 
-    /// The same, with how far it has a scope.
+    /// The newest durable state, and the version vector of a scope in it.
     func latestVector(
         of scope: ScopeNumber
     ) throws(EngineError) -> (reader: ReadTransaction, vector: VersionVector) {
@@ -166,14 +166,14 @@ package final class StoreGate: Sendable {
         return (ReadTransaction(reader, reach: .disk), vector)
     }
 
-    /// The same, with the zones and the record types that were found in it.
+    /// The newest durable state, with the zones and the record types that were found in it.
     func latestView(reach: Reach) -> StoreView {
         let (reader, zones, schemas) = visible.view
         let transaction = ReadTransaction(reader, reach: reach)
         return StoreView(reader: transaction, zones: zones, schemas: schemas)
     }
 
-    /// Waits for a read and does it.
+    /// Waits for a read and runs it.
     ///
     /// Returns false when the queue is closed and empty.
     package func runRead() -> Bool {
@@ -195,33 +195,33 @@ package final class StoreGate: Sendable {
         writes.append(write)
     }
 
-    /// `runBatch` has something to do.
+    /// Whether `runBatch` has something to do.
     package var hasWrites: Bool { !writes.isEmpty }
 
     var waitingWrites: Int { writes.count }
 
     var waitingReads: Int { promptReads.count + bulkReads.count }
 
-    /// `runRead` has something to do.
+    /// Whether `runRead` has something to do.
     package var hasReads: Bool { !promptReads.isEmpty || !bulkReads.isEmpty }
 
-    /// A batch was left: `runFlush` has something to do.
+    /// Whether a batch is set aside, so that `runFlush` has something to do.
     package var hasFlush: Bool { flusher.hasWork }
 
-    /// Makes the batch that was left durable, and tells everybody.
+    /// Makes the batch that was set aside durable, and answers its callers.
     package func runFlush() { flusher.run() }
 
     /// Waits for requests and commits a batch of them.
     ///
     /// Returns false when the queue is closed and empty.
     ///
-    /// - Parameter leaving: Whether the batch, once it is planned, is left to `runFlush`: for a
-    ///   thread that takes all turns.
+    /// - Parameter leaving: Whether the planned batch is set aside for `runFlush`, because one
+    ///   thread takes all turns.
     package func runBatch(leaving: Bool = false) -> Bool {
         guard let waiting = writes.takeAll(holding: true) else { return false }
         let count = batchCount(waiting)
         let planned = plan(waiting[..<count])
-        // The batch may have ended before all were in it.
+        // The batch may have ended before it held all of them.
         writes.putBack(waiting[(planned?.batch.count ?? count)...])
         if planned != nil, !leaving { flusher.begin() }
         writes.release()
@@ -247,7 +247,7 @@ package final class StoreGate: Sendable {
         return waiting.count
     }
 
-    /// Runs a batch, and waits for the one before; nil if the store can't go on.
+    /// Plans a batch, and waits for the batch before it; nil if the store can't go on.
     private func plan(_ batch: ArraySlice<QueuedWrite>) -> PlannedBatch? {
         writer.withLock { writer in
             do throws(EngineError) {
@@ -259,7 +259,7 @@ package final class StoreGate: Sendable {
         }
     }
 
-    /// Makes a batch durable, then visible, and tells everybody; in the order of batches.
+    /// Makes a batch durable, then visible, and answers its callers; batches come in their order.
     private func finish(_ planned: PlannedBatch) {
         do throws(EngineError) {
             if let next = try planned.persist(in: engine, disk, environment, meter) {
@@ -285,9 +285,9 @@ package final class StoreGate: Sendable {
         bell.ring(for: change.touched, in: change.news)
     }
 
-    /// Hands the outcomes out, one hop per loop.
+    /// Delivers the outcomes, with one hop for each loop.
     private func deliver(_ planned: PlannedBatch) {
-        // Loops are few, and their order is that of the batch: a simulation is the same each time.
+        // Loops are few, and keep the order of the batch, so that a simulation always runs alike.
         var hops: [(loop: any FrameLoop, calls: [Report])] = []
         for (write, report) in zip(planned.batch, planned.outcomes) {
             if let index = hops.firstIndex(where: { $0.loop === write.loop }) {
@@ -302,7 +302,7 @@ package final class StoreGate: Sendable {
     }
 }
 
-// MARK: - For tasks, which can wait
+// MARK: - Async access
 
 extension StoreGate {
     /// Reads from one state on a reader thread.
@@ -330,7 +330,7 @@ extension StoreGate {
         }
     }
 
-    /// Makes a change that a caller asks for, and waits until it is durable.
+    /// Makes a change that a caller asked for, and waits until it is durable.
     func perform<Asked: Change>(
         _ request: WriteRequest<Asked>,
         _ token: CallToken

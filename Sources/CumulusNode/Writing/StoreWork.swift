@@ -1,51 +1,50 @@
-// What waits for the writer: changes that callers ask for, and jobs of peers and of the node
-// itself.
+// Work for the writer: changes that callers ask for, and jobs of peers and of the node itself.
 //
-// Made by callers, peers and background tasks, queued by `StoreGate`, done by `BatchWriter`, which
-// asks each the same questions.
+// Callers, peers and background tasks make it, `StoreGate` queues it, and `BatchWriter` runs it,
+// without knowing which of these it is.
 
 package import CumulusModel
 package import CumulusOperations
 package import CumulusStorage
 package import CumulusWire
 
-/// Something for the writer to do, and whom it tells.
+/// Something for the writer to do, and the receiver of its outcome.
 package protocol WriterWork: AnyObject, Sendable {
     associatedtype Outcome: Sendable
 
     var kind: StoreGate.WorkKind { get }
-    /// nil means that no caller asked for it.
+    /// The terms of a caller's change; nil if no caller asked for the work.
     var terms: StoreGate.Terms? { get }
 
-    /// Does it; the answer, and whether what was written is to stay.
+    /// Runs the work. Returns the answer, and whether what was written is to stay.
     func run(
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Outcome, ServiceError>, keep: Bool)
 
-    /// Leaves out what its answer shows of the server's records beyond what there is room for.
+    /// Leaves out of an answer the server's records for which there is no room.
     func limitShown(_ outcome: inout Outcome, to room: inout Int)
 
-    /// Whether what came of it waits for other changes: if some of the same batch come behind it,
-    /// it is run again.
+    /// Whether the outcome waits for other changes; if later work of the same batch may bring them,
+    /// the work is run again.
     func waits(_ outcome: Outcome) -> Bool
 
-    /// Tells how it went, on the loop.
+    /// Delivers the answer, on the loop.
     func tell(_ answer: Result<Outcome, ServiceError>)
 }
 
 extension StoreGate {
-    /// What work needs, and who sees what comes of it.
+    /// What work needs, and whether others see its result.
     package enum WorkKind: Sendable {
-        /// Brings in what others wait for, and needs room on the disk.
+        /// Work that brings in changes that others wait for, and needs room on the disk.
         case commits
-        /// Brings in nothing but deletes that others wait for.
+        /// Work that brings in only deletes that others wait for.
         case deletes
-        /// Concerns this node alone.
+        /// Work that concerns only this node.
         case housekeeping
-        /// So does this, and needs room on the disk.
+        /// Work that concerns only this node, and needs room on the disk.
         case derived
 
-        /// Whether it is done on a disk with room for so much.
+        /// Whether such work is done while the disk has room for so much.
         func fits(_ room: DiskLevel) -> Bool {
             switch self {
             case .commits, .derived: room == .all
@@ -54,17 +53,17 @@ extension StoreGate {
             }
         }
 
-        /// Whether others see a difference.
+        /// Whether others see the result.
         var isSeen: Bool { self == .commits || self == .deletes }
     }
 
-    /// What decides in its turn whether a change that a caller asks for is made.
+    /// What decides, in the writer, whether a caller's change is made.
     package struct Terms: Sendable {
         let token: CallToken
         let requestID: RequestID?
-        /// nil means that it changes all scopes.
+        /// The scope that is changed; nil means all scopes.
         let scope: ScopeID?
-        /// A node that only shows what it has makes it, too.
+        /// Whether even a read-only node makes the change.
         let isMadeReadOnly: Bool
 
         init<Asked: Change>(_ request: WriteRequest<Asked>, _ token: CallToken) {
@@ -79,8 +78,8 @@ extension StoreGate {
     package final class Request<Asked: Change>: WriterWork {
         private let request: WriteRequest<Asked>
         private let token: CallToken
-        /// Counts what its answer shows of the server's records until that has come to the loop;
-        /// nil: nobody does.
+        /// Counts the bytes of the server's records in the answer until it has reached the loop;
+        /// nil means that nobody counts them.
         private let room: ConnectionRoom?
         private let completion: @Sendable (Result<Asked.Outcome, ServiceError>) -> Void
 
@@ -131,7 +130,7 @@ extension StoreGate {
         private let completion: @Sendable (Result<Outcome, ServiceError>) -> Void
 
         /// - Parameters:
-        ///   - change: Run in the writer; what it threw after is undone.
+        ///   - change: Runs in the writer; if it throws, what it wrote is undone.
         ///   - completion: Called once, when the change is durable or was refused.
         package init(
             _ kind: WorkKind,
@@ -158,7 +157,7 @@ extension StoreGate {
         package func tell(_ answer: Result<Outcome, ServiceError>) { completion(answer) }
     }
 
-    /// Work on its way to the writer.
+    /// Work in the writer's queue.
     package struct QueuedWrite: Sendable {
         package let work: any WriterWork
         package let byteCount: Int
@@ -170,7 +169,7 @@ extension StoreGate {
             self.loop = loop
         }
 
-        /// Tells that it was not done.
+        /// A report that the work was refused.
         func refusal(_ error: ServiceError) -> Report { Self.refusal(of: work, error) }
 
         private static func refusal(of work: some WriterWork, _ error: ServiceError) -> Report {
@@ -178,6 +177,6 @@ extension StoreGate {
         }
     }
 
-    /// Tells somebody how it went.
+    /// Tells the receiver of some work how it ended.
     typealias Report = @Sendable () -> Void
 }

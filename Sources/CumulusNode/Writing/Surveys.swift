@@ -1,10 +1,10 @@
-// What a request needs to be looked up before its turn in the writer, so that it does not hold up
-// others: what a long cascade takes along, what very many references refer to, or which records of
-// a zone are shared that is to be shared as a whole.
+// Looks up what a request needs before its turn in the writer, so that it does not hold up others:
+// what a long cascade deletes, what very many references refer to, or which records are shared in a
+// zone that is to be shared as a whole.
 //
-// Used by `OpenCalls+Writing` before a request is queued whose contents say that it needs it, and
-// when the writer's answer says so. Looks on reader threads, a few records at a time, so that
-// others read in between.
+// Used by `OpenCalls+Writing` before it queues a request whose contents need this, and when the
+// writer's answer asks for it. Reads run on reader threads, a few records at a time, so that other
+// reads come in between.
 
 import CumulusModel
 import CumulusOperations
@@ -12,9 +12,9 @@ import CumulusStorage
 import Synchronization
 
 struct Surveys {
-    /// Records that are looked at on a reader thread before others may read.
+    /// The records that one step reads before other reads may run.
     private static let looksAtOnce = 1_000
-    /// The same of targets: each may take two reads, one of them of many rows.
+    /// The targets that one step reads; each may take two reads, one of them of many rows.
     private static let targetsAtOnce = 100
 
     private let node: Node
@@ -23,8 +23,8 @@ struct Surveys {
         self.node = node
     }
 
-    /// The request with what it needs to know of the records that it refers to, and of shares in
-    /// the zones that it shares.
+    /// The request with what it needs to know of the records that it refers to, and of the shares
+    /// in zones that it is to share.
     func prepare(
         _ request: WriteRequest<ModifyRecords>,
         _ time: TaskTime
@@ -49,8 +49,8 @@ struct Surveys {
         return request
     }
 
-    /// The request with what the writer found to be missing: if all was prepared, what a long
-    /// cascade takes along.
+    /// The request with what the writer found missing; if all was prepared, with what a long
+    /// cascade deletes.
     func survey(
         _ request: WriteRequest<ModifyRecords>,
         _ time: TaskTime
@@ -90,7 +90,7 @@ struct Surveys {
         }
     }
 
-    /// Goes on with a survey until little is left for the writer.
+    /// Advances a survey until little is left for the writer.
     private func finish<Begun: FollowingSurvey>(
         _ begun: Begun,
         _ steps: Int,
@@ -107,7 +107,7 @@ struct Surveys {
         return survey.state.withLock { $0 }
     }
 
-    /// One that goes from one reader thread to another.
+    /// A survey that goes from one reader thread to another.
     private final class Survey<State: Sendable>: Sendable {
         let state: Mutex<State>
 
@@ -121,7 +121,7 @@ struct Surveys {
     )
 }
 
-/// A survey over the newest state, which looks again at what changed since it began.
+/// A survey of the newest state, which looks again at what changed since it began.
 private protocol FollowingSurvey: Sendable {
     /// Returns whether little is left for the writer.
     mutating func advance(_ reader: ReadTransaction, steps: Int) throws -> Bool

@@ -1,8 +1,9 @@
-// What callers see of the store: all that is durable, and nothing else; and how far that is, as
-// callers may be told.
+// What callers see of the store: everything that is durable and nothing else; and how far each
+// scope is.
 //
-// `StoreGate` moves it on after each flush, in one step, before anybody is told of the batch. Asked
-// by sessions, before they read and before they answer. hot: once per read, once per answer.
+// `StoreGate` advances it after each flush, in one step, before it answers the callers of the
+// batch. Sessions ask it before they read and before they answer. hot: once per read, once per
+// answer.
 
 import CumulusModel
 import CumulusOperations
@@ -11,18 +12,18 @@ import CumulusStorage
 import Synchronization
 
 final class VisibleState: Sendable {
-    /// What a batch made, once it is durable.
+    /// The result of a batch, once it is durable.
     struct Next: Sendable {
         var reader: any EngineReader
-        /// Those that it read from the engine, or changed.
+        /// The scopes that the batch read from the engine or changed.
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
         var changesSchemas: Bool
-        /// `WriterState.accountsVersion`.
+        /// The value of `WriterState.accountsVersion` after the batch.
         var accounts: UInt64 = 0
     }
 
-    /// How far a scope is, and what callers need not wait for there.
+    /// How far this node has a scope, and the mark up to which changes were declared lost.
     private struct Reach {
         var runs = Runs()
         var truncation = HybridTime(0)
@@ -32,13 +33,13 @@ final class VisibleState: Sendable {
         var reader: any EngineReader
         var zones = ZoneDirectory()
         var schemas = SchemaDirectory()
-        /// Counts the batches.
+        /// Rises with each batch.
         var version: UInt64 = 1
-        /// Those that the writer looked at in this run.
+        /// The scopes that the writer has read since the node started.
         var scopes: [ScopeNumber: ScopeState]
-        /// Tokens that were made for this version.
+        /// Causal tokens that were made for this version.
         var tokens: [ScopeNumber: Bytes] = [:]
-        /// How far other scopes are, as far as they were asked for.
+        /// How far other scopes are, if anybody asked for them.
         var resting: [ScopeNumber: Reach] = [:]
 
         func reach(of scope: ScopeNumber) -> Reach? {
@@ -61,9 +62,9 @@ final class VisibleState: Sendable {
 
     // MARK: After a flush
 
-    /// Everybody sees this from now on; it is durable.
+    /// Makes a durable state visible to everybody.
     ///
-    /// Returns whether callers are to be judged again.
+    /// Returns whether the credentials of callers are to be checked again.
     @discardableResult
     func advance(to next: Next) -> Bool {
         var isMoved = false
@@ -81,22 +82,22 @@ final class VisibleState: Sendable {
             isMoved = epochs.moveAccounts(to: next.accounts)
             return state.reader
         }
-        // A snapshot is let go of outside the lock.
+        // The old snapshot is released outside the lock.
         _ = consume old
         return isMoved
     }
 
     // MARK: Callers
 
-    /// All that is visible now, and nothing that comes later.
+    /// Everything that is visible now, and nothing that comes later.
     var reader: any EngineReader { state.withLock { $0.reader } }
 
-    /// The same, with the zones and the record types that were found in it.
+    /// The visible state, with the zones and the record types that were found in it.
     var view: View { state.withLock { ($0.reader, $0.zones, $0.schemas) } }
 
     typealias View = (reader: any EngineReader, zones: ZoneDirectory, schemas: SchemaDirectory)
 
-    /// The same, with how far it has a scope.
+    /// The visible state, and the version vector of a scope in it.
     func vector(
         of scope: ScopeNumber
     ) throws(EngineError) -> (reader: any EngineReader, vector: VersionVector) {
@@ -104,27 +105,28 @@ final class VisibleState: Sendable {
         return state.withLock { ($0.reader, $0.reach(of: scope)?.runs.vector ?? VersionVector()) }
     }
 
-    /// The same, with its version, which rises with each batch.
+    /// The visible state, with its version, which rises with each batch.
     var versioned: (view: View, version: UInt64) {
         state.withLock { state -> (View, UInt64) in
             ((state.reader, state.zones, state.schemas), state.version)
         }
     }
 
-    /// Whether all that is visible by now was visible at that version.
+    /// Whether nothing has become visible since that version.
     func isAt(_ version: UInt64) -> Bool {
         self.version.load(ordering: .acquiring) == version
     }
 
-    /// A token that covers all that was visible by now, unless it is that of `version`; and its
-    /// version.
+    /// A token that covers everything visible by now, with the version of the state.
+    ///
+    /// Returns nil if that is still `version`, or if the scope can't be read.
     func token(
         of scope: ScopeNumber,
         _ id: ScopeID,
         unless version: UInt64,
         mint: TokenMint
     ) -> (token: Bytes, version: UInt64)? {
-        // Of what can't be read nothing is told: a token of less would let callers see the past.
+        // A token that covers less than what is visible would let callers see the past.
         guard (try? load(scope)) != nil else { return nil }
         return state.withLock { state in
             guard state.version != version else { return nil }
@@ -142,23 +144,23 @@ final class VisibleState: Sendable {
         }
     }
 
-    /// Whether all that is visible to everybody who asks from now on.
+    /// Whether everything that a vector covers is visible to callers from now on.
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         try? load(scope)
         return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
     }
 
-    /// The highest mark that callers have shown who miss something here.
+    /// The highest mark of lost changes that callers have shown who miss something here.
     var highestMark: HybridTime { HybridTime(highestMet.load(ordering: .relaxed)) }
 
-    /// Whether an operator has marked as lost what a caller saw who knew that mark.
+    /// Whether an operator has declared changes lost since a caller was told of that mark.
     func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
         highestMet.max(truncation.value, ordering: .relaxed)
         try? load(scope)
         return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
     }
 
-    /// Reads how far a scope is that nothing was written to in this run.
+    /// Reads how far a scope is, if nothing was written to it since the node started.
     private func load(_ scope: ScopeNumber) throws(EngineError) {
         guard state.withLock({ $0.reach(of: scope) == nil }) else { return }
         let reader = ReadTransaction(self.reader, reach: .disk)

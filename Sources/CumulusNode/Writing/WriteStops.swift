@@ -1,7 +1,7 @@
-// Why writes are refused: for a while, where the node is leaving, a state is merged in or the disk
-// is full; for good where the node only shows what it has.
+// Why writes are refused: for a while, if the node is leaving, a state is merged in or the disk is
+// full; for good, if the node is read-only.
 //
-// Set by work that writes would disturb; asked by the writer before each request.
+// Set by work that writes would disturb; the writer asks before each request.
 
 package import CumulusModel
 import Synchronization
@@ -11,16 +11,16 @@ package final class WriteStops: Sendable {
     private let held = Mutex<Set<ScopeID>>([])
     private let diskLevel = Atomic<DiskLevel>(.all)
     private let hasDeletes = Atomic<Bool>(false)
-    /// Nothing is taken but tokens, for those who are to look.
+    /// Refuses everything except new access tokens, which people need to look at the data.
     let isReadOnly: Bool
 
     init(isReadOnly: Bool = false) {
         self.isReadOnly = isReadOnly
     }
 
-    /// Refuses what callers want to write, until `resume`; peers' commits are taken.
+    /// Refuses callers' writes until `resume`; peers' commits are still taken.
     ///
-    /// Returns false if they are refused already.
+    /// Returns false if callers' writes were refused already.
     func begin(_ why: ServiceError) -> Bool {
         stop.withLock { stop in
             guard stop == nil else { return false }
@@ -36,7 +36,7 @@ package final class WriteStops: Sendable {
     /// Whether callers' writes are refused until `resume`.
     var hasBegun: Bool { stop.withLock { $0 != nil } }
 
-    /// Lets nothing change a scope until `release`, but what its holder does.
+    /// Refuses changes of a scope until `release`, except those by the holder.
     func hold(_ scope: ScopeID) {
         held.withLock { _ = $0.insert(scope) }
     }
@@ -49,14 +49,13 @@ package final class WriteStops: Sendable {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
 
-    /// Why commits that an operator brings are not to be applied to a scope now; nil means they may
-    /// be.
+    /// Why an operator's commits must not be applied to a scope now; nil if they may be.
     func refusal(of scope: ScopeID) -> ServiceError? {
         if isReadOnly { return WriteStops.readOnly }
         return stop.withLock { $0 } ?? (isHeld(scope) ? WriteStops.merging : nil)
     }
 
-    /// Why a change that a caller asks for is not to be made now; nil means it may be.
+    /// Why a caller's change is refused now; nil if it is not.
     func refusal(of terms: StoreGate.Terms) -> ServiceError? {
         if isReadOnly { return terms.isMadeReadOnly ? nil : WriteStops.readOnly }
         return stop.withLock { $0 } ?? (isHeld(terms) ? WriteStops.merging : nil)
@@ -67,18 +66,18 @@ package final class WriteStops: Sendable {
         return isHeld(scope)
     }
 
-    /// What the disk had room for when something was written last.
+    /// What the disk had room for at the last check.
     package var disk: DiskLevel { diskLevel.load(ordering: .relaxed) }
 
-    /// Returns what was noted before.
+    /// Notes what the disk has room for, and returns what was noted before.
     func noteDisk(_ level: DiskLevel) -> DiskLevel {
         diskLevel.exchange(level, ordering: .relaxed)
     }
 
-    /// A delete was taken on a disk that takes nothing else.
+    /// Notes that a delete was taken on a disk that takes nothing else.
     func noteDelete() { hasDeletes.store(true, ordering: .relaxed) }
 
-    /// Whether one was since the last time that this was asked.
+    /// Whether such a delete was taken since this was last called.
     func takeDeletes() -> Bool { hasDeletes.exchange(false, ordering: .relaxed) }
 
     package static let merging: ServiceError = {
@@ -98,7 +97,7 @@ package final class WriteStops: Sendable {
         """
     )
 
-    /// Refuses all but deletes.
+    /// The refusal while the disk takes only deletes.
     package static let diskFull = ServiceError(
         .serviceUnavailable,
         .diskFull,
@@ -108,7 +107,7 @@ package final class WriteStops: Sendable {
         """
     )
 
-    /// Refuses deletes too.
+    /// The refusal while the disk takes no deletes either.
     package static let diskExhausted = ServiceError(
         .serviceUnavailable,
         .diskFull,
@@ -118,7 +117,7 @@ package final class WriteStops: Sendable {
         """
     )
 
-    /// Why a disk with room for so little doesn't take something.
+    /// The refusal by a disk that has only so much room.
     static func refusal(at level: DiskLevel) -> ServiceError {
         level == .nothing ? diskExhausted : diskFull
     }
