@@ -1,10 +1,10 @@
-// Which of the records that a call finds it may show to its caller.
+// Decides which of the records that a call finds may be shown to its caller.
 //
-// Made once for each call and zone by fetches, lists, queries and changes; asked for each record.
-// `RecordAccess` decides. In one's own database that is one comparison, in the public one two
-// look-ups in dictionaries: of what the type grants, and of a role in it. The roles that the caller
-// was given are looked up when it is made. In another user's zone it is a walk up to the root of a
-// tree: see `TreeWalk`. hot: once per record that is shown.
+// Made once for each call and zone by fetches, lists, queries and changes, and asked for each
+// record. `RecordAccess` decides. In one's own database that is one comparison. In the public one
+// it is two look-ups in dictionaries: of the type's grants, and of the caller's roles, which are
+// read when the value is made. In another user's zone it is a walk up to the root of a tree, see
+// `TreeWalk`. hot: once per record that is shown.
 
 import CumulusModel
 package import CumulusStorage
@@ -13,11 +13,11 @@ package struct AccessReader: Sendable {
     private let access: RecordAccess
     private let scope: ScopeNumber
     private let caller: Caller
-    /// Empty but in the public database.
+    /// The caller's roles; empty except in the public database.
     private let roles: UserRoles
     private let schemas: SchemaDirectory
 
-    /// - Parameter schemas: Of the state that is read.
+    /// - Parameter schemas: The schemas of the state that is read.
     package init(
         to found: FoundZone,
         of scope: ScopeNumber,
@@ -35,7 +35,7 @@ package struct AccessReader: Sendable {
 
     private var isPublic: Bool { access.rights == .granted }
 
-    /// What the caller sees of another user's zone; nil elsewhere.
+    /// What the caller sees of another user's zone; nil in other zones.
     var view: AccessRights.View? { access.walk?.view }
 
     /// Why the caller may not read a record; nil if it may.
@@ -54,7 +54,7 @@ package struct AccessReader: Sendable {
         return try access.refusal(.read, record(), &state)
     }
 
-    /// A state that is read, with what is kept of it.
+    /// The state that is read, with cached schemas and roles.
     private struct State: RightsSource {
         let schemas: SchemaDirectory
         let roles: UserRoles
@@ -76,8 +76,9 @@ package struct AccessReader: Sendable {
         }
     }
 
-    /// Whether the caller may read by now what a record held in an older state: in another user's
-    /// zone it hangs elsewhere since, perhaps.
+    /// Whether the caller may still read a record that an older state held.
+    ///
+    /// In another user's zone the record may have moved to another parent since.
     func stillAllows(
         _ record: RecordView,
         _ reader: ReadTransaction
@@ -88,7 +89,7 @@ package struct AccessReader: Sendable {
 
     /// Whether the caller may read a stored record, dead or alive.
     ///
-    /// Of a zone that is shared in part it may read none that is dead.
+    /// In a zone that is shared in part, it may read no dead record.
     func allows(
         _ row: RecordRow,
         named name: String,
@@ -97,11 +98,11 @@ package struct AccessReader: Sendable {
         try refusal(RecordAccess.Record(row, named: name), reader) == nil
     }
 
-    /// Whether each record needs a look of its own: the caller sees trees of another user's zone,
-    /// and not the whole.
+    /// Whether each record must be checked by itself, because the caller sees only some trees of
+    /// another user's zone.
     var isPartial: Bool { view.map { $0.wholeZone == nil } ?? false }
 
-    /// Whether the caller may read a record of such a zone that lives.
+    /// Whether the caller may read a living record of another user's zone; true in other zones.
     func reads(
         _ name: String,
         of type: String,
@@ -111,8 +112,10 @@ package struct AccessReader: Sendable {
         return try refusal(RecordAccess.Record(name: name, type: type), reader) == nil
     }
 
-    /// The names of all records of such a zone that the caller may read, and perhaps of others; nil
-    /// if they are more than so many.
+    /// The names of all records that the caller may read in a zone that is shared in part, and
+    /// perhaps names of other records.
+    ///
+    /// Returns nil if there are more than `limit`, or if the zone is not shared in part.
     func names(limit: Int, _ reader: ReadTransaction) throws(EngineError) -> [String]? {
         guard let walk = access.walk, isPartial else { return nil }
         return try walk.names(limit: limit, reader)
@@ -128,7 +131,7 @@ package struct AccessReader: Sendable {
         return Authorisation.reading(grants, by: caller, with: roles.names)
     }
 
-    /// Whether the caller created a record; nobody did who is not signed in.
+    /// Whether the caller created a record; false if nobody is signed in.
     func isCreator(of row: RecordRow) -> Bool { row.createdBy == caller.signedInUser }
 
     private func grants(
@@ -138,8 +141,10 @@ package struct AccessReader: Sendable {
         try schemas.find(type, of: scope, reader).schema.grants
     }
 
-    /// Whether a reader of that vector has seen which records it may read: no type that it may know
-    /// has other grants since, and no role of the caller that decides there has changed.
+    /// Whether a reader of that vector knows by now which records it may read.
+    ///
+    /// False if another type that it may know has got other grants since, or if reading such a type
+    /// depends on a role of the caller that has changed.
     func isKnown(
         to vector: VersionVector,
         _ reader: ReadTransaction
@@ -149,7 +154,8 @@ package struct AccessReader: Sendable {
         let changed = roles.changed(since: vector)
         for (key, row) in try reader.registerRows(scope, SchemaRegister.grantNamespace) {
             if vector.covers(row.stamp.dot), try !decides(changed, key, row, reader) { continue }
-            // Of a type that is newer it holds nothing. (That of users may have no register.)
+            // A type that is newer than the vector has no records there. (The type of users may
+            // have no register.)
             let type = try reader.register(scope, namespace, Array(key.prefix(1)))
             if let type, !vector.covers(type.stamp.dot) { continue }
             return false
@@ -157,7 +163,8 @@ package struct AccessReader: Sendable {
         return true
     }
 
-    /// Whether a grant is of one of the roles, and nothing else lets the caller read the type.
+    /// Whether a grant lets one of the changed roles read a type that nothing else lets the caller
+    /// read as a whole.
     private func decides(
         _ changed: Set<String>,
         _ key: [Bytes],

@@ -1,26 +1,27 @@
-// What a call may do in one zone: everything in the caller's own, what the schema grants in the
-// public database, what shares allow in somebody else's.
+// What a call may do in one zone: everything in the caller's own database, what the schema grants
+// in the public one, what shares allow in another user's.
 //
 // Made by `locate` with the zone, once for each call and zone; `RecordAccess` decides by it.
 
 package import CumulusModel
 
 package enum AccessRights: Hashable, Sendable {
-    /// Everything: the zone is of the caller's own private database.
+    /// Everything: the zone is in the caller's own private database.
     case own
-    /// What the schema grants to the caller's roles, type by type: the public database.
+    /// What the schema grants to the caller's roles, type by type: the zone is in the public
+    /// database.
     case granted
     /// What shares in force allow: the zone is another user's.
     case viewer(View)
 
-    /// What a user may see of another one's zone.
+    /// What a user may see of another user's zone.
     package struct View: Hashable, Sendable {
-        /// A record with all that hangs below it.
+        /// A record and everything below it.
         package struct Tree: Hashable, Sendable {
             /// Name of the share record.
             package var share: String
             package var root: String
-            /// Of the root's life that is shared, which is the one that is shown.
+            /// The birth of the root's shared life, which is the life that is shown.
             package var birth: Dot
             package var permission: ShareParticipant.Permission
 
@@ -39,7 +40,7 @@ package enum AccessRights: Hashable, Sendable {
 
         /// nil unless the zone is shared as a whole.
         package var wholeZone: ShareParticipant.Permission?
-        /// In the order of their roots.
+        /// The trees that are shared with the user, sorted by their roots.
         package var trees: [Tree]
         /// Names of the shares that the user administers.
         package var administers: Set<String>
@@ -56,7 +57,7 @@ package enum AccessRights: Hashable, Sendable {
 
         package var isEmpty: Bool { wholeZone == nil && trees.isEmpty }
 
-        /// The most that is allowed in the zone or in one of these trees; nil if the user sees
+        /// The highest permission in the zone or in one of these trees; nil if the user sees
         /// nothing there.
         ///
         /// - Parameter roots: Names of roots.
@@ -68,7 +69,7 @@ package enum AccessRights: Hashable, Sendable {
 }
 
 extension AccessRights {
-    /// nil in one's own database and in the public one.
+    /// The user's view of another user's zone; nil in its own database and in the public one.
     package var view: View? {
         if case .viewer(let view) = self { view } else { nil }
     }

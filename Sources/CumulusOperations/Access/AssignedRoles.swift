@@ -1,7 +1,7 @@
-// What operators do about the roles of users: give one of the schema, take it away, list them.
+// How operators give roles of the schema to users, take them away and list them.
 //
-// Run by the writer, `all` by reads; `SchemaReset` takes all of a scope away. How changes of two
-// nodes come together is `RoleAssignment`'s business.
+// The writer runs the changes, and reads run `all`. `SchemaReset` takes away all roles of a scope.
+// `RoleAssignment` says how changes at two nodes come together.
 
 package import CumulusModel
 package import CumulusStorage
@@ -9,13 +9,13 @@ package import CumulusStorage
 package enum AssignedRoles {
     /// A role that a user has.
     package struct Entry: Hashable, Sendable {
-        /// The user's name, as the operator chose it, or the record name of a service key, also of
-        /// a revoked one; empty if it is not known here yet.
+        /// The user's name, as the operator chose it, or the record name of a service key, even of
+        /// a revoked one; empty if this node does not know the user yet.
         package var user: String
         /// The user's record name in the container.
         package var recordName: String
         package var role: String
-        /// The schema has no such role any more: it gives nothing.
+        /// Whether the schema no longer has the role, so that it gives nothing.
         package var isDropped: Bool
     }
 
@@ -23,7 +23,7 @@ package enum AssignedRoles {
 
     /// Takes away all roles that users of a scope have.
     ///
-    /// Returns how many those were.
+    /// Returns how many there were.
     static func takeAll(
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
@@ -40,7 +40,7 @@ package enum AssignedRoles {
         return count
     }
 
-    /// Of at most about 300 bytes each.
+    /// The most registers of one commit; each takes at most about 300 bytes.
     private static let registersOfACommit = 1_000
 
     fileprivate static func set(
@@ -65,8 +65,8 @@ package enum AssignedRoles {
     /// The roles that users have, by users' record names and roles.
     ///
     /// - Parameters:
-    ///   - user: Only this user's; nil means of all.
-    ///   - role: Only this role; nil means all.
+    ///   - user: Lists only this user's roles; nil lists the roles of all users.
+    ///   - role: Lists only this role; nil lists all roles.
     package static func all(
         of user: String?,
         _ role: String?,
@@ -92,9 +92,9 @@ package enum AssignedRoles {
         }
     }
 
-    /// Users' names by their record names, of one or of all.
+    /// The names of one user or of all users, by their record names.
     ///
-    /// - Parameter holders: Record names of those who have roles.
+    /// - Parameter holders: The record names of users who have roles.
     private static func names(
         of user: String?,
         among holders: Set<String>,
@@ -116,7 +116,7 @@ package enum AssignedRoles {
             .merging([user: ""]) { known, _ in known }
     }
 
-    /// The record name of somebody who can have roles; nil if there is nobody of that name.
+    /// The record name of a user or a service key that can have roles; nil if none has this name.
     ///
     /// - Parameter user: The name of a user, or the record name of a service key.
     fileprivate static func recordName<Reader: RowReader & ~Copyable>(
@@ -178,10 +178,10 @@ package struct ChangeRole: Hashable, ContainerChange {
 
     package func keeps(_ existed: Bool) -> Bool { !existed || !isGiven }
 
-    /// Returns true if it was so already.
+    /// Returns true if the user had the role already, or was without it.
     ///
-    /// To give it again changes nothing. To take it away always raises the number: another node may
-    /// have given it, and this one not heard of that yet.
+    /// Giving a role again changes nothing. Taking it away always raises the number: another node
+    /// may have given it, and this node may not know of that yet.
     package func run(
         for asker: Asker,
         in number: ScopeNumber,

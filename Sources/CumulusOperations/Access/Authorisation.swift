@@ -1,12 +1,12 @@
-// Who may do what: a verb, what is known of the record, and what its type grants or a share allows
-// decide. Values only: nothing is read here.
+// Who may do what, decided by a verb, by what is known of the record, and by what its type grants
+// or a share allows. These functions work on values and read nothing.
 //
-// Asked through `RecordAccess` for what is shown and for what is changed. Which methods a caller
-// may call at all, an operator's among them, is decided before that, by `MethodTable`.
+// Called through `RecordAccess` for what is shown and for what is changed. `MethodTable` decides
+// before that which methods a caller may call at all, an operator's among them.
 //
 // Folder: what callers may do with records. Read `Authorisation` and `AccessRights`, then
 // `RecordAccess`, `AccessReader` for reads, `ZoneBatch+Access` for writes, and `RepeatedRequest`
-// for those that come again. `AssignedRoles` are what operators give to users.
+// for requests that come again. `AssignedRoles` holds the roles that operators give to users.
 
 package import CumulusModel
 
@@ -15,7 +15,7 @@ package enum Authorisation {
         case read
         case create
         case write
-        /// Grants and errors call it WRITE, too.
+        /// The verb that grants and errors call WRITE, too.
         case delete
 
         fileprivate var permission: Schema.Permissions {
@@ -37,9 +37,9 @@ package enum Authorisation {
 
     /// What rights on a record depend on.
     package struct RecordFacts: Hashable, Sendable {
-        /// As callers know it.
+        /// The type's name, as callers know it.
         package var type: String
-        /// Of the life that is shown; nil means that the record does not exist yet.
+        /// The creator of the life that is shown; nil if the record does not exist yet.
         package var createdBy: String?
 
         package init(type: String, createdBy: String?) {
@@ -52,10 +52,10 @@ package enum Authorisation {
     package struct SharedFacts: Hashable, Sendable {
         package var name: String
         package var type: String
-        /// Names of the roots that the record hangs below, in a tree that the caller sees; its own
-        /// if it is one.
+        /// The roots, visible to the caller, below which the record hangs; its own name if it is a
+        /// root.
         package var roots: Set<String>
-        /// Whether a share names it as its root.
+        /// Whether a share names the record as its root.
         package var isRoot: Bool
 
         package init(name: String, type: String, roots: Set<String> = [], isRoot: Bool = false) {
@@ -66,13 +66,13 @@ package enum Authorisation {
         }
     }
 
-    /// Why a caller may not do that to a record of the public database; nil if it may.
+    /// Why a caller may not apply a verb to a record of the public database; nil if it may.
     ///
-    /// An operator reads everything and saves nothing; a caller without a token changes nothing.
-    /// Everybody else has the roles `_world`, `_icloud` if signed in, `_creator` of its own
-    /// records, and those that it was given, and may do what one of them is granted.
+    /// An operator reads everything and saves nothing. A caller without a token changes nothing.
+    /// Everybody else has the role `_world`, `_icloud` if signed in, `_creator` of its own records,
+    /// and the roles that operators gave to it. It may do what one of these roles is granted.
     ///
-    /// - Parameter roles: Those of the schema that the caller was given.
+    /// - Parameter roles: The roles of the schema that the caller was given.
     package static func refusal(
         _ verb: Verb,
         _ record: RecordFacts,
@@ -89,14 +89,13 @@ package enum Authorisation {
         return notPermitted(verb, record, grants, caller, roles)
     }
 
-    /// Why a participant may not do that to a record of a zone that another user shares; nil if it
-    /// may.
+    /// Why a participant may not apply a verb to a record of another user's zone; nil if it may.
     ///
-    /// What it may not see does not exist for it. Administrators change a share; only the owner
-    /// deletes it, and a participant who does leaves. A root is changed like any record, but
-    /// neither moved nor deleted.
+    /// What it may not see does not exist for it. Administrators change a share. Only the owner
+    /// deletes a share; a participant who deletes it leaves it. A root is changed like any record,
+    /// but neither moved nor deleted.
     ///
-    /// - Parameter record: Where it is, or where it is to be created.
+    /// - Parameter record: Where the record is, or where it is to be created.
     package static func refusal(
         _ verb: Verb,
         _ record: SharedFacts,
@@ -130,7 +129,7 @@ package enum Authorisation {
 
     /// Why a caller may not bring assets into a database; nil if it may.
     ///
-    /// Which type they are for is known when a record is saved that names them.
+    /// The type that the assets are for is known only when a record is saved that names them.
     package static func uploadRefusal(
         in database: DatabaseID,
         by caller: Caller
@@ -146,7 +145,7 @@ package enum Authorisation {
 
     /// The database that a call is about.
     ///
-    /// The private one is always the caller's own.
+    /// The private database is always the caller's own.
     package static func database(
         _ kind: DatabaseScope,
         for caller: Caller
@@ -170,7 +169,7 @@ package enum Authorisation {
 
     // MARK: Errors
 
-    /// A caller without a token changes nothing anywhere.
+    /// The refusal of a change by a caller without a token.
     package static let userNeeded = ServiceError(
         .notAuthenticated,
         "changes need a signed-in user; connect with an access token"
@@ -181,7 +180,7 @@ package enum Authorisation {
         "this needs a signed-in user or an operator; connect with a token"
     )
 
-    /// Why a caller changes nothing in the public database, whatever is granted; nil for users.
+    /// Why a caller may change nothing in the public database, whatever is granted; nil for users.
     static func changeRefusal(of caller: Caller) -> ServiceError? {
         switch caller.role {
         case .user, .server: nil
@@ -198,7 +197,7 @@ package enum Authorisation {
         }
     }
 
-    /// Why a caller can read no record of a type.
+    /// Why a caller can't read any record of a type.
     static func notReadable(
         _ type: String,
         _ grants: Grants,
@@ -208,7 +207,8 @@ package enum Authorisation {
         notPermitted(.read, RecordFacts(type: type, createdBy: nil), grants, caller, roles)
     }
 
-    /// A new record, or a new parent, hangs in no tree that the caller may write to.
+    /// The refusal of a new record, or a new parent, that is in no tree that the caller may write
+    /// to.
     static let outside = ServiceError(
         .permissionFailure,
         """
@@ -242,7 +242,7 @@ package enum Authorisation {
         )
     }
 
-    /// - Parameter what: What is not the caller's to change.
+    /// - Parameter what: What only its owner may change.
     static func ownersOnly(_ verb: Verb, _ what: String) -> ServiceError {
         ServiceError(
             .permissionFailure,
@@ -281,7 +281,7 @@ package enum Authorisation {
 }
 
 extension Caller {
-    /// User record name; nil unless somebody is signed in.
+    /// The caller's user record name; nil unless somebody is signed in.
     var signedInUser: String? {
         switch role {
         case .user(let name), .server(let name): name

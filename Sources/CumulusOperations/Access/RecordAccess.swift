@@ -2,23 +2,23 @@
 // grants in the public one, what shares allow in another user's.
 //
 // A call makes one for each zone that it finds, and nothing else decides. `AccessReader` asks for
-// what is shown, with the caches of reads. `ZoneBatch` and others in the writer ask with its
-// transaction, for each save and delete, and where a request comes again. In one's own database
-// nothing is looked up. hot: once per record that is saved or shown.
+// what is shown, with the caches of reads. `ZoneBatch` and other code in the writer ask with its
+// transaction: for each save, each delete and each repeated request. In one's own database nothing
+// is looked up. hot: once per record that is saved or shown.
 
 import CumulusModel
 import CumulusStorage
 
 /// The rows that rights depend on, in one state of the store.
 protocol RightsSource: ~Copyable {
-    /// What a type grants, and the roles of the schema that a caller was given.
+    /// Returns what a type grants, and the roles of the schema that a caller was given.
     mutating func granted(
         _ type: String,
         to caller: Caller,
         in scope: ScopeNumber
     ) throws(EngineError) -> (grants: Grants, roles: Set<String>)
 
-    /// Where a record of another user's zone hangs.
+    /// Returns where a record of another user's zone hangs.
     borrowing func facts(
         of record: RecordAccess.Record,
         _ walk: TreeWalk
@@ -29,33 +29,34 @@ struct RecordAccess: Sendable {
     /// What is known of a record before its rights are looked up.
     struct Record {
         var name: String
-        /// As callers know it.
+        /// The type's name, as callers know it.
         var type: String
-        /// nil means that the record does not exist yet.
+        /// The user who created the record; nil if it does not exist yet.
         var createdBy: String?
-        /// Whether a share names it as its root.
+        /// Whether a share names the record as its root.
         var isRoot = false
-        /// Where its chain of parents goes on, if that was read; nil means that it is read now.
+        /// The next link of its chain of parents, if that was read; nil means that it is read when
+        /// needed.
         var link: TreeWalk.Link?
     }
 
     let rights: AccessRights
     private let scope: ScopeNumber
     private let caller: Caller
-    /// The trees that the caller sees; nil but in another user's zone.
+    /// The trees that the caller sees; nil except in another user's zone.
     let walk: TreeWalk?
 
     init(to found: FoundZone, of scope: ScopeNumber, by caller: Caller) {
         rights = found.rights
         self.scope = scope
         self.caller = caller
-        // A default zone, which may have no number, is not shared.
+        // A zone without a number is a default zone, which is never shared.
         walk = found.number.flatMap { number in
             found.rights.view.map { TreeWalk($0, in: number, found.lens) }
         }
     }
 
-    /// Why the caller may not do that to a record; nil if it may.
+    /// Why the caller may not apply a verb to a record; nil if it may.
     func refusal<Source: RightsSource & ~Copyable>(
         _ verb: Authorisation.Verb,
         _ record: @autoclosure () -> Record,
@@ -79,7 +80,7 @@ struct RecordAccess: Sendable {
         }
     }
 
-    /// Why the caller may not do that to a stored record; nil if it may.
+    /// Why the caller may not apply a verb to a stored record; nil if it may.
     func refusal<Source: RightsSource & ~Copyable>(
         _ verb: Authorisation.Verb,
         _ row: RecordRow,

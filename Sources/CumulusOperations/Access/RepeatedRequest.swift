@@ -1,18 +1,16 @@
-// A request that comes again is told what it was told before, as far as its caller still has the
-// rights that it needs.
+// Answers a repeated request as before, as far as its caller still has the rights that it needs.
 //
-// Called by `RememberedChange` for answers from memory, and for those to requests that another node
-// carried out. Nothing is changed: what was done stays.
+// Called by `RememberedChange` for remembered answers, and for requests that another node carried
+// out. Nothing is changed: what was done stays.
 
 import CumulusModel
 package import CumulusStorage
 
 extension ModifyRecords {
-    /// Replaces what the caller may not be told any more by the refusals that a new request would
-    /// get.
+    /// Replaces outcomes that the caller may no longer be told by the refusals of a new request.
     ///
-    /// A save needs WRITE on its record, or CREATE if the caller created that; the values of
-    /// incremented fields, and who created the record, need READ too. Deletions tell nothing.
+    /// A save needs WRITE on its record, or CREATE if the caller created the record. The values of
+    /// incremented fields, and the creator of the record, need READ too. Deletions tell nothing.
     package func askAgain(
         _ outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
@@ -55,7 +53,8 @@ extension ModifyRecords {
         }
     }
 
-    /// The type of the record that is there, or else of what was to be saved.
+    /// The type of the stored record; if there is none, the type of the record that was to be
+    /// saved.
     private func type(
         of item: SaveItem,
         in found: FoundZone,
@@ -69,8 +68,10 @@ extension ModifyRecords {
         return (try? item.content.get()).map { StoredName.shown($0.type) }
     }
 
-    /// The same in zones of others: items of a zone that the caller sees no more are refused, and
-    /// saves of records that it may change no more.
+    /// Replaces outcomes in zones of other users.
+    ///
+    /// All items of a zone that the caller no longer sees are refused, and so are saves of records
+    /// that it may no longer change.
     private func askAgainShared(
         _ outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,

@@ -1,7 +1,7 @@
 // What a caller may delete, and what it is told of records that it may not read.
 //
-// Called by `ZoneBatch`, and by `CascadeSurvey` for the texts. In one's own database nothing is
-// looked up.
+// Called by `ZoneBatch`, and by `CascadeSurvey` for the texts of errors. In one's own database
+// nothing is looked up.
 
 import CumulusModel
 import CumulusStorage
@@ -9,7 +9,8 @@ import CumulusStorage
 extension ZoneBatch {
     /// Why a record can't be deleted by the caller; nil if it can.
     ///
-    /// - Parameter row: nil means that there is none, which a user may delete without effect.
+    /// - Parameter row: The record; nil if there is none, and a user may delete that without
+    ///   effect.
     func refusal(
         ofDeleting row: RecordRow?,
         named name: String,
@@ -21,7 +22,7 @@ extension ZoneBatch {
         return try access.refusal(.delete, row, named: name, &transaction)
     }
 
-    /// The name of a record, if the caller may read that.
+    /// The name of a record; nil if the caller may not read the record.
     func readable(
         _ name: String,
         _ transaction: inout WriteTransaction
@@ -56,8 +57,8 @@ extension ZoneBatch {
     }
 
     /// - Parameters:
-    ///   - child: nil if the caller may not read it.
-    ///   - parent: The same.
+    ///   - child: The child's name; nil if the caller may not read it.
+    ///   - parent: The parent's name; nil if the caller may not read it.
     static func orphan(_ child: String?, of parent: String?) -> ServiceError {
         let child = child.map { "record '\($0)'" } ?? "a record that you may not read"
         let parent = parent.map { "'\($0)'" } ?? "a record that you may not read"
