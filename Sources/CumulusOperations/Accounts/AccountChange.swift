@@ -1,8 +1,8 @@
-// What operators and users change about accounts: each change is one commit of a few registers in
-// the cluster's scope.
+// Changes of accounts by operators and users; each is one commit of a few registers in the
+// cluster's scope.
 //
 // Run by `WriteRequest` in the writer. What was looked up or hashed before its turn, a password
-// above all, is compared with what is there now. Whatever takes a right away writes a greater
+// above all, is compared with what is stored now. A change that takes a right away writes a greater
 // number than it saw, so that it stands on every node; see `RegisterRule`. Most of the changes are
 // in `SessionChanges`; others are in `People`, `ServiceKeys` and `Subjects`.
 
@@ -10,7 +10,7 @@ package import CumulusModel
 package import CumulusStorage
 
 package protocol AccountChange: ClusterChange {
-    /// Registers to write, and what to answer then.
+    /// The registers to write, and the answer once they are written.
     typealias Plan = Result<(registers: [Commit.Register], outcome: Outcome), ServiceError>
 
     func plan(
@@ -37,12 +37,12 @@ extension AccountChange {
     }
 }
 
-/// A change about a user that is named by an operator, or is the caller itself.
+/// A change of a user whom an operator names, or of the caller itself.
 package protocol UserChange: AccountChange where Outcome == Bool {
-    /// nil means the caller itself.
+    /// The user's name; nil means the caller itself.
     var user: String? { get }
 
-    /// Registers to write; none if nothing changes.
+    /// Returns the registers to write; none if nothing changes.
     func registers(
         of user: Users.User,
         in scope: ScopeNumber,
@@ -53,7 +53,7 @@ package protocol UserChange: AccountChange where Outcome == Bool {
 extension UserChange {
     package func keeps(_ isChanged: Bool) -> Bool { isChanged }
 
-    /// The outcome is whether something was changed.
+    /// Plans the change; the outcome is whether something was changed.
     package func plan(
         for asker: Asker,
         in scope: ScopeNumber,
@@ -93,7 +93,7 @@ extension UserChange {
     }
 }
 
-/// Keeps a user out, or lets it in again.
+/// Disables a user, or enables it again.
 package struct SetDisabled: UserChange {
     package let user: String?
     private let isDisabled: Bool
@@ -105,7 +105,9 @@ package struct SetDisabled: UserChange {
 
     package var onlyDeletes: Bool { isDisabled }
 
-    /// Disabling writes the next odd number also if the user is disabled already: it then outlasts
+    /// Returns the register of the next number.
+    ///
+    /// Disabling writes the next odd number even if the user is disabled already. It then outlasts
     /// an enabling that didn't know of it.
     package func registers(
         of user: Users.User,

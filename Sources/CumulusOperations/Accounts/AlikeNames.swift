@@ -1,8 +1,8 @@
 // Which names of users look alike: those that differ only in case and in spaces.
 //
-// Asked in the writer's turn where a user is made, so that no two new users look alike. Users from
-// before this rule, and users that two nodes made without knowing of each other, may. Each of them
-// keeps its name.
+// Asked in the writer when a user is made, so that no two new users look alike. Users from before
+// this rule may look alike, and so may users that two nodes made without knowing of each other.
+// Each of them keeps its name.
 
 package import CumulusModel
 package import CumulusStorage
@@ -10,7 +10,7 @@ package import CumulusStorage
 package enum AlikeNames {
     /// Why a new user can't have a name; nil if no other user's name looks like it.
     ///
-    /// A user of the very name is no reason.
+    /// An existing user with exactly this name is no reason.
     package static func refusal(
         of name: String,
         in reader: borrowing WriteTransaction
@@ -28,10 +28,10 @@ package enum AlikeNames {
         )
     }
 
-    /// Whether a user has a name that looks like another one.
+    /// Whether some user has a name that looks like this one.
     ///
-    /// Takes the spellings letter by letter, and goes on with those that begin some user's name. So
-    /// it reads a few rows per letter, however many users there are.
+    /// The search builds the spellings letter by letter, and goes on with the spellings that begin
+    /// some user's name. So it reads a few rows per letter, however many users there are.
     private static func isTaken(
         _ name: String,
         _ scope: ScopeNumber,
@@ -53,13 +53,13 @@ package enum AlikeNames {
 
     private static let space = UInt8(ascii: " ")
 
-    /// Both cases of an ASCII letter; another character alone.
+    /// Both cases of an ASCII letter; any other byte alone.
     private static func spellings(of letter: UInt8) -> Set<UInt8> {
         guard letter.isASCIILetter else { return [letter] }
         return [letter | 0x20, letter & ~0x20]
     }
 
-    /// Whether the name of some user begins so.
+    /// Whether the name of some user begins with these bytes.
     private static func isBegun(
         _ start: Bytes,
         _ scope: ScopeNumber,

@@ -1,18 +1,19 @@
-// What a caller showed when its connection began, and at which epoch of the accounts it was judged.
+// What a caller showed when its connection began, and the epoch of the accounts at which that was
+// checked.
 //
-// Kept by a connection and carried by its requests. Once the accounts have moved on, it is judged
-// again by a few reads: by the connection before the next call and before what a stream tells, by
+// Kept by a connection and carried by its requests. Once the accounts have changed, it is checked
+// again with a few reads: by the connection before the next call and before what a stream tells, by
 // the writer before a request whose wait in the queue outlasted a revocation.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct Credential: Hashable, Sendable {
-    /// Whom it let in: it never lets in somebody else on the same connection.
+    /// The user or server that was let in; nobody else is let in on the same connection.
     package enum Subject: Hashable, Sendable {
-        /// A user, by a token.
+        /// A user who showed a token.
         case user(SessionOwner)
-        /// A server, by the service key with this id, in this scope.
+        /// A server that showed the service key with this id, in this scope.
         case server(key: Bytes, ScopeID)
         /// A user on whose behalf the node itself calls, without a session.
         case account(Users.User)
@@ -26,9 +27,9 @@ package struct Credential: Hashable, Sendable {
     }
 
     package let subject: Subject
-    /// Milliseconds since 1970 UTC; 0: never.
+    /// Milliseconds since 1970 UTC; 0 means never.
     package let expires: Int64
-    /// `WriterState.accountsVersion` of the state in which it was judged.
+    /// The value of `WriterState.accountsVersion` in the state in which it was checked.
     package let epoch: UInt64
 
     package init(_ session: Sessions.Session, epoch: UInt64) {
@@ -54,10 +55,10 @@ package struct Credential: Hashable, Sendable {
         if case .user(let owner) = subject { owner } else { nil }
     }
 
-    /// The same, judged again; nil if it lets nobody in any more.
+    /// The credential, checked again; nil if it no longer lets anybody in.
     ///
     /// - Parameters:
-    ///   - epoch: Of the state that is read, or of one before it.
+    ///   - epoch: The epoch of the state that is read, or of an earlier state.
     ///   - now: Milliseconds since 1970 UTC.
     package func judged<Reader: RowReader & ~Copyable>(
         at epoch: UInt64,

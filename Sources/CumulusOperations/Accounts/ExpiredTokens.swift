@@ -1,9 +1,9 @@
-// Tokens that nobody can use any more, and that a node may forget: so that sessions don't pile up.
+// Finds and drops tokens that nobody can use any more, so that sessions don't pile up.
 //
 // Run by the collector, a bounded step at a time. Each node forgets by itself, without a commit: a
 // token that expired a month ago lets nobody in on any node, so it makes no difference which nodes
-// still hold it. Its revocation goes with it, once every member has read that: none of them makes
-// the token good for longer after that, and what they did before is here.
+// still hold it. Its revocation goes with it, once every member has read the revocation: no member
+// extends the token after that, and what they did before is here.
 
 package import CumulusModel
 package import CumulusStorage
@@ -18,18 +18,19 @@ package struct ExpiredTokens: Sendable {
     private let now: Int64
 
     /// - Parameters:
-    ///   - stable: What every member has read of the cluster's scope, each of them after this node
-    ///     had read all of its commits until then.
+    ///   - stable: What every member has read of the cluster's scope. Of each member, this node has
+    ///     read all commits that it made before that.
     ///   - now: Milliseconds since 1970 UTC.
     package init(stable: VersionVector, now: Int64) {
         self.stable = stable
         self.now = now
     }
 
-    /// Looks at tokens from behind a key; returns the digests of those that may go, and the key to
-    /// go on from, nil at the end.
+    /// Looks at tokens after a key.
     ///
-    /// Read from a snapshot: `drop` looks again.
+    /// Returns the digests of tokens that may go, and the key to go on from, nil at the end.
+    ///
+    /// This reads a snapshot, so `drop` looks again.
     package func find(
         after last: Bytes?,
         limit: Int,
@@ -50,7 +51,7 @@ package struct ExpiredTokens: Sendable {
         return (digests, rows.count < limit ? nil : rows.last?.key)
     }
 
-    /// Drops those of the tokens that may still go, with what is kept about them.
+    /// Drops the given tokens that may still go, with what is kept about them.
     package func drop(
         _ digests: [Bytes],
         in transaction: inout WriteTransaction
@@ -64,7 +65,7 @@ package struct ExpiredTokens: Sendable {
         }
     }
 
-    /// The user of a token that may go; nil if it stays.
+    /// The user of a token that may go; nil if the token stays.
     private func mayGo<Reader: RowReader & ~Copyable>(
         _ digest: Bytes,
         _ cluster: ScopeNumber,
@@ -76,7 +77,7 @@ package struct ExpiredTokens: Sendable {
         let token = try reader.decoding(digest) { () throws(MalformedBytes) in
             try TokenRow(value)
         }
-        // One that never expires stays, revoked or not.
+        // A token that never expires stays, revoked or not.
         guard let details = token.details, details.expires != 0,
             details.expires + ExpiredTokens.kept <= now
         else { return nil }

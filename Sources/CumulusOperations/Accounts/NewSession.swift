@@ -1,16 +1,16 @@
-// The registers of a session that begins, and of what ends one.
+// The registers that begin a session, and the registers that end one.
 //
 // Made by `SessionChanges` and `Users`, for one commit with what else they change.
 
 package import CumulusModel
 import CumulusStorage
 
-/// A session that is to begin, with its caller's token.
+/// A session that is to begin, with the digest of its caller's token.
 package struct NewSession: Hashable, Sendable {
     /// SHA-256 of the token.
     package var digest: Bytes
     package var kind: TokenRow.Kind
-    /// For people.
+    /// A text for people.
     package var label: String
     package var device: Bytes
 
@@ -28,7 +28,7 @@ package struct NewSession: Hashable, Sendable {
 
     func expires(opened: Int64) -> Int64 { kind.isSession ? opened + Sessions.lifetime : 0 }
 
-    /// - Parameter password: The one that it is opened with; nil: without.
+    /// - Parameter password: The version of the password that opens the session; nil if none does.
     func registers(
         of user: Users.User,
         opened: Int64,
@@ -54,7 +54,7 @@ package struct NewSession: Hashable, Sendable {
 }
 
 extension AccountRegister {
-    /// A number that is greater than all that were seen.
+    /// A register that holds a number; each change writes a greater one.
     static func number(
         _ namespace: String,
         _ key: Bytes,
@@ -65,7 +65,7 @@ extension AccountRegister {
         return Commit.Register(namespace: namespace, key: [key], value: writer.bytes)
     }
 
-    /// A token lets nobody in any more, and leaves the list of its user's.
+    /// The registers that revoke a token, and take it off the list of its user's tokens.
     static func revoked(_ digest: Bytes, of userID: Bytes) -> [Commit.Register] {
         [
             Commit.Register(namespace: revoked, key: [digest], value: []),

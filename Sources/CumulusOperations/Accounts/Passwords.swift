@@ -1,14 +1,14 @@
-// Passwords: scrypt, and the register that holds its outcome.
+// Passwords: scrypt, and the register that holds the hash.
 //
 // Hashing takes about 100 ms and 32 MiB: a node does it on a thread of its own, never in the writer
-// and never on a loop. Bytes come from the caller, so no dice are rolled here.
+// and never on a loop. Random bytes come from the caller.
 
 import Crypto
 import CryptoExtras
 package import CumulusModel
 package import CumulusStorage
 
-/// What is kept of a password: enough to recognise it.
+/// What is kept of a password to recognise it.
 package struct HashedPassword: Hashable, Sendable {
     /// scrypt's N, r and p; each hash keeps its own.
     package struct Cost: Hashable, Sendable {
@@ -35,39 +35,40 @@ package struct HashedPassword: Hashable, Sendable {
     package static let saltBytes = 16
     private static let hashBytes = 32
 
-    /// Takes about 100 ms; nil if there is no memory for it.
+    /// Hashes a password in about 100 ms; returns nil if there is no memory for it.
     ///
     /// - Parameters:
-    ///   - salt: `saltBytes` random bytes.
-    ///   - cost: Less than the standard one only in tests.
+    /// - salt: `saltBytes` random bytes.
+    /// - cost: Less than the standard cost only in tests.
     package init?(_ password: Bytes, salt: Bytes, cost: Cost = .standard) {
         self.init(salt: salt, hash: [], cost: cost)
         guard let hash = derive(from: password) else { return nil }
         self.hash = hash
     }
 
-    /// A guesser has less work with it than with a new hash: a release before made it.
+    /// Whether the hash is cheaper to guess than a new one, because an earlier release made it.
     package var isWeak: Bool { cost.work < Cost.standard.work }
 
-    /// Whether that is the password; takes about 100 ms, whatever the answer is.
+    /// Whether a password has this hash; takes about 100 ms, whatever the answer is.
     package func matches(_ password: Bytes) -> Bool {
         derive(from: password)?.isEqualInConstantTime(to: hash) ?? false
     }
 
-    /// No password has this hash: for names that nobody has, which are to cost the same.
+    /// A hash that no password has; comparing with it makes an unknown name cost as much as a known
+    /// one.
     package static let ofNobody = HashedPassword(
         salt: Bytes(repeating: 0, count: saltBytes),
         hash: Bytes(repeating: 0, count: hashBytes)
     )
 
-    /// A hash that was made before.
+    /// A hash that was made earlier.
     package init(salt: Bytes, hash: Bytes, cost: Cost = .standard) {
         self.salt = salt
         self.hash = hash
         self.cost = cost
     }
 
-    /// nil if scrypt does not take the parameters.
+    /// Returns nil if scrypt does not take the parameters.
     private func derive(from password: Bytes) -> Bytes? {
         let key = try? KDF.Scrypt.deriveKey(
             from: password,
@@ -98,7 +99,7 @@ package struct HashedPassword: Hashable, Sendable {
         )
         salt = try reader.delimitedBytes()
         hash = try reader.delimitedBytes()
-        // 1 GiB of memory at most, and hashes that something can be equal to.
+        // The parameters need 1 GiB of memory at most, and the hash has its full length.
         guard (2...1 << 20).contains(cost.rounds), (1...8).contains(cost.blockSize),
             (1...16).contains(cost.parallelism), !salt.isEmpty,
             hash.count == HashedPassword.hashBytes
@@ -107,7 +108,7 @@ package struct HashedPassword: Hashable, Sendable {
 }
 
 extension Bytes {
-    /// Compares in a time that doesn't tell how much is equal; nothing is equal to no bytes.
+    /// Compares in a time that doesn't depend on the bytes; nothing is equal to no bytes.
     package func isEqualInConstantTime(to other: Bytes) -> Bool {
         guard count == other.count, !isEmpty else { return false }
         return zip(self, other).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
@@ -117,11 +118,11 @@ extension Bytes {
 package enum Passwords {
     /// The register of a user's password.
     package struct Stored: Hashable, Sendable {
-        /// How often an operator set it, and how often it was changed since.
+        /// How often an operator set the password, and how often it was changed since.
         var resets: UInt64
         var changes: UInt64
         package var hashed: HashedPassword
-        /// The commit that set it: sessions that were opened with another one have ended.
+        /// The commit that set the password; sessions that another password opened have ended.
         package var version: Dot
 
         init(resets: UInt64, changes: UInt64, hashed: HashedPassword, version: Dot) {
@@ -133,7 +134,7 @@ package enum Passwords {
     /// Bytes of UTF-8 that a password may have.
     package static let byteCounts = 8...256
 
-    /// What callers are told whose name or password is wrong, whatever the cause.
+    /// The refusal of a wrong name or password, whatever the cause.
     package static let refusal = ServiceError(
         .notAuthenticated,
         "the name or the password is wrong, or the user is disabled or has no password"
@@ -171,7 +172,8 @@ package enum Passwords {
 
     /// The register that sets a user's password.
     ///
-    /// An operator's counts as a reset, which beats every change that did not know of it.
+    /// A password that an operator sets counts as a reset, which beats every change that did not
+    /// know of it.
     static func register(
         _ hashed: HashedPassword,
         of userID: Bytes,
@@ -188,7 +190,7 @@ package enum Passwords {
         return register(hashed, of: userID, order: resets << 32 | changes, version: nil)
     }
 
-    /// The register that keeps a password, hashed anew: no session ends.
+    /// The register that keeps a password with a new hash; no session ends.
     static func register(
         _ hashed: HashedPassword,
         of userID: Bytes,
@@ -218,12 +220,13 @@ package enum Passwords {
 
     /// A password in the form in which it is hashed: Unicode's NFC.
     ///
-    /// Keyboards spell a letter with an accent in two ways. What is no UTF-8 stays as it is.
+    /// Keyboards write a letter with an accent in two ways. Bytes that are not UTF-8 stay as they
+    /// are.
     package static func composed(_ password: Bytes) -> Bytes {
         String(utf8: password[...]).map { Bytes($0.inNFC.utf8) } ?? password
     }
 
-    /// What a caller who shows a password may have set, in its form NFC and as it was sent.
+    /// The forms in which a shown password may have been hashed: NFC, and as it was sent.
     ///
     /// Earlier releases hashed passwords as they were sent.
     package static func readings(of password: Bytes) -> [Bytes] {
@@ -231,7 +234,7 @@ package enum Passwords {
         return composed == password ? [password] : [composed, password]
     }
 
-    /// Refuses a password that can't be set; its form NFC counts.
+    /// Refuses a password that can't be set, judged by its NFC form.
     package static func check(_ password: Bytes) throws(ServiceError) {
         let password = composed(password)
         guard byteCounts.contains(password.count), String(utf8: password[...]) != nil else {

@@ -1,19 +1,19 @@
-// How users find each other: what each says of itself, the handles that are theirs, and the look-up
-// from a handle or a record name to a user who wants to be found.
+// How users find each other: their profiles, their handles, and the look-up from a handle or a
+// record name to a user who wants to be found.
 //
-// Read by `PeopleCalls` of the node, written through `AccountChange`. Somebody who looks for a
-// handle or a record name learns nothing of users who don't want that: the same reads, and the same
-// answer as for one that no user has. A row that exists takes less than a microsecond longer to
-// read than one that doesn't; that difference remains.
+// Read by `PeopleCalls` of the node, written through `AccountChange`. A look-up tells nothing of
+// users who don't want to be found: it does the same reads, and gives the same answer, as for a
+// name that no user has. Reading a row that exists takes less than a microsecond longer than
+// reading one that doesn't; that difference remains.
 
 package import CumulusModel
 package import CumulusStorage
 
 package enum People {
     package struct Profile: Hashable, Sendable {
-        /// For people; may be empty.
+        /// A name for people; may be empty.
         package var displayName: String
-        /// Others find the user by its handles and by its record names.
+        /// Whether others find the user by its handles and by its record names.
         package var isDiscoverable: Bool
 
         package init(displayName: String = "", isDiscoverable: Bool = false) {
@@ -22,7 +22,7 @@ package enum People {
         }
     }
 
-    /// A handle and who said that it is the user's.
+    /// A handle of a user, and who verified it.
     package struct HeldHandle: Hashable, Sendable {
         package var handle: Handle
         package var verifiedBy: String
@@ -30,12 +30,12 @@ package enum People {
 
     /// A user as others find it.
     package struct Person: Hashable, Sendable {
-        /// User record name.
+        /// The user's record name.
         package var user: String
         package var displayName: String
     }
 
-    /// What a user says of itself; an empty profile if it never did.
+    /// The profile of a user; empty if the user never set one.
     package static func profile<Reader: RowReader & ~Copyable>(
         of userID: Bytes,
         in reader: borrowing Reader
@@ -44,7 +44,7 @@ package enum People {
         return try stored(userID, scope, in: reader) ?? Profile()
     }
 
-    /// The handles that are a user's.
+    /// The handles of a user.
     package static func handles<Reader: RowReader & ~Copyable>(
         of userID: Bytes,
         in reader: borrowing Reader
@@ -90,14 +90,14 @@ package enum People {
 
     /// A user as others find it; nil if it doesn't want to be found or is disabled.
     ///
-    /// - Parameter userID: nil: no user was found.
+    /// - Parameter userID: The user's id; nil if no user was found.
     private static func person<Reader: RowReader & ~Copyable>(
         _ userID: Bytes?,
         in container: String,
         _ scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Person? {
-        // All of it is done in any case, so that it takes nearly as long.
+        // Everything is read even if there is no user, so that the time tells little.
         let id = userID ?? nobody
         let profile = try stored(id, scope, in: reader)
         let isDisabled = try Users.isDisabled(id, scope, in: reader)
@@ -110,7 +110,7 @@ package enum People {
 
     /// The record name of the user who has a handle; nil if no user has it.
     ///
-    /// Whether or not that user wants to be found: it is not to be told.
+    /// It may be a user who doesn't want to be found, so the name must not be told.
     static func recordName<Reader: RowReader & ~Copyable>(
         of handle: Handle,
         in container: String,
@@ -122,7 +122,7 @@ package enum People {
         return Users.User(name: "", id: id, created: 0).recordName(in: container)
     }
 
-    /// No user has this id.
+    /// An id that no user has.
     private static let nobody = Bytes(repeating: 0, count: 16)
 
     private static func stored<Reader: RowReader & ~Copyable>(
@@ -152,12 +152,12 @@ package enum People {
 
 // MARK: - Changes
 
-/// Says what a user tells of itself.
+/// Sets the profile of a user.
 package struct SetProfile: UserChange {
     package let user: String?
     private let profile: People.Profile
 
-    /// - Parameter user: Name; nil means the caller itself.
+    /// - Parameter user: The user's name; nil means the caller itself.
     package init(_ profile: People.Profile, user: String?) {
         self.profile = profile
         self.user = user
@@ -173,7 +173,7 @@ package struct SetProfile: UserChange {
     }
 }
 
-/// Gives a handle to a user, also if another one has it, or takes it away from the user.
+/// Gives a handle to a user, even if another user has it, or takes it away from the user.
 package struct SetHandle: AccountChange {
     private let handle: Handle
     private let name: String
@@ -182,7 +182,7 @@ package struct SetHandle: AccountChange {
     package struct Outcome: Hashable, Sendable {
         /// Whether the user had it before.
         package var existed: Bool
-        /// Whether another one had it.
+        /// Whether another user had it.
         package var isMoved: Bool
 
         package init(existed: Bool, isMoved: Bool) {
@@ -212,7 +212,8 @@ package struct SetHandle: AccountChange {
         }
         let known = try People.holder(of: handle, scope, in: transaction)
         let existed = known?.userID == user.id
-        // To give it again changes nothing, nor to take away what the user doesn't have.
+        // It changes nothing to give a handle again, or to take away one that the user doesn't
+        // have.
         guard existed != isHeld else {
             return .success(([], Outcome(existed: existed, isMoved: false)))
         }
@@ -245,10 +246,10 @@ extension People.Profile {
 }
 
 extension People {
-    /// What stands for an operator as the one who verified a handle.
+    /// The name for an operator as the one who verified a handle.
     fileprivate static let byOperator = "operator"
 
-    /// The register of what a user says of itself.
+    /// The register of a user's profile.
     static func register(of profile: Profile, _ userID: Bytes) -> Commit.Register {
         var value = CanonicalWriter()
         value.delimited(profile.displayName.utf8)
@@ -260,7 +261,7 @@ extension People {
         )
     }
 
-    /// What gives a handle to a user; nothing if somebody has it.
+    /// The registers that give a handle to a user; none if somebody has it.
     static func claim(
         _ handle: Handle,
         for userID: Bytes,
@@ -279,7 +280,7 @@ extension People {
 }
 
 extension HandleHolder {
-    /// The next change of a handle: its number is greater than what was seen.
+    /// The next change of a handle, with a number greater than the known one.
     fileprivate init(after known: HandleHolder?, userID: Bytes?, verifiedBy: String) {
         self.init(
             number: min(known?.number ?? 0, .max - 1) + 1,

@@ -1,10 +1,11 @@
-// Service keys: with which servers, which are nobody's device, come into one environment of a
-// container, to its public database.
+// Service keys, with which servers come in that are no user's device. A key opens the public
+// database of one environment of a container.
 //
-// An operator registers a P-256 public key; the server keeps the private one and signs each
-// greeting (`ServiceKeyProof` of CumulusWire). Asked like `Sessions`, through `Credential`. A key
-// is a user of its own: it has a record name, the role of everybody who is signed in, and the
-// roles that operators give to it. The newest register of a key counts; what revokes it stays.
+// An operator registers a P-256 public key. The server keeps the private key and signs each
+// greeting (`ServiceKeyProof` of CumulusWire). A key is checked like a session, through
+// `Credential`. It is a user of its own: it has a record name, the role of everybody who is signed
+// in, and the roles that operators give to it. The newest register of a key counts; a revocation
+// stays.
 
 import Crypto
 package import CumulusModel
@@ -12,15 +13,15 @@ package import CumulusStorage
 
 package enum ServiceKeys {
     package struct Key: Hashable, Sendable {
-        /// Uncompressed point in X9.63 form, 65 bytes.
+        /// The uncompressed point in X9.63 form, 65 bytes.
         package var publicKey: Bytes
-        /// The only scope in which it is good.
+        /// The only scope in which the key is valid.
         package var scope: ScopeID
-        /// For people.
+        /// A text for people.
         package var label: String
         /// Milliseconds since 1970 UTC.
         package var created: Int64
-        /// Milliseconds since 1970 UTC; 0: never.
+        /// Milliseconds since 1970 UTC; 0 means never.
         package var expires: Int64
 
         package init(
@@ -37,7 +38,8 @@ package enum ServiceKeys {
             self.expires = expires
         }
 
-        /// 16 bytes, told from the public key and the scope: registered twice, it is the same key.
+        /// 16 bytes, derived from the public key and the scope: registered twice, it is the same
+        /// key.
         package var id: Bytes {
             var input = CanonicalWriter()
             input.raw(Bytes("cumulus service key id".utf8))
@@ -46,7 +48,7 @@ package enum ServiceKeys {
             return Bytes(SHA256.hash(data: input.bytes).prefix(16))
         }
 
-        /// The name of its own record: `_` and 32 hexadecimal digits.
+        /// The name of the key's own user record: `_` and 32 hexadecimal digits.
         package var recordName: String {
             let input = Bytes("cumulus service key user".utf8) + id
             return "_" + Bytes(SHA256.hash(data: input).prefix(16)).hex
@@ -57,7 +59,7 @@ package enum ServiceKeys {
 
     package static let idBytes = 16
 
-    /// The one answer to all keys that are refused, whatever the cause.
+    /// The one answer to every key that is refused, whatever the cause.
     package static let refusal = ServiceError(
         .notAuthenticated,
         """
@@ -67,7 +69,7 @@ package enum ServiceKeys {
         """
     )
 
-    /// What a caller with a service key is told where only a user is served.
+    /// The refusal of a service key where only users are served.
     package static let userNeeded = ServiceError(
         .permissionFailure,
         """
@@ -76,7 +78,7 @@ package enum ServiceKeys {
         """
     )
 
-    /// The key of an id, if it lets its bearer into a scope.
+    /// The key with an id; nil if it doesn't let its bearer into the scope.
     ///
     /// - Parameter now: Milliseconds since 1970 UTC.
     package static func find<Reader: RowReader & ~Copyable>(
@@ -95,7 +97,7 @@ package enum ServiceKeys {
 
     /// The keys of a scope, expired ones too, oldest first.
     ///
-    /// - Parameter withRevoked: Whether also those that were revoked.
+    /// - Parameter withRevoked: Whether revoked keys are listed, too.
     package static func all<Reader: RowReader & ~Copyable>(
         of scope: ScopeID,
         withRevoked: Bool = false,
@@ -121,7 +123,7 @@ package enum ServiceKeys {
         try reader.register(cluster, AccountRegister.revoked, [id])?.value != nil
     }
 
-    /// What the register of an id holds; nil without one.
+    /// The key in the register of an id; nil without a register.
     static func stored<Reader: RowReader & ~Copyable>(
         _ id: Bytes,
         _ cluster: ScopeNumber,
@@ -158,7 +160,7 @@ extension ServiceKeys.Key {
         return writer.bytes
     }
 
-    /// What follows the known parts is a later release's.
+    /// Bytes after the known parts belong to a later release.
     init(_ value: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(value)
         publicKey = try reader.delimitedBytes()
@@ -178,7 +180,7 @@ package struct AddServiceKey: AccountChange {
     package struct Outcome: Hashable, Sendable {
         package var key: ServiceKeys.Key
         package var existed: Bool
-        /// It is new, or has another label or time than before.
+        /// Whether the key is new, or has another label or time than before.
         var isChanged: Bool
     }
 
@@ -190,7 +192,7 @@ package struct AddServiceKey: AccountChange {
 
     package func keeps(_ outcome: Outcome) -> Bool { outcome.isChanged }
 
-    /// A key that is registered already gets the new label and time, and keeps its age.
+    /// Plans the register; a known key gets the new label and time, and keeps its date of creation.
     package func plan(
         for asker: Asker,
         in cluster: ScopeNumber,
@@ -227,9 +229,9 @@ package struct RevokeServiceKey: AccountChange {
     private let id: Bytes
 
     package struct Outcome: Hashable, Sendable {
-        /// Empty without one.
+        /// The key's label; empty if the key is unknown.
         package var label: String
-        /// Whether it was good.
+        /// Whether the key was registered and not revoked yet.
         package var existed: Bool
     }
 
@@ -242,7 +244,7 @@ package struct RevokeServiceKey: AccountChange {
 
     package func keeps(_ outcome: Outcome) -> Bool { outcome.existed }
 
-    /// Nothing for a key that is unknown or was revoked.
+    /// Plans the revocation; no register for a key that is unknown or revoked already.
     package func plan(
         for asker: Asker,
         in cluster: ScopeNumber,

@@ -1,12 +1,12 @@
 // How sessions begin, go on and end: signing in, registering, changing the password, signing out.
 //
-// Run as an `AccountChange`. What takes a password was proven before the writer's turn, and counts
-// only if that password is still the present one.
+// Run as an `AccountChange`. A change that takes a password carries a proof from before the
+// writer's turn, which counts only if that password is still the present one.
 
 package import CumulusModel
 package import CumulusStorage
 
-/// Somebody knew the password of a user when this was it.
+/// A proof that somebody knew a user's password at this version.
 package struct PasswordProof: Hashable, Sendable {
     package var user: Users.User
     package var password: Dot
@@ -16,7 +16,7 @@ package struct PasswordProof: Hashable, Sendable {
         self.password = password
     }
 
-    /// The password that was proven, if it is still that of a user who may come in.
+    /// The proven password, if it is still the password of a user who may come in.
     fileprivate func present(
         _ scope: ScopeNumber,
         in transaction: borrowing WriteTransaction
@@ -43,9 +43,9 @@ package struct BegunSession: Hashable, Sendable {
 }
 
 extension NewSession {
-    /// Opens a session; the oldest one ends where there are too many.
+    /// Opens a session; if the user has too many, the oldest one ends.
     ///
-    /// - Parameter password: The one that it is opened with; nil means that it is opened without.
+    /// - Parameter password: The version of the password that opens it; nil if none does.
     func begin(
         of user: Users.User,
         password: Dot?,
@@ -77,7 +77,7 @@ package struct SignIn: AccountChange {
     private let session: NewSession
     private let rehashed: HashedPassword?
 
-    /// - Parameter rehashed: The same password hashed anew, if the hash that was compared was weak.
+    /// - Parameter rehashed: The same password with a new hash, if the stored hash is weak.
     package init(
         _ proof: PasswordProof,
         _ session: NewSession,
@@ -102,7 +102,7 @@ package struct SignIn: AccountChange {
             scope,
             in: transaction
         )
-        // Another sign-in may have hashed it anew meanwhile.
+        // Another sign-in may have stored a new hash meanwhile.
         guard let rehashed, known.hashed.isWeak else { return .success(begun) }
         let register = Passwords.register(rehashed, of: proof.user.id, inPlaceOf: known)
         return .success((begun.registers + [register], begun.outcome))
@@ -162,7 +162,7 @@ package struct ChangePassword: AccountChange {
     private let proof: PasswordProof
     private let session: NewSession
 
-    /// - Parameter proof: Of the password that was.
+    /// - Parameter proof: The proof of the old password.
     package init(_ password: HashedPassword, _ proof: PasswordProof, _ session: NewSession) {
         self.password = password
         self.proof = proof
@@ -221,7 +221,7 @@ package struct RevokeSession: UserChange {
 
     /// - Parameters:
     ///   - digest: SHA-256 of its token.
-    ///   - user: Name; nil means the caller itself.
+    ///   - user: The user's name; nil means the caller itself.
     package init(digest: Bytes, user: String?) {
         self.digest = digest
         self.user = user
@@ -229,7 +229,7 @@ package struct RevokeSession: UserChange {
 
     package var onlyDeletes: Bool { true }
 
-    /// Nothing for a session of somebody else, as for one that was never there.
+    /// Returns no registers for a session of another user, as for one that never existed.
     package func registers(
         of user: Users.User,
         in scope: ScopeNumber,
@@ -250,7 +250,7 @@ package struct RevokeSession: UserChange {
 package struct EndSessions: UserChange {
     package let user: String?
 
-    /// - Parameter user: Name; nil means the caller itself.
+    /// - Parameter user: The user's name; nil means the caller itself.
     package init(user: String?) {
         self.user = user
     }
@@ -267,9 +267,9 @@ package struct EndSessions: UserChange {
     }
 }
 
-/// Makes the session of the caller's own credential good for longer.
+/// Extends the session of the caller's own credential.
 package struct RenewSession: AccountChange {
-    /// Whether it was due.
+    /// Whether the session was due.
     package typealias Outcome = Bool
 
     package init() {}

@@ -1,8 +1,10 @@
 // Which tokens let their bearers in: a token exists, was not revoked and has not expired, its user
-// is active, and neither the password nor "end all sessions" has moved on since it was made.
+// is active, and since it was made neither its password has changed nor have all sessions been
+// ended.
 //
-// Asked with what this node holds: when a connection begins, again for its next call when the
-// accounts have changed (`Credential`), and by the writer. Written by `SessionChanges`.
+// The answer rests on what this node holds. It is asked when a connection begins, again for its
+// next call when the accounts have changed (`Credential`), and by the writer. `SessionChanges`
+// writes the rows.
 //
 // Folder: who may come in, and what users and operators change about that. Read `Sessions`, then
 // `Credential`, `Passwords`, `ServiceKeys`, `People`, `AccountChange` and `SessionChanges`.
@@ -12,9 +14,9 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum Sessions {
-    /// How long a session is good without being used, in milliseconds.
+    /// How long a session lasts without being used, in milliseconds.
     package static let lifetime: Int64 = 30 * 24 * 3_600_000
-    /// Sessions of one user; the oldest one ends for a further one.
+    /// The most sessions of one user; a further session ends the oldest one.
     package static let mostPerUser = 100
 
     /// A token that lets its bearer in.
@@ -27,13 +29,13 @@ package enum Sessions {
 
     enum Verdict {
         case valid(Session)
-        /// It may be renewed at another node.
+        /// The session has expired here; another node may extend it.
         case expired(Session)
-        /// It never lets in anybody again, or does not now.
+        /// The token lets nobody in, now or for ever.
         case ended
     }
 
-    /// What a caller is told that can't come in, whatever the cause.
+    /// The one answer to every caller that can't come in, whatever the cause.
     package static let refusal = ServiceError(
         .notAuthenticated,
         """
@@ -91,7 +93,7 @@ package enum Sessions {
 
     /// The sessions that let a user in, oldest first.
     ///
-    /// Tokens that a release before made are not among them.
+    /// Tokens of earlier releases are not among them.
     package static func all<Reader: RowReader & ~Copyable>(
         of userID: Bytes,
         now: Int64,
@@ -101,7 +103,7 @@ package enum Sessions {
         return try listed(of: userID, scope, now: now, in: reader).valid
     }
 
-    /// The sessions of a user, oldest first, and the digests of those that can go from the list.
+    /// The sessions of a user, oldest first, and the digests of tokens that can go from the list.
     static func listed<Reader: RowReader & ~Copyable>(
         of userID: Bytes,
         _ scope: ScopeNumber,
@@ -122,7 +124,7 @@ package enum Sessions {
         return (valid, over)
     }
 
-    /// Ends the sessions and access tokens of all users, also those that other nodes open now.
+    /// Ends the sessions and access tokens of all users, also the ones that other nodes open now.
     static func endAll(in transaction: inout WriteTransaction) throws(EngineError) {
         let scope = try transaction.makeScope(.cluster)
         let (namespace, key) = (AccountRegister.revoked, AccountRegister.everybody)
@@ -146,17 +148,17 @@ package enum Sessions {
 }
 
 extension Sessions.Session {
-    /// Milliseconds since 1970 UTC; 0 if a release before made the token.
+    /// Milliseconds since 1970 UTC; 0 if an earlier release made the token.
     package var opened: Int64 { token.details?.opened ?? 0 }
 
-    /// Whether a use at that time makes it good for longer.
+    /// Whether a use at that time extends the session.
     package func isDue(now: Int64) -> Bool {
         token.expires != 0 && token.expires - now < Sessions.lifetime / 2
     }
 }
 
 extension RowReader where Self: ~Copyable {
-    /// A number that each change raises; 0 without a register.
+    /// A number that each change raises; 0 if there is no register.
     borrowing func accountNumber(
         _ namespace: String,
         _ key: Bytes,

@@ -1,14 +1,14 @@
-// The register of a token as bytes: whom it belongs to, what it was made for, and what has to stay
-// as it was for it to be good.
+// The register of a token as bytes: its owner, its purpose, and what must stay as it was for the
+// token to be valid.
 //
-// Read and written by `Sessions`. Releases before knew only the name; what follows it stands behind
-// a zero byte, which no name holds.
+// Read and written by `Sessions`. Earlier releases knew only the name. The rest follows a zero
+// byte, which no name holds.
 
 package import CumulusModel
 import CumulusStorage
 
 package struct TokenRow: Hashable, Sendable {
-    /// What a token was made for; numbers as in `accounts.proto`.
+    /// The purpose of a token; numbers as in `accounts.proto`.
     package struct Kind: RawRepresentable, Hashable, Sendable {
         package let rawValue: UInt64
 
@@ -16,41 +16,42 @@ package struct TokenRow: Hashable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// Of a device whose user signed in.
+        /// The token of a device whose user signed in.
         package static let session = Kind(rawValue: 1)
-        /// Of a program, made by an operator.
+        /// The token of a program, made by an operator.
         package static let access = Kind(rawValue: 2)
-        /// Of a browser whose user signed in.
+        /// The token of a browser whose user signed in.
         package static let web = Kind(rawValue: 3)
 
-        /// A user opened it by signing in, and it ends by itself.
+        /// Whether a user opened it by signing in; such a token expires by itself.
         var isSession: Bool { self == .session || self == .web }
     }
 
-    /// The commits that last ended all sessions, of a user and of everybody; nil: none did.
+    /// The commits that last ended all sessions, of one user and of everybody; nil if none did.
     package struct Generations: Hashable, Sendable {
         package var user: Dot?
         package var everybody: Dot?
     }
 
     package struct Details: Hashable, Sendable {
-        /// Two users may have registered one name on nodes that didn't hear of each other.
+        /// The owner's id; two users may have got one name on nodes that didn't know of each other.
         package var userID: Bytes
         package var kind: Kind
-        /// For people.
+        /// A text for people.
         package var label: String = ""
         package var device: Bytes = []
         /// Milliseconds since 1970 UTC.
         package var opened: Int64
-        /// Milliseconds since 1970 UTC; 0: never.
+        /// Milliseconds since 1970 UTC; 0 means never.
         package var expires: Int64 = 0
-        /// The password that it was opened with; nil: it was opened without one.
+        /// The version of the password that opened it; nil if none did.
         package var password: Dot?
         package var generations = Generations()
     }
 
     package var name: Bytes
-    /// nil: a release before made it, so it belongs to the user of that name and never expires.
+    /// The rest; nil if an earlier release made the token, which then belongs to the user of that
+    /// name and never expires.
     package var details: Details?
 
     var generations: Generations { details?.generations ?? Generations() }
@@ -82,7 +83,7 @@ package struct TokenRow: Hashable, Sendable {
         self.details = details
     }
 
-    /// What follows the known parts is a later release's.
+    /// Bytes after the known parts belong to a later release.
     init(_ value: Bytes) throws(MalformedBytes) {
         name = Bytes(value.prefix { $0 != 0 })
         guard name.count < value.count else { return }

@@ -1,22 +1,22 @@
-// Users by their record names. A record name is a hash of the container and of the user's id, and
-// doesn't lead back to the user, so the names of users who want to be found are kept in memory.
+// Finds users by their record names. A record name is a hash of the container and of the user's id,
+// and doesn't lead back to the user, so the names of users who want to be found are kept in memory.
 //
-// One per node, asked by `People`. The names of a container are made when a caller first asks for
-// one of them, which reads the profiles of all users; after that they follow the profiles that
-// change, whether a caller of this node, a peer's commit or a peer's state changes them. Nothing of
-// it is stored: each start of a node begins anew. A user who stands here may have been disabled
-// since, or may not want to be found any more: `People` reads that each time.
+// Each node has one, and `People` asks it. The names of a container are made when a caller first
+// asks for one of them, which reads the profiles of all users. After that they follow the profiles
+// that change, whether a caller of this node, a peer's commit or a peer's state changes them.
+// Nothing is stored: each start of a node begins anew. A user found here may have been disabled
+// since, or may not want to be found any more: `People` checks that each time.
 
 import CumulusModel
 package import CumulusStorage
 import Synchronization
 
 package final class UserNames: Sendable {
-    /// Names that are kept, of all containers together: about 60 MB of memory.
+    /// The most names that are kept, for all containers together: about 60 MB of memory.
     ///
-    /// Beyond it, all but those of the container that was asked about last are forgotten.
+    /// If there are more, only the names of the container that was asked about last are kept.
     package static let most = 1_000_000
-    /// Profiles that are in memory at a time while all are read.
+    /// The profiles that are in memory at a time while all are read.
     private static let profilesAtOnce = 1_000
 
     private let changed: ChangedProfiles
@@ -41,11 +41,11 @@ package final class UserNames: Sendable {
         else { return nil }
         let known = find(key, in: container)
         if known.isRead { return known.userID }
-        // Not under the lock: others look up in other containers meanwhile.
+        // The names are read outside the lock, so that others can look up names meanwhile.
         return find(key, in: container, adding: try names(of: container, cluster, reader)).userID
     }
 
-    /// Looks for a name where its container's names were read.
+    /// Looks for a name among the names of its container, if they are known.
     ///
     /// - Parameter read: The names of the container, if they were read for this.
     private func find(
@@ -65,7 +65,7 @@ package final class UserNames: Sendable {
         }
     }
 
-    /// Reads the profiles of all users.
+    /// Reads the profiles of all users, and makes their names in a container.
     private func names<Reader: RowReader & ~Copyable>(
         of container: String,
         _ cluster: ScopeNumber,
@@ -94,14 +94,14 @@ package final class UserNames: Sendable {
     }
 }
 
-/// The users of one container by their record names.
+/// The users of one container, by their record names.
 private struct NamesOfContainer {
-    /// Ids of users, by what follows the underscore of their record names.
+    /// The ids of users, by what follows the underscore of their record names.
     var users: [SixteenBytes: SixteenBytes] = [:]
-    /// How many of the users whose profiles changed were added.
+    /// How many of the changed profiles were taken over.
     private var followed = 0
 
-    /// Adds the users whose profiles changed since the last time, and looks for a name.
+    /// Takes over the profiles that changed since the last time, and looks for a name.
     mutating func user(
         of name: SixteenBytes,
         in container: String,
@@ -121,12 +121,12 @@ private struct NamesOfContainer {
     }
 }
 
-/// The id of a user, or the digest in its record name: two numbers take less room than an array.
+/// The id of a user, or the digest in its record name; two numbers take less room than an array.
 private struct SixteenBytes: Hashable {
     private var high: UInt64
     private var low: UInt64
 
-    /// nil unless there are exactly 16 bytes.
+    /// Returns nil unless there are exactly 16 bytes.
     init?(_ bytes: Bytes) {
         guard bytes.count == 16 else { return nil }
         high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
