@@ -1,11 +1,11 @@
-// Which content a caller may take for records of the public database, or of a zone that another
-// user shares: what it sent itself, and what a record names there that it may read. Anything else
-// does not exist for it, so that a digest is no key, and that a chunk is there already tells nobody
-// what others hold.
+// Which content a caller may use in records of the public database, or of a zone that another user
+// shares: what it sent itself, and what a record there names that it may read. Other content does
+// not exist for it. So a digest is no key, and a chunk that is there already tells nobody what
+// others hold.
 //
 // Asked by `PrepareAssets` and `SavePlanner`, in the writer. Made once per request: it remembers
-// what it found, and looks at a bounded number of records. One's own database needs none: there all
-// is the owner's.
+// what it found, and looks at a bounded number of records. One's own database needs no claims:
+// everything there is the owner's.
 
 import CumulusAssets
 import CumulusModel
@@ -15,21 +15,22 @@ struct AssetClaims {
     let holder: Leaseholder
     private let scope: ScopeNumber
     private let caller: Caller
-    /// The zone of the records, with the names that are shown; nil: not looked for yet.
+    /// The zone of the records, as the caller finds it; nil if it was not looked for yet.
     private var zone: FoundZone??
     private var access: RecordAccess?
-    /// Whether a record names an asset that the caller may read, of those that were asked for.
+    /// Whether a record that the caller may read names an asset, for the assets that were asked
+    /// about.
     private var readable: [Bytes: Bool] = [:]
-    /// The record that is saved, with what it names if the caller may read it.
+    /// The record that is saved, with the assets that it names if the caller may read it.
     private var saved: (name: String, assets: Set<Bytes>)?
-    /// What further looks may cost, in bytes of records.
+    /// The bytes of records that may still be looked at.
     private var room = 4 << 20
-    /// What a look costs beside the bytes that it finds.
+    /// The cost of a look, besides the bytes that it finds.
     private static let lookBytes = 1 << 10
-    /// Records that name an asset, or assets that contain a chunk: so many are looked at.
+    /// The most records that name an asset, or assets that contain a chunk, that are looked at.
     private static let mostUses = 10
 
-    /// - Parameter shared: A zone of another user's; nil means that of all public records.
+    /// - Parameter shared: Another user's zone; nil means the zone of all public records.
     init(
         _ database: DatabaseNumber,
         of scope: ScopeNumber,
@@ -44,7 +45,7 @@ struct AssetClaims {
 
     // MARK: Records that the caller may read
 
-    /// Whether such a record names an asset.
+    /// Whether a record that the caller may read names an asset.
     mutating func mayRead(
         _ asset: Bytes,
         in transaction: inout WriteTransaction
@@ -76,9 +77,9 @@ struct AssetClaims {
         return false
     }
 
-    /// Whether the record that is saved names an asset as it is, and the caller may read it.
+    /// Whether the stored version of the saved record names an asset, and the caller may read it.
     ///
-    /// That record is read anyway, so it takes no room.
+    /// That record is read anyway, so the look costs nothing.
     private mutating func isNamed(
         _ asset: Bytes,
         by name: String,
@@ -117,7 +118,7 @@ struct AssetClaims {
         }
     }
 
-    /// False if too much was looked at.
+    /// Pays for a look; returns false if too much was looked at.
     private mutating func takeRoom() -> Bool {
         room -= AssetClaims.lookBytes
         return room >= 0
@@ -134,7 +135,7 @@ struct AssetClaims {
 
     // MARK: Assets of the caller's
 
-    /// Makes an asset known that the caller prepares, and keeps what it has and announces of it.
+    /// Prepares an asset for the caller, with leases for the chunks that it has and announces.
     ///
     /// - Returns: Indexes of the chunks that it has to send, each chunk once.
     mutating func prepare(
@@ -146,7 +147,7 @@ struct AssetClaims {
         for index in share.missing {
             try transaction.lease(chunk: list[index], to: holder, isHeld: false)
         }
-        // What a record names needs no lease beside it.
+        // An asset that a readable record names needs no lease.
         if try mayRead(list.digest, in: &transaction) { return share.missing }
         let chunks = list.distinct
         for chunk in chunks where share.held.contains(chunk.digest) {
@@ -157,7 +158,7 @@ struct AssetClaims {
         return share.missing
     }
 
-    /// Whether an asset takes the caller's space already, or needs none.
+    /// Whether an asset already counts for the caller's quota, or needs not to.
     mutating func isCounted(
         _ asset: Bytes,
         in transaction: inout WriteTransaction
@@ -171,14 +172,13 @@ struct AssetClaims {
     enum Problem {
         /// The caller did not send it, whether or not it is here.
         case unknown
-        /// So many of its chunks the caller has not sent yet.
+        /// The caller has not sent this many of its chunks yet.
         case missing(Int)
     }
 
-    /// Why the caller can't save a record that names an asset; nil if it can, as far as what is its
-    /// goes.
+    /// Why the caller can't save a record that names an asset; nil if its claims allow it.
     ///
-    /// - Parameter record: That is saved; nil if it is new.
+    /// - Parameter record: The name of the saved record; nil if it is new.
     mutating func problem(
         with asset: Bytes,
         in record: String?,
@@ -198,15 +198,15 @@ struct AssetClaims {
 
     // MARK: Chunks
 
-    /// What of an asset the caller has.
+    /// What the caller has of an asset.
     struct Share {
-        /// Indexes of the chunks that it still has to send, each chunk once.
+        /// The indexes of the chunks that the caller still has to send, each chunk once.
         var missing: [Int] = []
-        /// Those that it sent itself.
+        /// The digests of the chunks that the caller sent itself.
         var held: Set<Bytes> = []
     }
 
-    /// Looks which chunks of an asset the caller has, and which it has to send.
+    /// Finds which chunks of an asset the caller has, and which it has to send.
     mutating func share(
         of list: ChunkList,
         in transaction: inout WriteTransaction
@@ -231,7 +231,7 @@ struct AssetClaims {
         return share
     }
 
-    /// Whether an asset contains a chunk that the caller may read.
+    /// Whether an asset that the caller may read contains a chunk.
     private mutating func mayRead(
         chunk: ChunkList.Entry,
         in transaction: inout WriteTransaction

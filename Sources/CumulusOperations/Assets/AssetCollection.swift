@@ -1,9 +1,9 @@
-// Which assets may go: nothing has named them for the time of grace.
+// Collects assets that nothing has named for the time of grace.
 //
-// A walk through all assets of a database, in steps: each looks at some on a snapshot, and hands
-// the writer what it found, which looks again. So nothing goes that was named or prepared in
-// between. Before that, the leases of users end that are older than the time of grace: so an asset
-// never goes before the leases of those who prepared it.
+// It walks through all assets of a database, in steps. Each step looks at some assets on a
+// snapshot, and hands what it found to the writer, which looks again. So nothing goes that was
+// named or prepared in between. Before that, the leases of users that are older than the time of
+// grace end: so an asset never goes before the leases of the users who prepared it.
 
 import CumulusAssets
 package import CumulusModel
@@ -14,20 +14,20 @@ package struct AssetCollection: Sendable {
     package struct Finding: Hashable, Sendable {
         package var asset: Bytes
         package var isNamed: Bool
-        /// Rows that the writer looks at for it, at most: one for each chunk, and for each zone.
+        /// The most rows that the writer looks at for it: one for each chunk, and for each zone.
         package var cost: Int
     }
 
-    /// Assets that have been idle since before, in milliseconds since 1970 UTC, go.
+    /// Assets that have been idle since before this time go, in milliseconds since 1970 UTC.
     package var idleBefore: Int64
 
     package init(idleBefore: Int64) {
         self.idleBefore = idleBefore
     }
 
-    /// - Parameter limit: Rows that are looked at, about: one for each zone of each asset.
-    /// - Returns: What is to be done about the next assets, and the last of them; nil: it was the
-    ///   last one.
+    /// - Parameter limit: About how many rows are looked at: one for each zone of each asset.
+    /// - Returns: What is to be done about the next assets, and the last asset that was looked at;
+    ///   nil if there are no more.
     package func find(
         in database: DatabaseNumber,
         after asset: Bytes,
@@ -54,10 +54,10 @@ package struct AssetCollection: Sendable {
         return (findings, rows.count < limit ? nil : last)
     }
 
-    /// Looks for leases that end, in steps like `find`.
+    /// Finds leases that are to end, in steps like `find`.
     ///
-    /// - Returns: The keys of their rows, and that of the last row that was looked at; nil: it was
-    ///   the last one.
+    /// - Returns: The keys of their rows, and the key of the last row that was looked at; nil if
+    ///   there are no more.
     package func findLeases(
         in database: DatabaseNumber,
         after key: Bytes,
@@ -87,7 +87,7 @@ package struct AssetCollection: Sendable {
         row.idleSince.map { $0 < idleBefore } ?? false
     }
 
-    /// Runs in the writer.
+    /// Applies what `find` found, in the writer, after looking again.
     ///
     /// - Returns: Packs whose files may go once the batch is durable, and how many assets went.
     package func settle(

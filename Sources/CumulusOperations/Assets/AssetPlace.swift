@@ -1,24 +1,25 @@
-// Where a caller's assets go: the database, and of another user's the zone that is shared with the
-// caller for writing.
+// The database that takes a caller's assets; for another user's database also the zone, which is
+// shared with the caller for writing.
 //
-// Found by `PrepareAssets` and `EnterChunks` before anything is looked at.
+// `PrepareAssets` and `EnterChunks` find it before they look at anything.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct AssetPlace: Sendable {
     package let database: DatabaseID
-    /// nil in the caller's own database and in the public one.
+    /// The zone of another user; nil in the caller's own database and in the public one.
     let shared: FoundZone?
 
-    /// In one's own database everything is one's own; elsewhere a digest must be no key.
+    /// Whether the caller needs claims: outside its own database, a digest must be no key.
     var needsClaims: Bool { database.kind == .public || shared != nil }
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Where assets go that are sent to a database; or why they can't.
+    /// Where assets go that are sent to a database, or why they can't be sent.
     ///
-    /// - Parameter zone: Of the records that will name them; needed in the shared database.
+    /// - Parameter zone: The zone of the records that will name them; needed in the shared
+    ///   database.
     package borrowing func assetPlace(
         in kind: DatabaseScope,
         _ zone: ZoneAddress?,

@@ -1,11 +1,11 @@
-// Enters the chunks of one durable pack into a database, for a caller who sent them.
+// Enters the chunks of one durable pack into a database, for the caller who sent them.
 //
-// What has to be stored of a message is found out on a snapshot, before a chunk of it is expanded;
-// once that lies in a pack, the writer looks again and enters it. A message with a chunk that no
-// prepared asset contains is refused as a whole: so nobody fills the disk with what would never be
-// collected, and the asset that it was for has expired. In the public database and in another
-// user's the caller itself must have prepared it, and has to send also what others have sent: that
-// is written, and then only its lease is new.
+// A snapshot shows which chunks of a message have to be stored, before a chunk of it is expanded.
+// Once these lie in a pack, the writer looks again and enters them. A message with a chunk that no
+// prepared asset contains is refused as a whole: the asset that it was for has expired, or never
+// was. So nobody fills the disk with what would never be collected. In the public database and in
+// another user's the caller itself must have prepared the asset, and has to send even what others
+// have sent: that is written to a pack, but then only the caller's lease is new.
 
 package import CumulusAssets
 package import CumulusModel
@@ -13,10 +13,10 @@ package import CumulusStorage
 
 package struct EnterChunks: ContainerChange {
     package var database: DatabaseScope
-    /// That they are for; of the shared database only.
+    /// The zone that the chunks are for; set in the shared database only.
     package var zone: ZoneAddress?
     package var chunks: [PackedChunk]
-    /// Bytes of the pack.
+    /// The length of the pack in bytes.
     package var length: Int
 
     package init(
@@ -32,9 +32,9 @@ package struct EnterChunks: ContainerChange {
     }
 
     package struct Outcome: Hashable, Sendable {
-        /// nil means all of them are here now.
+        /// Why the message is refused; nil means that all chunks are here now.
         package var refusal: ModifyOutcome.Failure?
-        /// If not, the pack's file is of no use.
+        /// Whether the pack is used; if not, its file can go.
         package var isUsed: Bool
 
         package init(refusal: ModifyOutcome.Failure?, isUsed: Bool) {
@@ -85,9 +85,9 @@ package struct EnterChunks: ContainerChange {
         return Outcome(refusal: nil, isUsed: !missing.isEmpty)
     }
 
-    // MARK: Before that
+    // MARK: Before the writer's turn
 
-    /// Those chunks of a message that are not here yet; throws if it is to be refused.
+    /// The chunks of a message that have to be stored; throws if the message is to be refused.
     package static func missing(
         of chunks: [Chunk],
         in database: DatabaseScope,

@@ -1,9 +1,9 @@
-// Makes assets known in the caller's database before their chunks are sent: judges their sizes, and
+// Makes assets known in the caller's database before their chunks are sent: checks their sizes, and
 // says which chunks are missing.
 //
 // Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
 // missing now, which is how an interrupted upload goes on. In the public database and in another
-// user's a chunk is missing that the caller neither sent nor may read: see `AssetClaims`.
+// user's, a chunk is missing if the caller neither sent it nor may read it: see `AssetClaims`.
 //
 // Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
 // `AssetClaims`, `EnterChunks`, `ReadAsset` and `AssetCollection`.
@@ -14,9 +14,9 @@ package import CumulusStorage
 
 package struct PrepareAssets: ContainerChange {
     package var database: DatabaseScope
-    /// That they are for; of the shared database only.
+    /// The zone that the assets are for; set in the shared database only.
     package var zone: ZoneAddress?
-    /// Or why one can't be a list.
+    /// The list of chunks of each asset, or why it can't be a list.
     package var lists: [Result<ChunkList, ServiceError>]
     package var limits: Limits
 
@@ -32,10 +32,10 @@ package struct PrepareAssets: ContainerChange {
         self.limits = limits
     }
 
-    /// Per asset: indexes of the chunks that are missing.
+    /// For each asset, the indexes of the chunks that are missing.
     package typealias Outcome = [Result<[Int], ModifyOutcome.Failure>]
 
-    /// The same in several requests; each looks at so many chunks, or at one asset.
+    /// Divides the request; each part looks at no more chunks than `limit`, or at one asset.
     package func parts(of limit: Int) -> [PrepareAssets] {
         var parts: [PrepareAssets] = []
         var room = 0

@@ -1,8 +1,8 @@
-// What an asset consists of and which of it is here, for somebody who wants to read it.
+// What an asset consists of and which of its chunks are here, for somebody who wants to read it.
 //
-// Run on a snapshot. Bytes are read later, from the packs that the rows name. Callers ask for their
-// own databases, where a digest is enough, and for those of records of the public and the shared
-// database that they may read; peers ask for any.
+// Run on a snapshot. The bytes are read later, from the packs that the rows name. In a caller's own
+// database a digest is enough. In the public and the shared database, the caller must name a record
+// that it may read. Peers may read any asset.
 
 package import CumulusAssets
 package import CumulusModel
@@ -15,7 +15,7 @@ package struct ReadAsset: Sendable {
         package var row: AssetRow
     }
 
-    /// A record names it, and nothing of it has come yet.
+    /// A record names the asset, but nothing of it has come yet.
     package struct Wanted: Error {
         package let database: DatabaseNumber
     }
@@ -31,9 +31,9 @@ package struct ReadAsset: Sendable {
         }
     }
 
-    /// Digest of its list.
+    /// The digest of the asset's list of chunks.
     package var asset: Bytes
-    /// Where the caller read the digest; nil means it does not say.
+    /// Where the caller read the digest; nil if it does not say.
     package var place: Place?
 
     package init(asset: Bytes, place: Place? = nil) {
@@ -58,19 +58,19 @@ package struct ReadAsset: Sendable {
         // An operator may read every public record, and what the conflict log says was lost.
         let isOpen = id.kind == .private || caller.role == .operator && place == nil
         if !isOpen, try !isNamed(scope, in: database, by: caller, reader) { throw unknown(in: id) }
-        // What is shared is of its owner's database.
+        // Shared content is in its owner's private database.
         let owner = place?.record.zone.owner ?? ""
         let place = id.kind == .shared ? DatabaseID(kind: .private, owner: owner) : id
         let found = try find(scope, in: place, reader)
-        // Until a record names it, it is nobody's to read.
+        // Until a record names the asset, nobody may read it.
         if isOpen, try !reader.isNamed(asset, inDatabase: found.database) { throw unknown(in: id) }
         return found
     }
 
-    /// Asks anew before a later page of the asset.
+    /// Checks again before a later page of the asset.
     ///
-    /// Throws if the caller may not read the record any more in which it found the digest; what
-    /// that record holds by now does not matter.
+    /// Throws if the caller may no longer read the record in which it found the digest. What that
+    /// record holds by now does not matter.
     package func askAgain(
         _ scope: ScopeNumber,
         in database: DatabaseScope,
@@ -99,7 +99,7 @@ package struct ReadAsset: Sendable {
             ids: [.success(place.record)],
             keys: [place.field]
         )
-        // What can't be read now is another matter than what is not there.
+        // A record that can't be read now is not the same as a record that is not there.
         switch try fetch.run(scope, by: caller, in: reader).first {
         case .success(let record):
             let body = try RecordBody(stored: record.fields)
@@ -128,7 +128,7 @@ package struct ReadAsset: Sendable {
         return Found(database: number, list: list, row: row)
     }
 
-    /// A record names it, and nothing of it has come yet.
+    /// Whether a record names the asset, but nothing of it has come yet.
     private func isWanted(
         in database: DatabaseNumber,
         _ reader: ReadTransaction
@@ -145,7 +145,7 @@ package struct ReadAsset: Sendable {
         )
     }
 
-    /// - Parameter endpoints: Of the nodes that may have it.
+    /// - Parameter endpoints: The addresses of the nodes that may have it.
     package func notHereYet(mayBeAt endpoints: [String]) -> ServiceError {
         let advice =
             endpoints.isEmpty
@@ -156,7 +156,7 @@ package struct ReadAsset: Sendable {
             .assetIncomplete,
             "asset \(asset.hex) is not whole on this node, and could not be fetched; \(advice)"
         )
-        // Without others there is nothing to wait for.
+        // Without other nodes there is nothing to wait for.
         error.retryAfterMilliseconds = endpoints.isEmpty ? nil : 1_000
         return error
     }

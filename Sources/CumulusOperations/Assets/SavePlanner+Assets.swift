@@ -1,5 +1,5 @@
-// Whether the assets of a save are whole, belong to the database of its record, and may be named by
-// the caller.
+// Checks that the assets of a save are whole, belong to the database of its record, and may be
+// named by the caller.
 //
 // Called by `SavePlanner.plan`.
 
@@ -7,12 +7,13 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Checks that a record's assets are whole and of its database, and but in one's own that the
-    /// caller sent them or may read a record that names them: see `AssetClaims`.
+    /// Checks that a record's assets are whole and of its database.
     ///
-    /// One that a record of the zone names already may still be on its way to this node.
+    /// Outside the caller's own database, the caller must have sent an asset, or may read a record
+    /// that names it: see `AssetClaims`. An asset that a record of the zone names already may still
+    /// be on its way to this node.
     ///
-    /// - Parameter row: The record as it is; nil means that it is new.
+    /// - Parameter row: The record as it is; nil if it is new.
     func checkAssets(
         _ put: Commit.Put,
         _ row: RecordRow?,
@@ -41,7 +42,7 @@ extension SavePlanner {
         }
     }
 
-    /// - Parameter record: That is saved; nil if it is new.
+    /// - Parameter record: The name of the saved record; nil if it is new.
     private func problem(
         with asset: Asset,
         in record: String?,
@@ -64,7 +65,7 @@ extension SavePlanner {
         guard let database,
             let known = try transaction.update(asset: asset.digest, in: database)
         else {
-            // Its size is not known here before its content.
+            // This node doesn't know the asset's size before its content arrives.
             if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {
                 return nil
             }

@@ -1,21 +1,21 @@
-// Packs that are less than half in use: the rest of them moves into a new pack.
+// Finds packs that are less than half in use, so that the used rest can move into a new pack.
 //
-// Looked for on a snapshot by the collector, which copies the bytes; the writer then looks again
+// The collector looks for them on a snapshot and copies the bytes; the writer then looks again
 // (`WriteTransaction.move`).
 
 package import CumulusModel
 package import CumulusStorage
 
 package enum SparsePacks {
-    /// A chunk in use, of a pack that mostly is not.
+    /// A chunk in use, in a pack that is mostly unused.
     package struct Survivor: Sendable {
         package let database: DatabaseNumber
         package let digest: Bytes
         package let row: ChunkRow
     }
 
-    /// What is wanted of the next sparse packs, and the last pack that was looked at; nil: there
-    /// are no more.
+    /// The chunks in use in the next sparse packs, and the last pack that was looked at; nil if
+    /// there are no more.
     package static func find(
         after pack: PackNumber,
         limit: Int,
