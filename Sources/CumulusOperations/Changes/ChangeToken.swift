@@ -32,16 +32,16 @@ package struct ChangeToken: Hashable, Sendable {
         case trees(TreeProgress)
     }
 
-    /// A participant, and what of others it was told of.
+    /// A participant, and what of other users' zones it was told.
     package struct Viewer: Hashable, Sendable {
         package enum Seen: Hashable, Sendable {
-            /// Zones of others, ascending; see `ViewMark`.
+            /// The zones of other users, ascending; see `ViewMark`.
             case zones([UInt64])
-            /// All of a zone.
+            /// The whole of a zone.
             case wholeZone
             /// Trees in a zone.
             case roots([Root])
-            /// More of them than a token names.
+            /// More roots than a token can name.
             case manyRoots(digest: UInt64)
         }
 
@@ -57,7 +57,7 @@ package struct ChangeToken: Hashable, Sendable {
 
     package var scope: ScopeID
     package var subject: Subject
-    /// Of the shared database only.
+    /// The participant; set in the shared database only.
     package var viewer: Viewer?
     /// All changes that it covers were told before this fetch began, or did not have to be told.
     ///

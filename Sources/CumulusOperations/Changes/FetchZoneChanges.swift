@@ -3,11 +3,10 @@
 //
 // Run by the node on a reader thread, from one snapshot per page; a simulator runs it in place. A
 // page takes as many turns there as it needs. The change index is read incarnation by incarnation
-// above the token. A record is told as it is now,
-// once per page. A record with several index rows may come again on a later page: to tell it at its
-// last row only would need the next page from this node, since other nodes may have forgotten some
-// of the rows. On the last page nothing is left in its snapshot; its token is the snapshot's
-// vector. hot: once per record that changed.
+// above the token. A record is told as it is now, once per page. A record with several index rows
+// may come again on a later page: to tell it at its last row only would need the next page from
+// this node, since other nodes may have forgotten some of the rows. On the last page nothing is
+// left in its snapshot; its token is the snapshot's vector. hot: once per record that changed.
 //
 // Folder: what a request for changes means. Read `ChangeToken`, then `FetchZoneChanges` and
 // `FetchDatabaseChanges`, and `FollowChanges`, which makes a stream of their pages.
@@ -254,7 +253,7 @@ package struct FetchZoneChanges: Sendable {
 }
 
 extension FetchZoneChanges {
-    /// The changes of a zone that its caller sees as a whole, or of which grants tell.
+    /// Gathers the changes of a zone that the caller sees as a whole, or by the grants of types.
     fileprivate struct Gathering: Sendable {
         private let fetch: FetchZoneChanges
         private let base: VersionVector
@@ -264,9 +263,9 @@ extension FetchZoneChanges {
         private let access: AccessReader
         private let reader: ReadTransaction
         private var progress: ChangeProgress
-        /// Where the page ends: behind the last change that it has room for; nil while it has room.
+        /// Where the page ends, behind the last change that it has room for; nil while it has room.
         private var end: ChangeProgress?
-        /// Something is left to tell that it has no room for.
+        /// Whether something is left to tell that the page has no room for.
         private var isOver = false
         private var records: [RecordView] = []
         private var deletions: [Page.Deletion] = []
@@ -422,7 +421,7 @@ extension FetchZoneChanges {
                 }
             }
             if let view { return .record(try reader.completed(view, in: found, for: caller)) }
-            // A hidden record has the name of one that the caller may know.
+            // The record is hidden, but the caller may know an earlier record of its name.
             return isKnown ? nil : deletion
         }
 

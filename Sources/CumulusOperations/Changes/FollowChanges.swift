@@ -35,7 +35,7 @@ package struct FollowChanges: Sendable {
     /// The roles of a caller, which decide the record types that it may read.
     enum Roles: Hashable, Sendable {
         case anonymous
-        /// With the roles of the schema that the caller was given.
+        /// A signed-in caller, with the roles of the schema that it was given.
         case signedIn(Set<String>)
         case `operator`
 
@@ -52,7 +52,7 @@ package struct FollowChanges: Sendable {
     package private(set) var fetch: Fetch
     /// Whether the last message said that the follower has everything.
     package private(set) var isUpToDate = false
-    /// The caller's roles when the last page was read; nil: there was none.
+    /// The caller's roles when the last page was read; nil if there was none.
     private var roles: UserRoles?
 
     package init(_ fetch: Fetch) {
@@ -74,7 +74,7 @@ package struct FollowChanges: Sendable {
     /// A question whose answer followers share; nil before the first page, which checks that this
     /// caller may follow, and before the first page after its roles changed.
     ///
-    /// - Parameter roles: Of the state that is read; empty if nothing depends on them.
+    /// - Parameter roles: The roles in the state that is read; empty if nothing depends on them.
     package func question(by caller: Caller, with roles: UserRoles) -> Question? {
         guard self.roles == roles else { return nil }
         let roles = Roles(caller, roles)
@@ -163,7 +163,7 @@ package struct FollowChanges: Sendable {
     /// Returns whether the page is sent. An empty page is not, unless it is the first one with
     /// which the follower is up to date.
     ///
-    /// - Parameter roles: Those with which `question` was asked.
+    /// - Parameter roles: The roles with which `question` was asked.
     package mutating func take(isEmpty: Bool, token: ChangeToken, with roles: UserRoles) -> Bool {
         self.roles = roles
         switch fetch {
