@@ -1,15 +1,15 @@
-// Containers: made by operators, one scope per environment. Each is a register of the cluster's own
-// scope; a node makes the scopes when the register arrives.
+// Containers, which operators make: one scope per environment. Each container is a register of the
+// cluster's own scope; a node makes the scopes when the register arrives.
 
 package import CumulusModel
 package import CumulusStorage
 
 package enum Containers {
-    /// How many a node knows when it makes no more: the number of a scope has two bytes, and a
-    /// cluster that was cut in two may have as many on both sides.
+    /// The number of containers at which a node makes no more: the number of a scope has two bytes,
+    /// and a cluster that was cut in two may have as many on both sides.
     package static let most = 16_000
 
-    /// Why no further container can be made; nil means one can, or it exists.
+    /// Why no further container can be made; nil if one can, or if this one exists.
     package static func refusal(
         _ name: String,
         in transaction: borrowing WriteTransaction
@@ -59,7 +59,7 @@ package enum Containers {
     }
 
     package static func unknown(_ name: String) -> ServiceError {
-        // It may hold anything, and the message may be read on a terminal.
+        // The name may hold anything, and the message may be read on a terminal.
         let printable = name.unicodeScalars.map { scalar in
             scalar.properties.generalCategory == .control ? "?" : "\(scalar)"
         }
@@ -84,7 +84,7 @@ package struct CreateContainer: ClusterChange {
 
     package func keeps(_ existed: Bool) -> Bool { !existed }
 
-    /// Returns whether they existed.
+    /// Makes the environments; the outcome is whether they existed.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

@@ -1,8 +1,8 @@
-// What every member of a cluster must know before one of them writes it.
+// Features that every member of a cluster must know before one of them writes them.
 //
-// Each node says at its start what its release knows: a register for each feature. While a listed
-// member has not said so, a commit that it could not read is not made. Called by the node's start,
-// and by what writes shares and subscriptions.
+// Each node says at its start what its release knows, with a register for each feature. While a
+// listed member has not said so, no commit is made that it could not read. Called by the node's
+// start, and by code that writes shares and subscriptions.
 
 package import CumulusModel
 package import CumulusStorage
@@ -13,10 +13,10 @@ package enum Feature: String, CaseIterable, Sendable {
     case access
     /// Subscriptions that name a webhook, and the marks of what webhooks were told.
     case webhook
-    /// Keys of creations: a repeated request and a counter of several nodes are one life.
+    /// Keys of creations, by which a repeated request, or a counter of several nodes, is one life.
     case lives
 
-    /// What a node that does not know it can't do.
+    /// What a node that does not know the feature can't do.
     private var task: String {
         switch self {
         case .access: "take part in sharing"
@@ -46,7 +46,7 @@ package enum Feature: String, CaseIterable, Sendable {
         }
     }
 
-    /// Why it can't be used yet; nil if all listed members know it.
+    /// Why the feature can't be used yet; nil if all listed members know it.
     package func refusal<Reader: RowReader & ~Copyable>(
         in reader: borrowing Reader
     ) throws(EngineError) -> ServiceError? {
@@ -65,7 +65,7 @@ package enum Feature: String, CaseIterable, Sendable {
         return nil
     }
 
-    /// Whether it can be used; what is found out is kept until the list of members changes.
+    /// Whether the feature can be used; the answer is kept until the list of members changes.
     func isKnown(in transaction: inout WriteTransaction) throws(EngineError) -> Bool {
         if let known = transaction.state.knownFeatures[rawValue] { return known }
         let isKnown = try refusal(in: transaction) == nil

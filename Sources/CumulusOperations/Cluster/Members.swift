@@ -1,8 +1,8 @@
 // The members of a cluster: each node enters itself, and an operator may take one off the list.
 //
-// A member is a register of the cluster's own scope. What may be forgotten waits for all members
-// that are listed, and for nobody else. One that was taken off stays off: its node ends when it
-// learns of it.
+// A member is a register of the cluster's own scope. Whatever may be forgotten waits for all listed
+// members, and for nobody else. A member that was taken off stays off: its node ends when it learns
+// of it.
 //
 // Folder: the registers of the cluster: members, containers, users. Read `Members`, then
 // `Containers`, `Users` and `UserRecords`.
@@ -13,11 +13,11 @@ package import CumulusStorage
 package enum Members {
     package struct Member: Hashable, Sendable {
         package var nodeID: Bytes
-        /// Where it said that it listens; empty if it didn't, or what can't be an address.
+        /// The address at which it said that it listens; empty if it named none, or no valid one.
         package var endpoint: String
-        /// Taken off the list.
+        /// Whether it was taken off the list.
         package var isRemoved: Bool
-        /// When that was, or the address was noted, in milliseconds since 1970 UTC.
+        /// When it was taken off, or its address was noted, in milliseconds since 1970 UTC.
         package var time: Int64
     }
 
@@ -26,7 +26,7 @@ package enum Members {
 
     /// Lists a node, or notes its new address.
     ///
-    /// Returns false if it was taken off the list: nothing is changed then.
+    /// Returns false, and changes nothing, if the node was taken off the list.
     package static func enter(
         _ nodeID: Bytes,
         endpoint: String,
@@ -41,7 +41,7 @@ package enum Members {
         return true
     }
 
-    /// Takes a node off the list; false if it isn't on it.
+    /// Takes a node off the list; returns false if it isn't on it.
     package static func remove(
         _ nodeID: Bytes,
         in transaction: inout WriteTransaction
@@ -54,9 +54,9 @@ package enum Members {
         return true
     }
 
-    /// Says that a node is about to leave, or stays after all.
+    /// Notes that a node is about to leave, or stays after all.
     ///
-    /// Nothing is changed if that is known.
+    /// Changes nothing if that is noted already.
     package static func mark(
         _ nodeID: Bytes,
         isLeaving: Bool,
@@ -112,7 +112,7 @@ package enum Members {
         return register.value == nil
     }
 
-    /// The members beside a node, in the order of their ids.
+    /// The other members, in the order of their ids.
     package static func others(
         than nodeID: Bytes,
         in reader: ReadTransaction
@@ -120,7 +120,7 @@ package enum Members {
         try all(in: reader).filter { !$0.isRemoved && $0.nodeID != nodeID }
     }
 
-    /// All members, and those that were; in the order of their ids.
+    /// All present and former members, in the order of their ids.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
         try reader.members().map { nodeID, row in
             let endpoint = String(decoding: row.value ?? [], as: UTF8.self)
@@ -144,7 +144,7 @@ package struct RemoveMember: ClusterChange {
 
     package func keeps(_ existed: Bool) -> Bool { existed }
 
-    /// Returns whether it was on the list.
+    /// Takes the node off; the outcome is whether it was on the list.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

@@ -1,7 +1,7 @@
-// Marks that what came before is lost, since an operator went back to a backup, in all scopes.
+// Declares in all scopes that what came before is lost, since an operator went back to a backup.
 //
-// Run by the writer. Tokens from before a mark that cover what this node lacks are then told apart
-// from such as are ahead of it: see `Truncation`.
+// Run by the writer. After that, tokens from before the mark that cover what this node lacks can be
+// told from tokens that are ahead of it: see `Truncation`.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,7 +11,7 @@ package struct Truncate: ClusterChange {
     private let met: HybridTime
 
     /// - Parameters:
-    ///   - endsSessions: Ends the sessions of all users, too.
+    ///   - endsSessions: Whether the sessions of all users end, too.
     ///   - met: The highest mark that callers have shown.
     package init(endsSessions: Bool, above met: HybridTime = HybridTime(0)) {
         self.endsSessions = endsSessions
@@ -20,7 +20,7 @@ package struct Truncate: ClusterChange {
 
     package static var changesEveryScope: Bool { true }
 
-    /// Returns how many scopes there are.
+    /// Marks all scopes; the outcome is their number.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

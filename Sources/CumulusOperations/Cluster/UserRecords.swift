@@ -1,18 +1,18 @@
 // Users' own records: one for each user in the public and in the private database of a container,
 // in the default zone, of type `Users`, under the user's record name.
 //
-// Called by fetches, saves and deletes. Nobody makes one: it is there, without fields, as soon as
-// its user signs in, and takes room once the user saves a field.
+// Called by fetches, saves and deletes. Nobody makes such a record: it is there, without fields, as
+// soon as its user signs in, and takes room once the user saves a field.
 
 import CumulusModel
 import CumulusStorage
 
 enum UserRecords {
     static let type = Schema.users.name
-    /// What the roles of a user will be called; no user gives them.
+    /// The name that is reserved for the roles of a user; no user can set the field.
     static let rolesField = "roles"
 
-    /// A caller's own record while nothing was saved in it; nil where there is none.
+    /// The caller's own record while nothing was saved in it; nil for other names.
     static func unsaved(
         named name: String,
         in zone: FoundZone,
@@ -30,8 +30,8 @@ enum UserRecords {
         )
     }
 
-    /// Why a save is no change of the caller's own record; nil if it is, or if no user's record is
-    /// meant.
+    /// Why a save doesn't change the caller's own record; nil if it does, or if it is about no
+    /// user's record.
     static func refusal(
         of content: SaveItem.Content,
         named name: String,

@@ -2,8 +2,8 @@
 // everything else.
 //
 // A token is 32 random bytes; only its SHA-256 is stored. Names are for people: everything else
-// goes by the user's id, and a user's record name is another one in each container. Whether a token
-// lets its bearer in, `Sessions` says.
+// uses the user's id, and a user has another record name in each container. `Sessions` decides
+// whether a token lets its bearer in.
 
 import Crypto
 package import CumulusModel
@@ -11,7 +11,7 @@ package import CumulusStorage
 
 package enum Users {
     package struct User: Hashable, Sendable {
-        /// Chosen by the operator.
+        /// The name that the operator chose.
         package var name: String
         /// 16 bytes.
         package var id: Bytes
@@ -24,7 +24,7 @@ package enum Users {
         }
     }
 
-    /// What a user's record name in a container says of it: 16 bytes.
+    /// The 16 bytes that stand for a user in its record name in a container.
     static func digest(of userID: Bytes, in container: String) -> Bytes {
         let input = Bytes("cumulus user".utf8) + userID + Bytes(container.utf8)
         return Bytes(SHA256.hash(data: input).prefix(16))
@@ -40,10 +40,10 @@ package enum Users {
         return users
     }
 
-    /// The user of a name; nil if nobody has it.
+    /// The user with a name; nil if there is none.
     ///
-    /// Spaces before and behind the name don't count, unless a user's own name has them: nodes of
-    /// earlier releases made such names.
+    /// Spaces before and behind the name don't count, unless a user's stored name has them: nodes
+    /// of earlier releases made such names.
     package static func find<Reader: RowReader & ~Copyable>(
         _ name: String,
         in reader: borrowing Reader
@@ -67,13 +67,13 @@ package enum Users {
         )
     }
 
-    /// Why the node can't call on behalf of a user.
+    /// The refusal of a call that the node makes on behalf of a user.
     package static let refusal = ServiceError(
         .notAuthenticated,
         "the user does not exist any more, or an operator has disabled it"
     )
 
-    /// Whether an operator keeps a user out.
+    /// Whether an operator has disabled a user.
     package static func isDisabled<Reader: RowReader & ~Copyable>(
         _ user: User,
         in reader: borrowing Reader
@@ -109,7 +109,7 @@ package enum Users {
     }
 }
 
-/// Adds a user, unless one has the name.
+/// Adds a user, unless the name is taken.
 package struct AddUser: ClusterChange {
     private let name: String
     private let id: Bytes
@@ -150,13 +150,13 @@ package struct AddToken: ClusterChange {
     private let token: Bytes
     private let user: String
 
-    /// - Parameter user: Name.
+    /// - Parameter user: The user's name.
     package init(_ token: Bytes, user: String) {
         self.token = token
         self.user = user
     }
 
-    /// It is for those who are to look.
+    /// Even a read-only node makes tokens, for people who are to look at its data.
     package static var isMadeReadOnly: Bool { true }
 
     /// Returns the token.
