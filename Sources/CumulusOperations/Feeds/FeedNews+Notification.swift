@@ -89,7 +89,7 @@ extension FeedNews {
 }
 
 extension Subscription {
-    /// The type of the records that it watches; nil means all types.
+    /// The type of the records that the subscription watches; nil means all types.
     fileprivate var recordType: String? {
         switch kind {
         case .query(let type, _, _): type
@@ -104,7 +104,7 @@ extension Subscription.NotificationInfo {
         Set(Self.lists.flatMap { self[keyPath: $0.path] })
     }
 
-    /// The same with values in place of field names, and without desired keys.
+    /// This value with the values of fields in place of their names, and without desired keys.
     fileprivate func filled(_ fields: [String: FieldValue]) -> Self {
         var info = self
         for list in Self.lists {
@@ -160,7 +160,7 @@ extension FeedNotification {
             { $0.dropFields() }, text(\.soundName), text(\.alertLaunchImage),
             text(\.alertActionLocalizationKey), text(\.alertBody), list(\.alertLocalizationArgs),
             text(\.alertLocalizationKey), { $0.notificationInfo?.shouldBadge = false },
-            // CloudKit's list ends here.
+            // CloudKit's list does not name the following parts.
             list(\.titleLocalizationArgs), list(\.subtitleLocalizationArgs), text(\.subtitle),
             text(\.subtitleLocalizationKey), text(\.title), text(\.titleLocalizationKey),
             text(\.category), text(\.collapseIDKey),

@@ -57,7 +57,7 @@ package struct FeedRead: Hashable, Sendable {
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(EngineError) -> Found? {
         let owed = try owed(at: head, fetch.broken, in: reader)
-        // What is behind the first owed change comes with a later page.
+        // Changes behind the first owed change come with a later page.
         let bound = max(from, owed.position ?? head.place + 1) - 1
         let end = min(bound, end ?? bound)
         let window = try FeedWindow(

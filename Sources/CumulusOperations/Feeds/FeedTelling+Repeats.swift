@@ -1,5 +1,5 @@
-// Whether a device knows of a change that this node did not tell it: it may have been told of the
-// same request's creation at another node, or of one of several concurrent changes.
+// Whether a device knows of a change that this node did not tell it. Another node may have told it
+// the creation by the same request, or one of several concurrent changes.
 //
 // Called by `FeedTelling` for each row of a window. Each record is looked up once for a window, and
 // the events of a topic are gone through once.
@@ -19,7 +19,7 @@ struct FeedCreations {
         let dot: Dot
     }
 
-    /// Births of lives of which the device knows another birth.
+    /// The births of a life, if the device knows another birth of the same life.
     fileprivate var heard: [Record: Set<Dot>] = [:]
     /// The keys of the lives that the events created.
     fileprivate var keys: [Topic.ID: [Change: LifeKey?]] = [:]
@@ -101,15 +101,16 @@ extension FeedTelling {
         for dot in mix.row.unknown where try !hasHeard(of: dot, mix.name, in: mix.zone) {
             late = max(late ?? dot, dot)
         }
-        // Another node may have told this change before those that the token covers came there.
+        // Another node may have told this change before the changes that the token covers came
+        // there.
         if late == nil, isCut, !known.covers(stamp.dot) { return stamp }
         return late.map { Stamp(stamp.time, $0) }
     }
 
     /// Whether the device may have seen a change.
     ///
-    /// A device asks its queries at any node, and goes on at any node in the middle of its pages:
-    /// also at one that had one of two concurrent changes. A record may have matched there that
+    /// A device asks its queries at any node, and goes on at any node in the middle of its pages,
+    /// even at a node that had one of two concurrent changes. A record may have matched there that
     /// never did here.
     private func hasSeen(_ dot: Dot) -> Bool {
         if known.covers(dot) || isCut && !fetch.broken.contains(.feedCut) { return true }

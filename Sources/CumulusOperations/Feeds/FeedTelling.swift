@@ -86,7 +86,7 @@ struct FeedTelling {
     ///
     /// - Parameters:
     ///   - position: Changes up to there are older than the subscription, and not told.
-    ///   - seen: The same for zones as a whole.
+    ///   - seen: The changes up to there, as a vector for zones as a whole.
     mutating func tell(
         _ stored: StoredSubscription,
         _ topic: Topic,
@@ -281,10 +281,11 @@ struct FeedTelling {
         let now = story.last.flags.contains(.matchesNow)
         if isAsking, !before, !now, !fetch.broken.contains(.feedAsked) { return true }
         if fetch.broken.contains(.feedCut) { return false }
-        // The device was told some of the changes: it may hold a record that came and went.
+        // The device was told some of the changes, so it may hold a record that came and went.
         if isCut, story.isSeveral { return true }
-        // The device may have dropped the record: of concurrent changes, an earlier window told how
-        // the record is now, or another node told those that a later window holds.
+        // The device may have dropped the record. An earlier window may have told of concurrent
+        // changes how the record is now, or another node may have told the changes of a later
+        // window.
         return !now && (isLater || isCut || !window.isLast)
     }
 

@@ -7,8 +7,8 @@
 // The number behind the truncation is larger by 4 if the device asks its queries after this token.
 //
 // Made by `FetchFeed`; the node's `TokenMint` seals and opens it. The device holds it, and the node
-// keeps nothing. The token of a page that is not the last one says how far the read has come. The
-// same run of the node goes on there. Any other run begins again at the base, once it has all
+// keeps nothing. The token of a page that is not the last one says how far the read has come, and
+// the same run of the node goes on there. Any other run begins again at the base, once it has all
 // changes that the device was told of; its tokens then have 2 in place of 1.
 //
 // After a first page or a reset a device asks its queries, later than the token of that page. So it
@@ -27,9 +27,9 @@ package struct FeedToken: Hashable, Sendable {
         package var first: UInt64
         /// Everything up to this position was told.
         package var position: UInt64
-        /// It covers all changes that were told.
+        /// A vector that covers all changes that were told.
         ///
-        /// Short, see `Runs`.
+        /// It is short, see `Runs`.
         package var seen: VersionVector
         /// Whether another run told an unknown part of the read before.
         package var isCut: Bool
@@ -48,9 +48,9 @@ package struct FeedToken: Hashable, Sendable {
 
     package var scope: ScopeID
     package var user: String
-    /// All changes that it covers were told, or did not concern the device.
+    /// A vector; all changes that it covers were told, or did not concern the device.
     ///
-    /// Short, see `Runs`.
+    /// It is short, see `Runs`.
     package var base: VersionVector
     /// The newest truncation that its maker knew, see `Truncation`.
     package var truncation: HybridTime

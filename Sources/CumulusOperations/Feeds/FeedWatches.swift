@@ -12,7 +12,7 @@ package final class FeedWatches: Hashable, Sendable {
         let topic: Topic
         /// Changes up to this position are older than the subscription, and not told.
         var since: UInt64 = 0
-        /// The same as a vector, for zones as a whole; short, see `Runs`.
+        /// That position as a vector, for zones as a whole; short, see `Runs`.
         var seen: VersionVector?
     }
 
@@ -34,7 +34,7 @@ package final class FeedWatches: Hashable, Sendable {
     /// Whether any of them is of the shared database, where news may come from any zone.
     package var isOfOthers: Bool { list.contains { $0.topic.database.kind == .shared } }
 
-    /// The topics that have topic events: all but those of zones as a whole.
+    /// The topics that have topic events: all topics except zones as a whole.
     var topicsOfRecords: Set<Topic.ID> {
         Set(list.lazy.map(\.topic).filter { $0.recordType != nil }.map(\.id))
     }

@@ -251,7 +251,7 @@ extension FetchFeed.Page {
     /// - Parameters:
     ///   - found: The result of `read`; nil resets the feed, because one commit left too much.
     ///   - fetch: The fetch that began the page.
-    ///   - roles: Those of the schema that the page's user was given.
+    ///   - roles: The roles of the schema that the page's user was given.
     package mutating func take(
         _ found: FeedRead.Found?,
         of fetch: FetchFeed,
@@ -265,7 +265,7 @@ extension FetchFeed.Page {
             fetch.broken.contains(.feedReaders) || $0.readers.include(token.user, with: roles)
         }
         if found.isLast {
-            // Earlier pages of the read say nothing of them, so that each is reset once.
+            // Earlier pages of the read don't name these subscriptions, so that each is reset once.
             let names = anew + found.lost
             if !names.isEmpty { reset = .subscriptions(names) }
             return

@@ -1,7 +1,7 @@
 // Marks notifications of the caller as read: some by their ids, all up to a feed token, or both.
 //
 // Run by the writer. New marks become one commit; if all were marked before, nothing is written.
-// Ids are not checked: an id that names no notification has no effect but takes its room.
+// Ids are not checked: an id that names no notification has no effect, but takes room.
 
 package import CumulusModel
 package import CumulusStorage
@@ -10,7 +10,7 @@ package struct MarkRead: RememberedChange {
     package var ids: [FeedNotification.ID]
     /// Everything up to it is marked; nil marks only the ids.
     package var token: FeedToken?
-    /// The webhook to which they were told; nil means that the caller has read them.
+    /// The webhook that was told of the notifications; nil means that the caller has read them.
     package var webhook: String?
     package var limits: Limits
 
@@ -31,7 +31,8 @@ package struct MarkRead: RememberedChange {
 
     package var isAllOrNothing: Bool { true }
 
-    /// Marks have no items: a trace of them says that they stand.
+    /// Answers for marks that another node made: marks have no items, and a trace says that they
+    /// stand.
     package func items(
         of done: DoneElsewhere,
         for asker: Asker,

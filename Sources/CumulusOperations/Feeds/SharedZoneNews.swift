@@ -1,17 +1,17 @@
-// News of the zones that others share with a user: which of them changed, which came, and which
-// the user can't see now.
+// News of the zones that others share with a user: which of them changed, which came, and which the
+// user can't see now.
 //
-// Called by `FeedTelling` for subscriptions to the shared database. It is found when it is told: a
-// commit does not know who sees its zone, and writes nothing for it. So a device is told of its own
-// changes too.
+// Called by `FeedTelling` for subscriptions to the shared database. The news are found when they
+// are told: a commit does not know who sees its zone, and writes nothing for them. So a device is
+// told of its own changes too.
 
 import CumulusModel
 import CumulusStorage
 
 struct SharedZoneNews {
-    /// By owner and name.
+    /// The zones, sorted by owner and name.
     var zones: [ZoneAddress] = []
-    /// The commits that it tells of, of each run of a node the last one.
+    /// The last commit of each run of a node that the news tell of.
     var stamps: [Stamp] = []
 }
 
@@ -61,7 +61,7 @@ extension ReadTransaction {
         return news
     }
 
-    /// The last commits of each run of a node in a zone, as far as a vector does not cover them.
+    /// The last commit of each run of a node in a zone, if a vector does not cover it.
     private func heads(
         of zone: String,
         _ database: DatabaseNumber,
@@ -78,9 +78,9 @@ extension ReadTransaction {
         return heads
     }
 
-    /// Whether the user was let out by something that a vector does not cover.
+    /// Whether the user lost its view of a zone by something that a vector does not cover.
     ///
-    /// Of what happens in the zone after that the user is not told.
+    /// The user is not told what happens in the zone after that.
     private func isNewlyHidden(
         _ entry: VisibleZoneEntry,
         _ zone: ZoneRow,
@@ -96,7 +96,7 @@ extension ReadTransaction {
         return false
     }
 
-    /// When a commit was made, by a record that it changed last; nil if it is known of none.
+    /// When a commit was made, by a record that it changed last; nil if there is no such record.
     private func time(of dot: Dot, in zone: ZoneNumber) throws(EngineError) -> HybridTime? {
         let range = KeyRange.changes(of: zone, dot.incarnation, above: dot.seq - 1)
         guard let (key, _) = try rows(.index, range, limit: 1).first else { return nil }
