@@ -1,9 +1,7 @@
-// An ID token of OpenID Connect as it was sent: its claims and its signature, neither of which is
-// believed yet.
+// An ID token of OpenID Connect as it was sent. Its claims and its signature are not believed yet.
 //
-// Read by the node when a caller signs in. Whether the token counts, `TrustedIssuer` says from
-// values; whether its signature is right, a `TokenVerifier`. Sizes are bounded before anything is
-// parsed.
+// The node reads it when a caller signs in. `TrustedIssuer` decides from its claims whether it
+// counts, and a `TokenVerifier` checks its signature. Sizes are bounded before anything is parsed.
 //
 // Folder: signing in with the ID tokens of identity providers. Read `IDToken`, then `TokenKeys`,
 // `TrustedIssuer` and `Subjects`.
@@ -12,7 +10,9 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct IDToken: Hashable, Sendable {
-    /// Why a token does not count: for the node's log, and never for its caller.
+    /// Why a token does not count.
+    ///
+    /// This is written to the node's log, and never told to the caller.
     package struct Problem: Error, Hashable, Sendable {
         package let why: String
 
@@ -21,17 +21,17 @@ package struct IDToken: Hashable, Sendable {
         }
     }
 
-    /// Of a whole token; those of providers have 1 to 4 KiB.
+    /// The most bytes of a whole token; tokens of providers have 1 to 4 KiB.
     package static let mostBytes = 16 << 10
     private static let mostHeaderBytes = 2 << 10
 
     package let algorithm: TokenAlgorithm
-    /// Which key of the issuer made the signature; nil if the token doesn't say.
+    /// The id of the issuer's key that made the signature; nil if the token doesn't say.
     package let keyID: String?
     package let issuer: String
     package let subject: String
     package let audiences: [String]
-    /// The app for which it was made; a token with several audiences has to name it.
+    /// The app for which the token was made; a token with several audiences has to name it.
     let authorizedParty: String?
     /// Seconds since 1970 UTC.
     let expires: Int64
@@ -40,7 +40,7 @@ package struct IDToken: Hashable, Sendable {
     private let emailAddress: String?
     /// Claims that are texts.
     private let texts: [String: String]
-    /// What was signed.
+    /// The bytes that were signed.
     package let content: Bytes
     package let signature: Bytes
 
@@ -89,12 +89,12 @@ package struct IDToken: Hashable, Sendable {
         texts = claims.texts
     }
 
-    /// The user's address, if the issuer says that it is the user's.
+    /// The user's address; nil unless the issuer says that it has verified it.
     package var email: Handle? {
         emailAddress.flatMap { try? Handle(.email, Bytes($0.utf8)) }
     }
 
-    /// A claim that can name a user to others; nil without one.
+    /// A claim that can name the user to others; nil if the token has no such claim.
     package func displayName(by claim: String) -> String? {
         texts[claim].flatMap { try? Names.checkText(Bytes($0.utf8)[...], claim) }
     }
@@ -131,7 +131,7 @@ package struct IDToken: Hashable, Sendable {
             && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
-    /// One text, or several.
+    /// The audiences, which a token gives as one text or as several.
     private static func audiences(_ claims: JSON) throws(Problem) -> [String] {
         switch claims["aud"] {
         case .string(let audience)?: return [audience]
@@ -146,22 +146,22 @@ package struct IDToken: Hashable, Sendable {
 }
 
 extension JSON {
-    /// nil if it is no text.
+    /// The text; nil if the value is something else.
     var asText: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// An object's text with that name; nil without one.
+    /// The text of an object's member; nil if there is no such member.
     fileprivate func text(_ key: String) throws(IDToken.Problem) -> String? {
         guard let value = self[key] else { return nil }
         guard let text = value.asText else { throw IDToken.Problem("its \(key) is no text") }
         return text
     }
 
-    /// Seconds since 1970 UTC, which may have a fraction; nil without a claim of that name.
+    /// Seconds since 1970 UTC, which may have a fraction; nil if there is no such claim.
     fileprivate func time(_ key: String) throws(IDToken.Problem) -> Int64? {
         guard let value = self[key] else { return nil }
-        // Up to the year 9999.
+        // Times go up to the year 9999.
         let range: Range<Int64> = 0..<253_402_300_800
         switch value {
         case .integer(let seconds) where range.contains(seconds): return seconds
@@ -175,7 +175,7 @@ extension JSON {
         throw IDToken.Problem("its \(key) is no time")
     }
 
-    /// An object's members that are texts.
+    /// The members of an object whose values are texts.
     fileprivate var texts: [String: String] {
         guard case .object(let members) = self else { return [:] }
         return members.reduce(into: [:]) { $0[$1.key] = $1.value.asText }

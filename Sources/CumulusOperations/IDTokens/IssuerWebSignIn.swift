@@ -1,29 +1,29 @@
-// What an operator's file says of a provider at whose own page browsers sign in: the key `web` of
-// an issuer.
+// How browsers sign in at a provider's own page, from the operator's file: the key `web` of an
+// issuer.
 //
-// Read with the rest of the file by `TrustedIssuer`. The node itself makes no use of it; its HTTP
-// gateway sends users there.
+// `TrustedIssuer` reads it with the rest of the file. The node itself does not use it; its HTTP
+// gateway sends users to the page.
 
 import CumulusModel
 
 package struct IssuerWebSignIn: Hashable, Sendable {
-    /// For people, on the button; the issuer's URL if the file has none.
+    /// A name for people, on the button; the issuer's URL if the file has none.
     package let name: String
-    /// By which the provider knows the node; one of the audiences.
+    /// The id by which the provider knows the node; one of the audiences.
     package let clientID: String
-    /// The path of a file with the secret that goes with it; empty: the provider gave none.
+    /// The path of a file with the secret of that id; empty if the provider gave none.
     package let secretFile: String
-    /// URLs of the provider: where users sign in, and where a code becomes tokens.
+    /// The URLs of the provider: where users sign in, and where a code becomes tokens.
     package let authorization: String
     package let token: String
-    /// What is asked for, `openid` among it.
+    /// The scopes that are asked for, `openid` among them.
     package let scopes: [String]
 
     private static let keys = [
         "name", "clientID", "secretFile", "authorization", "token", "scopes",
     ]
 
-    /// - Parameter audiences: Those whose tokens count.
+    /// - Parameter audiences: The audiences whose tokens count.
     init(
         _ json: JSON,
         of issuer: String,

@@ -1,7 +1,7 @@
 // Which user the subject of an identity provider is, and the session that its ID token opens.
 //
 // The register of a subject leads to a user id. The first sign-in makes both: the id follows from
-// the cluster's key, so two nodes that don't hear of each other make the same one, and with it the
+// the cluster's key, so two nodes that don't know of each other make the same id, and with it the
 // same name. Run as an `AccountChange` in the writer, after the node has checked the token.
 
 import Crypto
@@ -12,17 +12,17 @@ package import CumulusStorage
 package struct ProvenSubject: Hashable, Sendable {
     /// The issuer's URL.
     package var issuer: String
-    /// Unique at the issuer.
+    /// The subject's name, which is unique at the issuer.
     package var subject: String
     /// The id of the user that may be made for it.
     package var userID: Bytes
-    /// The user whom the operator named for it; nil if the operator didn't.
+    /// The user whom the operator named for the subject; nil if the operator named none.
     package var user: String?
-    /// A user may be made for it.
+    /// Whether a user may be made for the subject.
     package var mayBeMade: Bool
     /// The display name of a new user; may be empty.
     package var displayName: String
-    /// A new user gets this address, unless another user has it.
+    /// The address of a new user, unless another user has it.
     package var email: Handle?
 
     package init(
@@ -45,7 +45,7 @@ package struct ProvenSubject: Hashable, Sendable {
 }
 
 package enum Subjects {
-    /// The one answer to all ID tokens that open no session, whatever the cause.
+    /// The one answer to every ID token that opens no session, whatever the cause.
     package static let refusal = ServiceError(
         .notAuthenticated,
         """
@@ -57,7 +57,7 @@ package enum Subjects {
 
     /// The id of the user that is made for a subject, the same on all nodes of a cluster.
     ///
-    /// - Parameter key: The cluster's.
+    /// - Parameter key: The key of the cluster.
     package static func userID(of subject: String, at issuer: String, key: Bytes) -> Bytes {
         var input = CanonicalWriter()
         input.raw(Bytes("cumulus subject".utf8))
@@ -94,7 +94,7 @@ package enum Subjects {
     /// The name of a user that was made for a subject.
     fileprivate static func name(of userID: Bytes) -> String { "oidc-" + userID.hex }
 
-    /// What makes a user; nil if somebody else has its name.
+    /// The registers that make a user; nil if another user has its name.
     fileprivate static func registers(
         for subject: ProvenSubject,
         _ scope: ScopeNumber,

@@ -1,11 +1,11 @@
 // The public keys of an identity provider, as it publishes them: a JSON Web Key Set (RFC 7517).
 //
-// Made by `cumulusd` of the file that the operator names, asked by `TrustedIssuer`. Keys of other
-// kinds are skipped, symmetric ones among them, since a set may hold keys for other purposes.
+// `cumulusd` makes it from the file that the operator names, and `TrustedIssuer` asks it. Keys of
+// other kinds are skipped, symmetric ones among them, since a set may hold keys for other purposes.
 
 package import CumulusModel
 
-/// How a token is signed; nothing else is taken.
+/// The algorithms that may sign a token; no others are accepted.
 package enum TokenAlgorithm: String, CaseIterable, Sendable {
     /// RSA with PKCS #1 v1.5 and SHA-256.
     case rs256 = "RS256"
@@ -17,17 +17,17 @@ package enum TokenAlgorithm: String, CaseIterable, Sendable {
 
 /// A key that checks signatures of one algorithm.
 package struct TokenKey: Hashable, Sendable {
-    /// Numbers are big-endian and unsigned.
+    /// The numbers of a key, big-endian and unsigned.
     package enum Material: Hashable, Sendable {
-        /// Without leading zeros.
+        /// Both numbers are without leading zeros.
         case rsa(modulus: Bytes, exponent: Bytes)
-        /// Of 32 bytes each.
+        /// Both coordinates have 32 bytes.
         case p256(x: Bytes, y: Bytes)
-        /// 32 bytes.
+        /// The key has 32 bytes.
         case ed25519(Bytes)
     }
 
-    /// nil if the set doesn't name it.
+    /// The key's id; nil if the set doesn't name one.
     package let id: String?
     package let material: Material
 
@@ -36,7 +36,7 @@ package struct TokenKey: Hashable, Sendable {
         self.material = material
     }
 
-    /// The only algorithm that fits.
+    /// The only algorithm for which the key is used.
     package var algorithm: TokenAlgorithm {
         switch material {
         case .rsa: .rs256
@@ -46,7 +46,7 @@ package struct TokenKey: Hashable, Sendable {
     }
 }
 
-/// Checks signatures: the seam to a library.
+/// Checks signatures, with a library that this module does not know.
 package protocol TokenVerifier: Sendable {
     /// Whether the key's owner signed the content with the algorithm of the key.
     func isSigned(_ content: Bytes, with signature: Bytes, by key: TokenKey) async -> Bool
@@ -61,7 +61,7 @@ package struct TokenKeys: Hashable, Sendable {
         }
     }
 
-    /// Of the text of a set.
+    /// The most bytes in the text of a set.
     package static let mostBytes = 256 << 10
     private static let most = 100
 
@@ -103,11 +103,11 @@ package struct TokenKeys: Hashable, Sendable {
 }
 
 extension TokenKey {
-    /// nil for a key that checks no signatures of an algorithm that is taken.
+    /// Returns nil for a key that checks no signatures of an accepted algorithm.
     fileprivate init?(_ json: JSON) {
         func number(_ name: String) -> Bytes? {
             let digits = json[name]?.asText.flatMap { Base64URL.decode($0.utf8) }
-            // Some providers put zeros in front.
+            // Some providers write leading zeros.
             return digits.map { Bytes($0.drop { $0 == 0 }) }
         }
         /// A number in 32 bytes.
@@ -117,7 +117,7 @@ extension TokenKey {
         }
         switch (json["kty"]?.asText, json["crv"]?.asText) {
         case ("RSA", _):
-            // Of 2048 to 8192 bits: a longer one would cost the node too much.
+            // A modulus has 2048 to 8192 bits: a longer one would cost the node too much.
             guard let modulus = number("n"), let exponent = number("e"),
                 (256...1_024).contains(modulus.count), (1...4).contains(exponent.count)
             else { return nil }

@@ -1,37 +1,37 @@
-// An identity provider that an operator trusts, and which of its ID tokens count: judged from
-// values, without network and clock.
+// An identity provider that an operator trusts, and which of its ID tokens count. This is decided
+// from values, without network and clock.
 //
-// Read from the file of `cumulusd --issuers`. The node asks it for each token; whether the key that
-// it names made the signature, a `TokenVerifier` says.
+// Read from the file of `cumulusd --issuers`. The node asks it for each token; a `TokenVerifier`
+// then checks the signature with the key that it returns.
 
 package import CumulusModel
 
 package struct TrustedIssuer: Hashable, Sendable {
-    /// As its tokens name it: a URL.
+    /// The issuer's URL, as its tokens name it.
     package let url: String
     /// The client ids of the apps whose tokens count here.
     let audiences: [String]
     let algorithms: Set<TokenAlgorithm>
     /// The path of a file with its keys.
     package let keyFile: String
-    /// Whether a subject's first sign-in makes a user.
+    /// Whether the first sign-in of a subject makes a user.
     let makesUsers: Bool
-    /// Users that an operator made, by their subjects.
+    /// The names of users that an operator made, by subjects.
     let users: [String: String]
-    /// The claim that gives a new user its display name; empty: none does.
+    /// The claim that gives a new user its display name; empty if none does.
     let displayNameClaim: String
-    /// Whether a new user gets the address of which the issuer says that it is the user's.
+    /// Whether a new user gets the address that the issuer has verified.
     let givesEmail: Bool
-    /// How browsers sign in at its own page; nil: they don't.
+    /// How browsers sign in at the provider's own page; nil if they don't.
     package let web: IssuerWebSignIn?
 
-    /// By how far clocks may differ, in seconds.
+    /// How much clocks may differ, in seconds.
     private static let leeway: Int64 = 60
 
     /// The key that must have signed a token for it to count.
     ///
     /// - Parameters:
-    ///   - nonce: What the app asked the issuer to put into the token; empty if it didn't.
+    ///   - nonce: The nonce that the app asked for; empty if it asked for none.
     ///   - now: Milliseconds since 1970 UTC.
     package func key(
         for token: IDToken,
@@ -73,9 +73,9 @@ package struct TrustedIssuer: Hashable, Sendable {
         audiences.contains { $0.isSame(as: name) }
     }
 
-    /// What the subject of a token that counts may do here.
+    /// A subject whose token counts, with what it may do here.
     ///
-    /// - Parameter userID: The one that every node of the cluster makes for the subject.
+    /// - Parameter userID: The id that every node of the cluster makes for the subject.
     package func subject(of token: IDToken, userID: Bytes) -> ProvenSubject {
         let user = users.first { $0.key.isSame(as: token.subject) }?.value
         let name = displayNameClaim.isEmpty ? nil : token.displayName(by: displayNameClaim)
@@ -92,7 +92,7 @@ package struct TrustedIssuer: Hashable, Sendable {
 }
 
 extension String {
-    /// Byte by byte, and not as readers see it.
+    /// Compares bytes: texts that only look the same are different.
     fileprivate func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }
 
@@ -153,7 +153,7 @@ extension TrustedIssuer {
     }
 }
 
-/// One issuer as it stands in the file.
+/// The entry of one issuer in the file.
 private struct IssuerSetting {
     private static let keys = [
         "issuer", "audiences", "algorithms", "keys", "makesUsers", "users", "displayName", "email",
@@ -179,7 +179,7 @@ private struct IssuerSetting {
         return TrustedIssuer.Problem(name.map { "issuer '\($0)': \(what)" } ?? what)
     }
 
-    /// Of the scheme https; http only on this machine.
+    /// The issuer's URL: https, or http on this machine only.
     func url() throws(TrustedIssuer.Problem) -> String {
         guard let url = try text("issuer"), IDToken.isName(url),
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }),
@@ -221,7 +221,7 @@ private struct IssuerSetting {
         return try IssuerWebSignIn(value, of: try url(), audiences)
     }
 
-    /// Names of users by subjects.
+    /// The names of users, by subjects.
     func names(_ key: String) throws(TrustedIssuer.Problem) -> [String: String] {
         guard let value = json[key] else { return [:] }
         guard case .object(let members) = value else {
