@@ -1,12 +1,12 @@
-// Where a query goes on: what a cursor says before it is sealed.
+// Where a query goes on: the content of a cursor before it is sealed.
 //
-//   content = scope · database · caller · digest of what was asked (16) · seen · truncation
+// content = scope · database · caller · digest of the question (16) · seen · truncation
 //           · count of keys · per key: 0, or its kind and its value · record name · zone name
 //   caller  = 0: anonymous, 1: an operator, 2 and a record name: a user
 //
 // Made by `QueryRecords`, sealed and opened by the node. It holds the last result's place in the
-// order and not a count of results, so what is saved or deleted meanwhile shifts nothing; and any
-// node that has read what was seen so far can go on with it.
+// order and not a count of results, so records that are saved or deleted meanwhile shift nothing.
+// Any node that has read what the cursor's pages were read from can go on with it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -14,17 +14,17 @@ package import CumulusStorage
 package struct QueryCursor: Hashable, Sendable {
     package var scope: ScopeID
     package var database: DatabaseID
-    /// Who was told the page before: nobody else goes on with it.
+    /// The caller who was given the page before; nobody else goes on with the cursor.
     package var caller: Caller.Role
-    /// Digest of what was asked: a cursor goes on with that only.
+    /// The digest of the question: a cursor goes on with the same question only.
     package var question: Bytes
-    /// What the page was read from: later ones are not to be older.
+    /// The state from which the page was read; later pages must not be older.
     ///
-    /// A short vector, see `Runs`.
+    /// It is a short vector, see `Runs`.
     package var seen: VersionVector
-    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    /// The newest truncation that its maker knew, see `Truncation`.
     package var truncation: HybridTime
-    /// The last result that was told.
+    /// The place of the last result that was told.
     package var place: ResultPlace
 
     package init(
@@ -131,8 +131,8 @@ extension QueryCursor {
 // MARK: - Judgement
 
 extension QueryCursor {
-    /// Refuses to go on with what was not asked, or by somebody else, and from a state that is
-    /// older than what the caller was shown.
+    /// Refuses another question or another caller, and a state that is older than what the caller
+    /// was shown.
     func check(
         _ scope: ScopeID,
         _ database: DatabaseID,
@@ -165,7 +165,7 @@ extension QueryCursor {
 }
 
 extension ServiceError {
-    /// - Parameter why: A clause.
+    /// - Parameter why: The reason, as a clause.
     package static func cursorUnusable(_ why: String) -> ServiceError {
         ServiceError(
             .invalidArguments,

@@ -1,4 +1,4 @@
-// A page of a query that is read from one snapshot, turn by turn: others' reads come in between.
+// A page of a query that is read from one snapshot, in turns, so that other reads come in between.
 //
 // Begun by `QueryRecords`, and run on a reader thread. The search takes as many turns as it needs;
 // then the bodies of the page's records are read.
@@ -13,14 +13,14 @@ package struct QueryReading: Sendable {
     let database: DatabaseID
     let caller: Caller
     let rights: QueryRecords.Rights
-    /// Whether the work may be told, see `QueryRecords.Page`.
+    /// Whether the cost of the search may be told, see `QueryRecords.Page`.
     let tellsWork: Bool
     let reader: ReadTransaction
     var search: QuerySearch
 
     package var databaseScope: DatabaseScope { request.database }
 
-    /// Goes on for a turn; nil: the page takes more turns.
+    /// Works for one turn; returns nil if the page takes more turns.
     package mutating func next() throws(ReadFailure) -> QueryRecords.Page? {
         do {
             guard try search.goOn(in: rights.zones, reader) else { return nil }
@@ -30,8 +30,9 @@ package struct QueryReading: Sendable {
         }
     }
 
-    /// Whether the caller may find the same in another state: in a newer one it may be shut out of
-    /// what the page shows.
+    /// Whether the caller may find the same in another state.
+    ///
+    /// In a newer state it may no longer have the right to what the page shows.
     package func isAllowed(in state: QueryRecords.State) throws(ReadFailure) -> Bool {
         do {
             return try request.rights(number, caller, in: state) == rights
@@ -64,9 +65,9 @@ package struct QueryReading: Sendable {
         return page
     }
 
-    /// Reads the bodies, until the page is full.
+    /// Reads the records' bodies until the page is full.
     ///
-    /// Returns the place behind which the next page begins.
+    /// Returns the place after which the next page begins; nil if this is the last page.
     private mutating func fill(_ page: inout QueryRecords.Page) throws -> ResultPlace? {
         let results = search.results.results
         var byteCount = 0
@@ -87,7 +88,7 @@ package struct QueryReading: Sendable {
         return results[page.records.count - 1].place
     }
 
-    /// A record as the caller is shown it; nil if it is gone.
+    /// A record as the caller sees it; nil if it is gone.
     private mutating func view(
         _ result: SortedResults.Result,
         _ zone: FoundZone

@@ -1,7 +1,7 @@
 // Finds the records of one type that satisfy a predicate: a page of them in their order, and where
-// the next one begins.
+// the next page begins.
 //
-// Run by the session on a reader thread, from one snapshot per page: `QueryReading` reads it in
+// Run by the session on a reader thread, from one snapshot per page; `QueryReading` reads it in
 // turns.
 //
 // Folder: what a query request means, page by page. Read `QueryRecords`, then `QueryReading`,
@@ -12,26 +12,29 @@ package import CumulusStorage
 
 package struct QueryRecords: Sendable {
     package var database: DatabaseScope
-    /// nil means all zones of the private database, the default zone of the public one; the shared
-    /// one needs it.
+    /// The zone that is searched.
+    ///
+    /// nil means all zones of the private database, or the default zone of the public one. A query
+    /// of the shared database must name a zone.
     package var zone: ZoneAddress?
     package var query: Query
     /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
-    /// Most records of a page.
+    /// The most records of a page.
     package var limit: Int
-    /// Only the number of records is wanted.
+    /// Whether only the number of records is wanted.
     ///
-    /// Beyond CloudKit.
+    /// This is beyond CloudKit.
     package var counts = false
     /// nil means from the beginning.
     package var cursor: QueryCursor?
-    /// Tells what is asked, and where, from everything else.
+    /// A digest of everything that is asked, and where; different questions have different digests.
     package var question: Bytes
     package var limits: Limits
-    /// Rows that are counted before anything is walked; tests have few records, and say less.
+    /// Index rows that are counted before the walk begins; tests have few records, and set it
+    /// lower.
     package var firstStretch = 256
-    /// Steps of a turn on a reader thread; tests say less here too.
+    /// The steps of one turn on a reader thread; tests set it lower, too.
     package var turnSteps = QueryEffort.turnSteps
     /// Always empty in a node.
     package var broken: BrokenRules = []
@@ -56,28 +59,29 @@ package struct QueryRecords: Sendable {
 
     package struct Page: Sendable {
         package var records: [(zone: ZoneAddress, record: RecordView)] = []
-        /// nil means this was the last page.
+        /// Where the next page begins; nil if this was the last page.
         package var next: QueryCursor?
-        /// Records that satisfy the predicate, where only their number was wanted.
+        /// The number of records that satisfy the predicate, if only that was wanted.
         package var count: UInt64 = 0
         package var work = Work()
-        /// Whether the caller may read all that the search may look at.
+        /// Whether the caller may read everything that the search may look at.
         ///
-        /// If not, its work must not be told: it depends on what the caller may not see.
+        /// If not, the cost of the search must not be told: it depends on what the caller may not
+        /// see.
         package var tellsWork = false
     }
 
-    /// What a page cost.
+    /// The cost of a page.
     package struct Work: Hashable, Sendable {
-        /// How the records were found, for people.
+        /// How the records were found, in words.
         package var plan = ""
         package var rowsRead: UInt64 = 0
         package var rowsKept: UInt64 = 0
-        /// How long it took; the caller, which has a clock, enters it.
+        /// How long it took; the code that calls this has a clock and sets it.
         package var microseconds: UInt64 = 0
     }
 
-    /// The state that is read, with the zones and record types that were found in it.
+    /// The state that is read, with the zones and the record types that were found in it.
     package struct State: Sendable {
         package var reader: ReadTransaction
         package var zones: ZoneDirectory
@@ -97,9 +101,9 @@ package struct QueryRecords: Sendable {
         package var caller: Caller
         /// Milliseconds since 1970 UTC.
         package var now: Int64
-        /// Why to stop; nil means go on.
+        /// Why the search must stop; nil means that it goes on.
         ///
-        /// Asked every few milliseconds.
+        /// It is asked every few milliseconds.
         package var refusal: @Sendable () -> ServiceError?
 
         package init(
@@ -113,7 +117,7 @@ package struct QueryRecords: Sendable {
         }
     }
 
-    /// The next page, or what the caller is to be told instead.
+    /// The next page, or the error for the caller.
     package func run(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -149,7 +153,7 @@ package struct QueryRecords: Sendable {
                 query: bound,
                 scope: number,
                 plan: plan,
-                // A small tree is looked through, however large the zone is.
+                // A small tree is looked through as a whole, however large the zone is.
                 names: try access?.names(limit: QueryRecords.treeNames, reader),
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
@@ -180,9 +184,9 @@ package struct QueryRecords: Sendable {
     /// What a caller may find in one state.
     struct Rights: Hashable, Sendable {
         var zones: [FoundZone]
-        /// The user whose records alone may be found in the public database; nil means all.
+        /// The user to whose records a query of the public database is limited; nil means no limit.
         var creator: String?
-        /// Whether it may read all records of the zones, of whatever type.
+        /// Whether no grant keeps records of any type of these zones from the caller.
         var readsAll: Bool
     }
 
@@ -205,10 +209,10 @@ package struct QueryRecords: Sendable {
         )
     }
 
-    /// Records of a shared tree that are looked up by name and not searched for.
+    /// The most records of shared trees that are looked up by name instead of searched for.
     private static let treeNames = 400
 
-    /// Asked for each result, where the caller sees a part of the zone; nil elsewhere.
+    /// Decides about each result, if the caller sees only a part of the zone; nil otherwise.
     private func partialAccess(
         _ zones: [FoundZone],
         _ scope: ScopeNumber,
@@ -268,8 +272,8 @@ package struct QueryRecords: Sendable {
         )
     }
 
-    /// The user whose records alone may be found in the public database, since only creators may
-    /// read the type; nil means all.
+    /// The user to whose records a query of the public database is limited, since only creators may
+    /// read the type; nil means no limit.
     private func onlyCreator(
         _ grants: Grants,
         _ caller: Caller,

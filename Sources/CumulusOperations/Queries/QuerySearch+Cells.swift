@@ -1,12 +1,12 @@
-// Searches a zone by the distance from a place: through rows of cells, most of which are too far.
+// Searches a zone by the distance from a place: reads rows of cells, most of which are too far.
 //
-// The part of `QuerySearch` for the index of a location. hot: once per row of a cell.
+// This is the part of `QuerySearch` for the index of a location. hot: once per row of a cell.
 
 import CumulusModel
 import CumulusStorage
 
 extension QuerySearch {
-    /// Reads the rows of cells, and takes apart those that may be on the page.
+    /// Reads the rows of cells, and decodes the ones that may be on the page.
     mutating func take(
         _ access: IndexAccess,
         _ nearest: BoundQuery.Nearest,
@@ -26,7 +26,7 @@ extension QuerySearch {
         return true
     }
 
-    /// Returns the key to go on with in another turn; nil: all rows were read.
+    /// Returns the key to go on with in another turn; nil if all rows were read.
     private mutating func take(
         _ cell: Cells,
         of access: IndexAccess,
@@ -59,7 +59,8 @@ extension QuerySearch {
         return next
     }
 
-    /// Whether all is said about a row: its place is too far, or behind a full page.
+    /// Whether the distance alone decides that a row is no result: it is too far, or after a full
+    /// page.
     private mutating func isSettled(
         _ metres: Double,
         _ nearest: BoundQuery.Nearest
@@ -72,7 +73,7 @@ extension QuerySearch {
         return true
     }
 
-    /// Whether all of a full page is nearer.
+    /// Whether the page is full, and all its records are nearer.
     private func comesTooLate(_ metres: Double) -> Bool {
         guard results.isFull, case .double(let last)?? = results.lastKey else { return false }
         return metres > last

@@ -1,11 +1,11 @@
-// Finds the places of a page's records: looks at records on the shortest way that the plan knows.
+// Finds the places of a page's records, on the way that has the fewest records to look at.
 //
-// Which way that is shows while it is gone: the ways that hold all results are counted, a little at
-// a time, while the way in the order of results is walked as far. Whichever ends first was the
-// shortest, or nearly: the walk goes at most twice as far as the shortest count, and counting reads
-// index rows only. So no statistics have to be kept. A long search ends its turn on a reader thread
-// and goes on later where it was. Records whose rows in indexes are owed are looked up by name
-// first, and passed over on every way. hot: once per record that is looked at.
+// The way is chosen during the search. Ways that hold all results are counted a little at a time,
+// while the way in the order of results is walked as far. The one that ends first was the shortest,
+// or nearly: the walk goes at most twice as far as the shortest count, and counting reads index
+// rows only. So no statistics have to be kept. A long search ends its turn on a reader thread and
+// goes on later where it was. Records whose index rows are owed are looked up by name first, and
+// skipped on every way. hot: once per record that is looked at.
 
 import CumulusModel
 import CumulusStorage
@@ -14,25 +14,29 @@ struct QuerySearch: Sendable {
     private let query: BoundQuery
     private let scope: ScopeNumber
     private let plan: QueryPlan
-    /// Only what comes behind it counts.
+    /// Only results after this place count.
     private let start: ResultPlace?
-    /// Of most rows of such a query their distance says all: they are too far, or behind the page.
+    /// The place from which distances are measured.
+    ///
+    /// In such a query the distance alone decides about most rows: they are too far, or after the
+    /// page.
     private let nearest: BoundQuery.Nearest?
-    /// All that the caller may read, if that is little; the plan may know fewer.
+    /// The names of all records that the caller may read, if they are few; the plan may name fewer.
     private let names: [String]?
-    /// Asked for each record that satisfies the predicate; nil: the caller may read all.
+    /// Decides about each record that satisfies the predicate; nil if the caller sees the whole
+    /// zone.
     private let access: AccessReader?
     var results: SortedResults
     var work = QueryRecords.Work()
     var effort: QueryEffort
-    /// The zones before it have been searched.
+    /// The index of the zone that is searched; earlier zones are done.
     private var zone = 0
     private var part: Part?
 
-    /// What a record costs, in steps of a comparison; and an index row.
+    /// The cost of a record, in steps of a comparison; `rowSteps` is that of an index row.
     private static let recordSteps = 20
     static let rowSteps = 4
-    /// Rows that are counted before anything is walked.
+    /// Index rows that are counted before the walk begins.
     private let firstStretch: Int
     /// Always false in a node.
     private let ignoresOwed: Bool
@@ -56,7 +60,7 @@ struct QuerySearch: Sendable {
         self.start = start
         self.names = plan.names ?? names
         self.access = access
-        // What may not be read must not be counted by its distance alone.
+        // A record that the caller may not read must not be counted by its distance alone.
         nearest = access == nil ? query.nearest : nil
         self.firstStretch = firstStretch
         self.ignoresOwed = ignoresOwed
@@ -65,11 +69,11 @@ struct QuerySearch: Sendable {
             turnSteps: steps.turn,
             refusal: circumstances.refusal
         )
-        // One more than the page holds: it tells whether there is a next one.
+        // The search finds one more than the page holds, to tell whether there is a next page.
         results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
     }
 
-    /// Goes on for a turn; true: all zones have been searched.
+    /// Searches for one turn; returns true if all zones have been searched.
     mutating func goOn(in zones: [FoundZone], _ reader: ReadTransaction) throws -> Bool {
         effort.beginTurn()
         while zone < zones.count {
@@ -103,17 +107,17 @@ struct QuerySearch: Sendable {
         try effort.spend(QuerySearch.recordSteps + row.count / 64)
     }
 
-    /// A zone that is searched.
+    /// The search of one zone.
     struct Part {
         let zone: FoundZone
         let number: ZoneNumber
         let reader: ReadTransaction
         var way = Way.walk
-        /// What was found in the zones before it, and among its owed records.
+        /// The results of the zones before it, and of its owed records.
         var before: (results: SortedResults, rowsKept: UInt64)
-        /// Names of the records whose rows in indexes don't count.
+        /// Names of the records whose index rows are owed, and don't count.
         var owed: Set<String> = []
-        /// Where the walk through its records is.
+        /// Where the walk through the records is.
         var next: Bytes?
         /// Where the walk through an index is.
         var rows: IndexRows?
@@ -124,9 +128,9 @@ struct QuerySearch: Sendable {
     /// How a zone is searched, and what is left of the way.
     enum Way {
         case names(ArraySlice<String>)
-        /// Records whose rows in indexes are owed; another way follows.
+        /// Records whose index rows are owed; another way follows.
         case owed(ArraySlice<String>)
-        /// Of several ways the shortest is looked for.
+        /// Several ways, of which the shortest is to be found.
         case race([IndexCount], stretch: Int)
         case rows(IndexAccess, IndexRows)
         /// Rows of cells, most of which are too far.
@@ -156,9 +160,10 @@ struct QuerySearch: Sendable {
         return .cells(access, nearest, cells[...])
     }
 
-    /// Goes a part of the way, at most until the turn is over; true: the zone has been searched.
+    /// Searches the zone until the turn is over at most; returns true if the zone has been
+    /// searched.
     private mutating func advance(_ part: inout Part) throws -> Bool {
-        // Nothing else may hold what the way goes on with: it would be copied.
+        // The way must have no other owner, or it would be copied.
         let way = part.way
         part.way = .walk
         switch way {
@@ -217,7 +222,7 @@ struct QuerySearch: Sendable {
         return true
     }
 
-    /// Looks up the records that no index leads to; then the zone is searched.
+    /// Looks up records that no index leads to; then another way follows.
     private mutating func lookUpOwed(
         _ names: inout ArraySlice<String>,
         _ part: inout Part
@@ -240,7 +245,7 @@ struct QuerySearch: Sendable {
         let type = try part.reader.decoding(key.bytes) { () throws(MalformedBytes) in
             try RecordRow.livingType(in: row)
         }
-        // What of other types is owed does not show in what the search tells of its work.
+        // The work that is told must not depend on the owed rows of other types.
         if type == query.recordType { _ = try look(at: row, named: name, part) }
     }
 
@@ -266,12 +271,14 @@ struct QuerySearch: Sendable {
         if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
     }
 
-    /// Looks at the next records in the order of the results, so many, or until the turn is over;
-    /// true: the page has what it needs.
+    /// Looks at the next records in the order of results, `stretch` of them at most, until the turn
+    /// is over.
+    ///
+    /// Returns true if the page has what it needs.
     private mutating func walk(_ stretch: Int, _ part: inout Part) throws -> Bool {
         switch plan.walk {
         case nil:
-            // The way through everything, if there is no other; else the counts go on alone.
+            // The records are walked if there is no other way; else only the counts go on.
             guard plan.accesses.isEmpty else { return false }
             work.plan = "read all records of the zone"
             return try walkRecords(stretch, stopsWhenFull: false, &part)
@@ -301,13 +308,13 @@ struct QuerySearch: Sendable {
         return false
     }
 
-    /// Whether nothing from this row on can come before the last result.
+    /// Whether this row and all later ones come after the last result of the page.
     private func isBehindPage(_ entry: IndexEntry, _ access: IndexAccess) -> Bool {
         guard let last = results.last else { return false }
         guard let key = query.sortKeys.first else { return last.isBefore(entry.nameBytes) }
         let order = ResultPlace.order(entry.value, last.keys[0])
         if order != 0 { return key.ascending ? order > 0 : order < 0 }
-        // Other keys decide among records of one value.
+        // Further sort keys decide among records with one value.
         guard query.sortKeys.count == 1 else { return false }
         return key.ascending ? last.isBefore(entry.nameBytes) : last.isBehind(entry.nameBytes)
     }
@@ -391,7 +398,7 @@ struct QuerySearch: Sendable {
         }
     }
 
-    /// - Parameter view: The record, if it was read.
+    /// - Parameter view: The record, if it was read already.
     private mutating func look(
         at candidate: inout Candidate,
         _ view: RecordView?,
@@ -411,8 +418,7 @@ struct QuerySearch: Sendable {
         return true
     }
 
-    /// Whether the first sort key alone says that it comes behind a full page: of a long way most
-    /// do.
+    /// Whether the first sort key alone puts a record after a full page, as it does for most.
     private func comesTooLate(_ candidate: inout Candidate) throws -> Bool {
         guard results.isFull, let key = query.sortKeys.first, let last = results.lastKey else {
             return false

@@ -1,19 +1,19 @@
 // The results of a search that may be on its page.
 //
-// Held by `QuerySearch`, which finds them in any order.
+// `QuerySearch` holds it, and finds them in any order.
 
 import CumulusModel
 import CumulusStorage
 
-/// The first results in their order, at most so many.
+/// The first results in their order, at most `limit` of them.
 struct SortedResults: Sendable {
     struct Result: Sendable {
         var place: ResultPlace
-        /// The record, if it was read and there was room for it; else it is read for the page.
+        /// The record, if it was read and there was room for it; otherwise it is read for the page.
         var record: KeptRecord?
     }
 
-    /// Apart, so that results are small: they are moved often.
+    /// A record on the heap, so that results are small: they are moved often.
     final class KeptRecord: Sendable {
         let view: RecordView
 
@@ -23,7 +23,7 @@ struct SortedResults: Sendable {
     private(set) var results: [Result] = []
     let limit: Int
     let sortKeys: [BoundQuery.SortKey]
-    /// What the fields of all records that are kept may take together.
+    /// The bytes that the fields of all kept records may still take.
     private var room = 4 << 20
 
     init(limit: Int, sortKeys: [BoundQuery.SortKey]) {
@@ -31,7 +31,7 @@ struct SortedResults: Sendable {
         self.sortKeys = sortKeys
     }
 
-    /// Only what comes before the last place is wanted any more.
+    /// Whether only results before the last place are still wanted.
     var isFull: Bool { results.count >= limit }
 
     var last: ResultPlace? { results.last?.place }
@@ -39,13 +39,13 @@ struct SortedResults: Sendable {
     /// The first sort key of the last place.
     var lastKey: ComparableValue?? { results.last?.place.keys.first }
 
-    /// Whether it is another one than those that are here.
+    /// Adds a result; returns false if the same result is here already.
     mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
         var (low, high) = (0, results.count)
         if let last, last.precedes(place, by: sortKeys) {
-            // Of a long way most come too late.
+            // In a long search most results come too late.
             if isFull { return true }
-            // On a way in the order of results each comes behind the last one.
+            // In the order of results, each one comes after the last.
             low = high
         }
         while low < high {
@@ -66,11 +66,11 @@ struct SortedResults: Sendable {
 }
 
 extension ResultPlace {
-    /// Where a way through an index begins whose results come behind this one; nil: at its first
+    /// The row of an index after which results come behind this place; nil means the index's first
     /// row.
     func firstRow(of query: BoundQuery) -> IndexRows.Start? {
         let value = keys.first ?? nil
-        // The column had another type when the cursor was made.
+        // The cursor was made when the column had another type.
         if let value, let type = query.sortKeys.first?.column.type, !value.fits(type) { return nil }
         return IndexRows.Start(value: value, name: name, isExact: query.sortKeys.count <= 1)
     }
