@@ -7,7 +7,7 @@ package import CumulusStorage
 
 package struct FetchRecords: Sendable {
     package var database: DatabaseScope
-    /// An address, or why it can't be one.
+    /// The addresses of the records; an error takes the place of an invalid one.
     package var ids: [Result<RecordAddress, ServiceError>]
     /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
@@ -22,11 +22,13 @@ package struct FetchRecords: Sendable {
         self.keys = keys
     }
 
-    /// One result per id from `start` on, in their order, until the records have `byteLimit` bytes.
+    /// Returns one result per id from `start` on, in their order, until the records have
+    /// `byteLimit` bytes.
     ///
-    /// At least one, if there is an id left. A record that can't be read fails alone.
+    /// At least one result is returned, if an id is left. If a record can't be read, only its own
+    /// result is an error.
     ///
-    /// - Parameter damage: Told what couldn't be read, and why.
+    /// - Parameter damage: Called with what couldn't be read, and why.
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,

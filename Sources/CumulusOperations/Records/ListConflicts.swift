@@ -1,8 +1,8 @@
 // Lists what concurrent changes cost, newest first, a page at a time, from one snapshot.
 //
-// Driven by the session that streams the pages. An operator sees all of a container, but no values
-// of private databases; a user sees what befell the private database of its own. The log is this
-// node's: it holds what was met here.
+// Called by the session that streams the pages. An operator sees the conflicts of a whole
+// container, but no values of private databases. A user sees the conflicts in its own private
+// database. The log is this node's: it holds the conflicts that were found here.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,20 +11,20 @@ package struct ListConflicts: Sendable {
     package init() {}
 
     package struct Item: Sendable {
-        /// Names the entry on this node.
+        /// The name of the entry on this node.
         package var id: Bytes
         package var conflict: Conflict
-        /// There were values that this caller doesn't see.
+        /// Whether there were values that this caller doesn't see.
         package var isWithheld: Bool
     }
 
     package struct Page: Sendable {
         package private(set) var items: [Item] = []
-        /// Where the next page begins; nil means this was the last one.
+        /// Where the next page begins; nil if this was the last page.
         package fileprivate(set) var next: Bytes?
         fileprivate private(set) var byteCount = 0
 
-        /// - Parameter end: Where the page before ended; nil means there was none.
+        /// - Parameter end: Where the page before ended; nil if there was none.
         package init(before end: Bytes? = nil) { next = end }
 
         fileprivate mutating func add(_ item: Item) {
@@ -33,12 +33,12 @@ package struct ListConflicts: Sendable {
         }
     }
 
-    /// Rows that are looked at in one turn on a reader thread.
+    /// The most rows that one turn on a reader thread looks at.
     private static let turn = 400
 
-    /// Goes on with a page for one turn; returns whether the page is done.
+    /// Reads for one turn; returns whether the page is done.
     ///
-    /// Only what is told fills a page: it says nothing of other users' conflicts.
+    /// Only what is told fills a page, so a page says nothing of other users' conflicts.
     package func read(
         _ page: inout Page,
         of scope: ScopeNumber,
@@ -79,7 +79,7 @@ package struct ListConflicts: Sendable {
         return page
     }
 
-    /// What a row tells the caller; nil means nothing.
+    /// What a row tells the caller; nil if it tells nothing.
     private func item(
         _ key: Bytes,
         _ row: Bytes,
@@ -99,8 +99,9 @@ package struct ListConflicts: Sendable {
         }
     }
 
-    /// Whether a reset took the zone: of what was before it nothing is told. (A zone that was
-    /// deleted is another matter: there a conflict tells what the deletion cost.)
+    /// Whether a reset deleted the zone: then nothing of what was before it is told.
+    ///
+    /// After an ordinary deletion of a zone, conflicts still tell what the deletion cost.
     private static func isReset(
         _ zone: Commit.Zone,
         of scope: ScopeNumber,
@@ -112,7 +113,7 @@ package struct ListConflicts: Sendable {
         return row.reason == SchemaReset.purged && zone.generation <= row.deadThrough
     }
 
-    /// An entry as its caller may see it; nil means not at all.
+    /// An entry as the caller may see it; nil if it may not see it at all.
     private func item(
         _ key: Bytes,
         _ conflict: Conflict,
@@ -120,7 +121,7 @@ package struct ListConflicts: Sendable {
         by lens: RecordLens
     ) throws(MalformedBytes) -> Item? {
         let database = conflict.zone.database
-        // Behind the subspace and the scope's number, which are this node's own.
+        // The key begins with the subspace and the scope's number, which are this node's own.
         let id = Bytes(key.dropFirst(1 + MemoryLayout<ScopeNumber>.size))
         var item = Item(id: id, conflict: conflict, isWithheld: false)
         item.conflict.field = StoredName.shown(conflict.field)
@@ -143,7 +144,7 @@ package struct ListConflicts: Sendable {
 }
 
 extension RecordLens {
-    /// Whether what a conflict is about is there for callers.
+    /// Whether the record type and the field of a conflict still exist for callers.
     fileprivate func tells(_ conflict: Conflict) -> Bool {
         !hides(conflict.recordType) && !hides(conflict.field, of: conflict.recordType)
     }

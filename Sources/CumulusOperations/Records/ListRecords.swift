@@ -1,8 +1,8 @@
 // Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
 //
-// Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it. Users' own records are not among them, nor those that the caller may not read: in the
-// state that is listed, and in the newest one when the page is read.
+// Called by the session that streams the pages: it asks for the next page when the caller has room
+// for it. Two kinds of records are left out: users' own records, and records that the caller may
+// not read, either in the listed state or in the newest one when the page is read.
 
 package import CumulusModel
 package import CumulusStorage
@@ -21,12 +21,12 @@ package struct ListRecords: Sendable {
 
     package struct Page: Sendable {
         package private(set) var records: [RecordView] = []
-        /// Where reading goes on; nil means at the end, or, of a page that was not begun, at the
+        /// Where reading goes on; nil at the end, or, for a page that was not begun, at the
         /// beginning.
         package fileprivate(set) var next: Bytes?
         fileprivate private(set) var byteCount = 0
 
-        /// - Parameter start: Where the page before ended; nil means there was none.
+        /// - Parameter start: Where the page before ended; nil if there was none.
         package init(from start: Bytes? = nil) { next = start }
 
         fileprivate mutating func add(_ record: RecordView) {
@@ -42,7 +42,7 @@ package struct ListRecords: Sendable {
         fileprivate let caller: Caller
     }
 
-    /// What the caller of a list that goes on may read by now.
+    /// What the caller may read now, for a list that goes on.
     package struct Present: Sendable {
         fileprivate let access: AccessReader
         fileprivate let reader: ReadTransaction
@@ -50,9 +50,9 @@ package struct ListRecords: Sendable {
 
     /// Finds the zone.
     ///
-    /// Fails with what the caller is to be told.
+    /// Throws the error for the caller.
     ///
-    /// - Parameter schemas: Of the state that all pages are read from.
+    /// - Parameter schemas: The schemas of the state that all pages are read from.
     package func open(
         _ scope: ScopeNumber,
         by caller: Caller,
@@ -71,11 +71,11 @@ package struct ListRecords: Sendable {
         }
     }
 
-    /// Asks anew, before a later page, what the caller may read of a zone that was opened; nil if
-    /// that can't have changed.
+    /// Checks again, before a later page, what the caller may read of an opened zone; nil if that
+    /// can't have changed.
     ///
-    /// Fails if it sees nothing of the zone any more. Nobody takes a zone from its owner: what is
-    /// listed there is of one moment, also if the zone is deleted meanwhile.
+    /// Throws if the caller sees nothing of the zone any more. Owners keep their right to their
+    /// zones: what is listed there is of one moment, even if the zone is deleted meanwhile.
     ///
     /// - Parameter reader: The newest state.
     package func askAgain(
@@ -92,15 +92,15 @@ package struct ListRecords: Sendable {
         return Present(access: now.access, reader: reader)
     }
 
-    /// Records that are looked at in one turn on a reader thread.
+    /// The most records that one turn on a reader thread looks at.
     private static let turn = 1_024
 
-    /// Goes on with a page for one turn; returns whether the page is done.
+    /// Reads for one turn; returns whether the page is done.
     ///
-    /// Only what is told fills a page, and there is a next one only if something is left to tell:
-    /// pages say nothing of the records between, dead ones and those that are not the caller's.
+    /// Only what is told fills a page, and there is a next page only if something is left to tell.
+    /// So pages say nothing of dead records, or of records that the caller may not read.
     ///
-    /// - Parameter present: nil for the first turn.
+    /// - Parameter present: What the caller may read now; nil for the first turn.
     package func read(
         _ page: inout Page,
         of opened: Opened,
@@ -162,7 +162,7 @@ package struct ListRecords: Sendable {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
         let name = try parts.text()
-        // Users' records are fetched by name, and found by nobody else.
+        // Users' records are fetched by name, and not listed.
         if Names.isUserRecordName(name) { return nil }
         let view = try reader.decoding(key) { () throws(MalformedBytes) in
             try opened.zone.showing(keys) { (keys) throws(MalformedBytes) in

@@ -1,5 +1,5 @@
-// What became of each item of a modify request. Kept by request id, so that a retry gets the same
-// answer.
+// The outcomes of the items of a modify request. They are kept by request id, so that a retry gets
+// the same answer.
 //
 // Made by the operations, encoded by the node. The stored form holds tags and dates, never the
 // fields that the caller sent.
@@ -8,15 +8,16 @@ package import CumulusModel
 import CumulusStorage
 
 package struct ModifyOutcome: Hashable, Sendable {
-    /// What the server decided about a saved record; of a zone or a subscription, only that it was
-    /// saved.
+    /// What the server decided about a saved record.
+    ///
+    /// For a zone or a subscription it says only that it was saved.
     package struct Saved: Hashable, Sendable {
         package var changeTag: Bytes
         package var created: Int64
         package var createdBy: String
         package var modified: Int64
         package var modifiedBy: String
-        /// The fields that were incremented, canonical.
+        /// The fields that were incremented, in canonical form.
         package var fields: Bytes
 
         package init(
@@ -35,12 +36,12 @@ package struct ModifyOutcome: Hashable, Sendable {
             self.fields = fields
         }
 
-        /// Whether it holds what its caller does not know from the save itself.
+        /// Whether it holds more than its caller knows from the save itself.
         func tellsMore(than caller: Caller) -> Bool {
             !fields.isEmpty || createdBy != caller.user
         }
 
-        /// Leaves out what only those are told who may READ the record.
+        /// Leaves out what only a caller with the right to READ the record is told.
         mutating func hide(from caller: Caller) {
             fields = []
             if createdBy != caller.user { (created, createdBy) = (0, "") }
@@ -51,9 +52,9 @@ package struct ModifyOutcome: Hashable, Sendable {
         package var code: ServiceError.Code
         package var reason: ServiceError.Reason
         package var message: String
-        /// With `serverRecordChanged`: the record as it stands.
+        /// The record as it is stored now, for the error `serverRecordChanged`.
         ///
-        /// Not stored.
+        /// It is not stored with the outcome.
         package var serverRecord: RecordView?
 
         package init(_ error: ServiceError, serverRecord: RecordView? = nil) {
@@ -74,22 +75,23 @@ package struct ModifyOutcome: Hashable, Sendable {
     package var dots: [Dot] = []
     /// A share that the request changed or ended, for the audit log.
     ///
-    /// Not stored.
+    /// It is not stored with the outcome.
     package var share: RecordAddress?
-    /// The request was carried out before, and this is what it was told then.
+    /// Whether the request was carried out before, and this is its first answer.
     package var isRepeated = false
-    /// Some of what the request deletes is still there: it goes in further turns of the writer.
+    /// Whether some of what the request deletes is still there, and goes in later turns of the
+    /// writer.
     package var owes = false
-    /// Starts with every item done.
+    /// Makes an outcome in which every item is done.
     package init(saves: Int, deletes: Int) {
         self.saves = Array(repeating: .success(Saved()), count: saves)
         self.deletes = Array(repeating: .success(Saved()), count: deletes)
     }
 
-    /// Leaves out the server's records once they have so many bytes; returns how many stay.
+    /// Leaves out the server's records above a number of bytes; returns how many bytes stay.
     ///
-    /// A small request can't ask for more than it could fetch in one message; its sender fetches
-    /// what is left out. The first record always stays, unless there is room for none.
+    /// So a small request can't ask for more than one message of a fetch holds; its sender fetches
+    /// what is left out. The first record always stays, unless there is no room at all.
     @discardableResult
     package mutating func limitServerRecords(to byteLimit: Int) -> Int {
         var byteCount = 0
@@ -107,7 +109,7 @@ package struct ModifyOutcome: Hashable, Sendable {
         return byteCount
     }
 
-    /// Bytes of the server's records that it shows.
+    /// The bytes of the server's records in this outcome.
     package var shownBytes: Int {
         saves.reduce(0) { size, item in
             guard case .failure(let failure) = item else { return size }
@@ -125,7 +127,7 @@ package struct ModifyOutcome: Hashable, Sendable {
 }
 
 extension ModifyOutcome {
-    /// A repetition is told the same.
+    /// Compares what a repetition is told: it gets equal items and commits.
     package static func == (left: ModifyOutcome, right: ModifyOutcome) -> Bool {
         left.saves == right.saves && left.deletes == right.deletes && left.dots == right.dots
     }
@@ -194,11 +196,11 @@ extension ModifyOutcome: RowValue {
 }
 
 extension ModifyOutcome.Saved {
-    /// What a save left; the item has stored names.
+    /// The outcome of a save; the item has stored names.
     init(_ row: RecordRow, of item: SaveItem) {
         var incremented: [String] = []
         if case .success(let content) = item.content {
-            // A text may have won over the counter, see `MixedFields`.
+            // Another node may have stored a text that won over the counter, see `MixedFields`.
             incremented = content.increments.map(\.field).filter { name in
                 row.body.entry(named: name)?.type == .one(.int64)
             }

@@ -1,7 +1,8 @@
 // Saves and deletes records: what one request means, zone by zone.
 //
-// Run by the writer. Each zone's part becomes at most one commit: whole or not at all where the
-// zone is atomic, item by item elsewhere. hot: once per save; the work per zone is in `ZoneBatch`.
+// Run by the writer. Each zone's part becomes at most one commit: all of its items or none if the
+// zone is atomic, item by item in other zones. hot: once per save; the work per zone is in
+// `ZoneBatch`.
 //
 // Folder: what requests about records mean. Read `ModifyRecords`, then `FetchRecords` and
 // `ListRecords`.
@@ -19,17 +20,17 @@ package enum SavePolicy: Sendable {
 package struct SaveItem: Sendable {
     package struct Content: Sendable {
         package var type: String
-        /// nil means the caller has none.
+        /// The tag of the version that the caller changed; nil if the caller has none.
         package var changeTag: Bytes?
         /// Fields without a value are removed.
         package var fields: RecordBody
-        /// deleteSelf references in the fields.
+        /// The number of deleteSelf references in the fields.
         package let ownerCount: Int
-        /// Sorted by field, each once.
+        /// The increments, sorted by field, each field once.
         package var increments: [Commit.Increment]
-        /// nil means unchanged; empty: removed.
+        /// The name of the parent; nil leaves it unchanged, an empty name removes it.
         package var parent: String?
-        /// Of a share; nil: with whom it is stays as it is.
+        /// The participants of a share; nil leaves them as they are.
         package var share: ShareParts?
 
         package init(
@@ -43,7 +44,7 @@ package struct SaveItem: Sendable {
             self.type = type
             self.changeTag = changeTag
             self.fields = fields
-            // What can't be read the writer finds, and says so.
+            // Fields that can't be read count as none; the writer refuses them.
             ownerCount = (try? fields.ownerCount()) ?? 0
             self.increments = increments
             self.parent = parent
@@ -60,7 +61,7 @@ package struct SaveItem: Sendable {
             return names
         }
 
-        /// With the stored names of the type and its fields.
+        /// The content with the stored names of the type and its fields.
         func stored(as schema: TypeSchema) -> Content {
             var content = self
             content.type = schema.name
@@ -74,7 +75,7 @@ package struct SaveItem: Sendable {
     }
 
     package var address: RecordAddress
-    /// Or why it can't be saved.
+    /// What is saved; an error if the item can't be saved.
     package var content: Result<Content, ServiceError>
 
     package init(address: RecordAddress, content: Result<Content, ServiceError>) {
@@ -85,9 +86,9 @@ package struct SaveItem: Sendable {
 
 package struct DeleteItem: Sendable {
     package var address: RecordAddress
-    /// The record is deleted only if this is its tag; nil: whatever its tag is.
+    /// The tag that the record must have to be deleted; nil if its tag doesn't matter.
     package var changeTag: Bytes?
-    /// Why it can't be a record; nil if it can.
+    /// Why the item can't name a record; nil if it can.
     package var fault: ServiceError?
 
     package init(address: RecordAddress, changeTag: Bytes? = nil, fault: ServiceError? = nil) {
@@ -100,7 +101,7 @@ package struct DeleteItem: Sendable {
 package struct ModifyRecords: RememberedChange {
     package var database: DatabaseScope
     package var policy: SavePolicy
-    /// Honoured where the zone is atomic.
+    /// Whether all items are done or none; honoured if the zone is atomic.
     package var isAtomic: Bool
     package var saves: [SaveItem]
     package var deletes: [DeleteItem]
@@ -124,61 +125,62 @@ package struct ModifyRecords: RememberedChange {
 
     package var onlyDeletes: Bool { saves.isEmpty }
 
-    /// Where some of it was done, all of it was: a single item, or one atomic zone.
+    /// Whether the request was carried out either completely or not at all: it has a single item,
+    /// or is for one atomic zone.
     package var isAllOrNothing: Bool {
         if saves.count + deletes.count == 1 { return true }
         guard isAtomic, zones.count == 1 else { return false }
-        // A shared zone is one of somebody's private database.
+        // A shared zone is in its owner's private database.
         let kind = database == .shared ? .private : database
         let capabilities = Zones.capabilities(of: zones[0].name, in: kind)
         return RecordZone.Capabilities(rawValue: capabilities).contains(.atomic)
     }
 
-    /// How much its caller may add to the schema; nil means as much as the schema may hold.
+    /// How much its caller may add to the schema; nil means no limit but the schema's own.
     var allowance: (any SchemaAllowance)?
 
-    /// The same request of a caller who may add only so much to the schema.
+    /// The same request, of a caller who may add only so much to the schema.
     package func growingSchema(within allowance: (any SchemaAllowance)?) -> ModifyRecords {
         var request = self
         request.allowance = allowance
         return request
     }
 
-    /// What was found of long cascades; nil: nobody looked.
+    /// The findings about long cascades; nil if nobody looked.
     package var survey: CascadeSurvey.Findings?
-    /// What was found of the records that it refers to; nil: nobody looked.
+    /// The findings about the records that it refers to; nil if nobody looked.
     package var targets: TargetSurvey?
-    /// What was found of shares in the zones that it shares; nil: nobody looked.
+    /// The findings about shares in the zones that it shares; nil if nobody looked.
     package var shares: ShareSurvey?
 
-    /// The writer found that what it refers to takes too long to read there.
+    /// Whether the writer found that it would take too long to read the records it refers to.
     package private(set) var hasLargeTargets = false
 
-    /// The same request, as the writer sends it back with `needsTargets`.
+    /// The same request, to be looked up first, as the writer asks with `needsTargets`.
     package func lookingUpTargets() -> ModifyRecords {
         var request = self
         (request.targets, request.hasLargeTargets) = (nil, true)
         return request
     }
 
-    /// It refers to more records, or to larger ones, than the writer looks up itself.
+    /// Whether it refers to more records, or to larger ones, than the writer looks up itself.
     package var needsTargets: Bool {
         targets == nil && (hasLargeTargets || ownerCount > TargetSurvey.fewReferences)
     }
 
-    /// It shares a zone, in which no record may be shared.
+    /// Whether it shares a zone as a whole, which requires that no record in it is shared.
     package var needsShares: Bool { shares == nil && !zonesToShare.isEmpty }
 
-    /// Whether something has to be looked up before its turn in the writer.
+    /// Whether something must be looked up before its turn in the writer.
     package var needsSurvey: Bool { needsTargets || needsShares }
 
     package enum Outcome: Sendable {
         case modified(ModifyOutcome)
-        /// Nothing was done: a deletion takes so much along that `CascadeSurvey` has to look
-        /// through it first, or what the request needed was not looked up.
+        /// Nothing was done: a deletion takes so much along that `CascadeSurvey` must look through
+        /// it first, or what the request needs was not looked up.
         case needsSurvey
-        /// Nothing was done: what its saves refer to is so large that `TargetSurvey` has to read it
-        /// first.
+        /// Nothing was done: the records that its saves refer to are so large that `TargetSurvey`
+        /// must read them first.
         case needsTargets
     }
 
@@ -232,7 +234,7 @@ package struct ModifyRecords: RememberedChange {
         return .success(.modified(outcome))
     }
 
-    /// Nothing can be done in a zone that is not there.
+    /// Fails all items in a zone that does not exist.
     func fail(_ zone: ZoneAddress, _ outcome: inout ModifyOutcome) {
         let failure = ModifyOutcome.Failure(.zoneNotFound(zone, in: database))
         for index in saves.indices where saves[index].address.zone == zone {
@@ -264,7 +266,7 @@ package struct ModifyRecords: RememberedChange {
         return all.filter { seen.insert($0).inserted }
     }
 
-    /// The zones of which it makes a share; without a tag a save makes a record.
+    /// The zones for which it makes a share; a save without a tag makes a record.
     var zonesToShare: [ZoneAddress] {
         guard database == .private else { return [] }
         return saves.compactMap { save in
@@ -275,7 +277,7 @@ package struct ModifyRecords: RememberedChange {
         }
     }
 
-    /// deleteSelf references of all saves.
+    /// The number of deleteSelf references in all saves.
     private var ownerCount: Int {
         var count = 0
         for save in saves {
@@ -284,7 +286,7 @@ package struct ModifyRecords: RememberedChange {
         return count
     }
 
-    /// The names to which saves in a zone refer with deleteSelf, and of their parents.
+    /// The names to which saves in a zone refer with deleteSelf, and the names of their parents.
     func targetNames(in zone: ZoneAddress) -> [String] {
         var names: [String] = []
         for save in saves where save.address.zone == zone {
@@ -295,7 +297,7 @@ package struct ModifyRecords: RememberedChange {
         return names
     }
 
-    /// Whether saves in a zone have such references, or parents.
+    /// Whether saves in a zone have deleteSelf references or parents.
     func refers(in zone: ZoneAddress) -> Bool {
         saves.contains { save in
             guard save.address.zone == zone, case .success(let content) = save.content else {
@@ -305,9 +307,9 @@ package struct ModifyRecords: RememberedChange {
         }
     }
 
-    /// Whether what it has read holds more than the records that one request may change.
+    /// Whether the request has read more bytes of records than one request may change.
     ///
-    /// One item alone may be as large as it is: there is nothing to divide.
+    /// A single item may be of any size: there is nothing to divide.
     func readsTooMuch(in transaction: borrowing WriteTransaction) -> Bool {
         saves.count + deletes.count > 1 && transaction.hasReadTooMuch
     }
@@ -346,7 +348,7 @@ package struct ModifyRecords: RememberedChange {
     }
 }
 
-// MARK: - What is remembered and shown
+// MARK: - Remembering
 
 extension ModifyRecords {
     package static func items(of outcome: Outcome) -> ModifyOutcome? {

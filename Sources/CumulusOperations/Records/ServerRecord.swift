@@ -1,13 +1,12 @@
-// The record as it stands, for a caller whose save carried the tag of another version.
+// Reads the record as it is stored now, for a caller whose save carried the tag of another version.
 //
-// Used by the planner of saves, and where a request comes again: what is stored of an outcome
-// holds no records.
+// Used by `SavePlanner`, and for repeated requests: a stored outcome holds no records.
 
 import CumulusModel
 package import CumulusStorage
 
 extension WriteTransaction {
-    /// A record as callers see it; nil means they don't.
+    /// A record as callers see it; nil if they don't see it.
     mutating func view(
         of row: RecordRow,
         named name: String,
@@ -24,8 +23,8 @@ extension WriteTransaction {
 }
 
 extension ModifyRecords {
-    /// Adds the server's records to a stored outcome of this request, as they stand by now, or why
-    /// the caller may not see them.
+    /// Adds the server's records, as they are stored now, to a stored outcome of this request, or
+    /// the reason why the caller may not see them.
     package func addServerRecords(
         to outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
