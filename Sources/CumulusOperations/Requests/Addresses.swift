@@ -26,22 +26,22 @@ package struct RecordAddress: Hashable, Sendable {
     }
 }
 
-/// Where a zone is, and what the caller may do in it; nothing of how its records look.
+/// Where a zone is, and what the caller may do in it, without how its records look.
 package struct LocatedZone: Hashable, Sendable {
     package var zone: Commit.Zone
     package var capabilities: RecordZone.Capabilities
-    /// nil means a default zone that nothing was written to yet.
+    /// The number of the zone; nil for a default zone that nothing was written to yet.
     package var number: ZoneNumber?
     /// What the caller may do in it.
     package var rights: AccessRights
 }
 
-/// A zone whose records are shown, or decide about others.
+/// A zone with what is needed to show its records, or to decide about them.
 package struct FoundZone: Hashable, Sendable {
     let located: LocatedZone
     package let lens: RecordLens
 
-    /// - Parameter lens: Of the same state.
+    /// - Parameter lens: The lens of the same state.
     init(_ located: LocatedZone, _ lens: RecordLens) {
         self.located = located
         self.lens = lens
@@ -52,7 +52,7 @@ package struct FoundZone: Hashable, Sendable {
     package var number: ZoneNumber? { located.number }
     package var rights: AccessRights { located.rights }
 
-    /// Makes a record's view as callers see it; nil means they don't.
+    /// Makes a record's view as callers see it; returns nil if they don't see the record.
     ///
     /// - Parameter keys: Sorted names of the wanted fields; nil means all.
     package func showing(
@@ -70,9 +70,9 @@ package struct FoundZone: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Finds a zone by its address; nil if it does not exist, or the caller could not know of it.
+    /// Finds a zone by its address; nil if it does not exist, or if the caller may not know of it.
     ///
-    /// Of the shared database it is a zone of its owner's private one.
+    /// A zone of the shared database is found in the private database of its owner.
     package borrowing func find(
         _ address: ZoneAddress,
         in database: DatabaseID,
@@ -85,7 +85,7 @@ extension RowReader where Self: ~Copyable {
         return FoundZone(located, try RecordLens(of: scope, in: self))
     }
 
-    /// Finds where a zone is, for those who need nothing of its records.
+    /// Finds where a zone is, for callers that need nothing of its records.
     package borrowing func locate(
         _ address: ZoneAddress,
         in database: DatabaseID,
@@ -97,7 +97,7 @@ extension RowReader where Self: ~Copyable {
         return try locate(address.name, in: database, of: scope)
     }
 
-    /// Locates a zone as it is to its owner.
+    /// Finds a zone with the rights of its owner.
     borrowing func locate(
         _ name: String,
         in database: DatabaseID,
@@ -121,7 +121,7 @@ extension RowReader where Self: ~Copyable {
         return LocatedZone(zone: zone, capabilities: [], number: nil, rights: rights)
     }
 
-    /// Locates a zone that another user shares with the caller.
+    /// Finds a zone that another user shares with the caller.
     private borrowing func locateShared(
         _ address: ZoneAddress,
         of scope: ScopeNumber,
@@ -134,9 +134,10 @@ extension RowReader where Self: ~Copyable {
         return try located.seen(by: shares, in: self)
     }
 
-    /// What leads a user to a zone of another one; nil if the user was never in.
+    /// The row that leads a user to another user's zone; nil if the user never had access to it.
     ///
-    /// To those who see nothing of it a zone is not there: one read says so, whether or not it is.
+    /// For a user who sees nothing of it, a zone does not exist: one read says so, whether or not
+    /// the zone is there.
     borrowing func visibleZone(
         _ address: ZoneAddress,
         of scope: ScopeNumber,
@@ -165,7 +166,9 @@ extension WriteTransaction {
 }
 
 extension ServiceError {
-    /// A zone does not exist for a caller; says what to check, by the names of the call alone.
+    /// The error for a zone that does not exist for the caller.
+    ///
+    /// It depends on the names in the call alone, and says what to check.
     package static func zoneNotFound(
         _ zone: ZoneAddress,
         in database: DatabaseScope
@@ -199,7 +202,7 @@ extension ServiceError {
 
     package static let recordNotFound = ServiceError(.unknownItem, "Record not found")
 
-    /// What is stored can't be read.
+    /// The error for a stored row that can't be read.
     package static let damagedRow = ServiceError(
         .internalError,
         .corrupt,

@@ -1,15 +1,16 @@
-// Who a call is by. Made once per connection, when its HELLO was judged.
+// Who makes a call. Made once per connection, when its HELLO was accepted.
 
 package import CumulusModel
 
 package struct Caller: Hashable, Sendable {
     package enum Role: Hashable, Sendable {
         case anonymous
-        /// User record name in the connection's container.
+        /// A user, by its record name in the connection's container.
         case user(String)
-        /// A program with a service key, by its own user record name; for the public database only.
+        /// A program with a service key, by its own user record name; it may use the public
+        /// database only.
         case server(String)
-        /// Administers the node and reads public data.
+        /// An operator, who administers the node and reads public data.
         case `operator`
     }
 
@@ -33,7 +34,7 @@ package struct Caller: Hashable, Sendable {
         }
     }
 
-    /// Whether an owner's name, as it stands in a zone id, means this caller.
+    /// Whether an owner's name in a zone id means this caller.
     package func isOwner(named owner: String) -> Bool {
         owner.isEmpty || owner == Names.currentUser || owner == user
     }

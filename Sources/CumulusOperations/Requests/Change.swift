@@ -1,56 +1,56 @@
-// What somebody asks to be changed: each change is a type that knows what it needs, what it does
-// and what its caller is told.
+// A change that somebody asks for: each kind is a type that knows what it needs, what it does and
+// what its caller is told.
 //
-// Parsed or made by the node's handlers, carried to the writer in a `WriteRequest`, which decides
-// what holds for all changes. A new change is a type here, and an entry in the node's
+// Parsed or made by the node's handlers, carried to the writer in a `WriteRequest`, which enforces
+// the rules of all changes. A new kind of change is a type here, and an entry in the node's
 // `MethodTable`.
 
 package import CumulusModel
 package import CumulusStorage
 
 package protocol Change: Sendable {
-    /// What its caller is told when it is made.
+    /// The answer to the caller.
     associatedtype Outcome: Sendable
 
-    /// Only an operator may ask for it.
+    /// Whether only an operator may ask for it.
     static var isOperators: Bool { get }
-    /// A node that only shows what it has makes it, too.
+    /// Whether even a read-only node makes it.
     static var isMadeReadOnly: Bool { get }
-    /// It changes all scopes, and not only its own.
+    /// Whether it changes all scopes, and not only its own.
     static var changesEveryScope: Bool { get }
-    /// Whether it deletes records, zones or subscriptions and does nothing else, which makes room
-    /// in the end; or takes access away, which is not to wait for room.
+    /// Whether it only deletes records, zones or subscriptions, which makes room in the end, or
+    /// only takes access away, which must not wait for room.
     var onlyDeletes: Bool { get }
 
-    /// The number of the scope that it is about; nil if there is no such scope.
+    /// The number of the scope to change; nil if there is no such scope.
     static func find(
         _ scope: ScopeID,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> ScopeNumber?
 
-    /// Makes the change, or says why not.
+    /// Makes the change, or returns why it can't.
     func run(
         for asker: Asker,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Outcome, ServiceError>
 
-    /// Whether what was written is to stay: not if the outcome says that nothing was changed.
+    /// Whether the writes are kept; false if the outcome says that nothing was changed.
     func keeps(_ outcome: Outcome) -> Bool
 
-    /// Makes the change unless it was made before; the answer, and whether what was written is to
-    /// stay.
+    /// Makes the change unless it was made before; returns the answer, and whether the writes are
+    /// kept.
     func perform(
         for asker: Asker,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Outcome, ServiceError>, keep: Bool)
 
-    /// Leaves out what an outcome shows of the server's records beyond what there is room for,
-    /// which the rest takes.
+    /// Leaves out of an outcome the server's records for which there is no room, and takes the room
+    /// of the others.
     ///
-    /// - Parameter admits: Whether their caller's connection has room for so many bytes, too; asked
-    ///   once, if there are any.
+    /// - Parameter admits: Whether the caller's connection has room for this many bytes, too;
+    ///   called once, if there are such records.
     static func limitShown(
         _ outcome: inout Outcome,
         to room: inout Int,
@@ -95,7 +95,7 @@ extension ContainerChange {
     }
 }
 
-/// A change in the cluster's own scope: unless it says otherwise, of operators.
+/// A change in the cluster's own scope; only operators may ask for it, unless it says otherwise.
 package protocol ClusterChange: Change {}
 
 extension ClusterChange {

@@ -1,9 +1,9 @@
-// The answer to a request that another node carried out and this one heard of: the caller lost its
-// connection there and asks again here.
+// The answer to a request that another node carried out: the caller lost its connection there and
+// asks again here.
 //
-// Called by `RememberedChange` when a request id is known by its commits only, and by
-// `RepeatedSaves` when it is known by the lives that it created. What was done is done; the answer
-// tells how it stands now.
+// Called by `RememberedChange` if a request id is known from commits only, and by `RepeatedSaves`
+// if it is known from the lives that the request created. The answer tells how its records and
+// zones are now.
 
 import CumulusModel
 import CumulusStorage
@@ -11,17 +11,17 @@ import CumulusStorage
 package struct DoneElsewhere {
     private let scope: ScopeNumber
     private let caller: Caller
-    /// Records that the commits changed, by zone and name.
+    /// The records that the commits changed, by zone and name.
     private var records: Set<Target> = []
-    /// The generations of the zones in which they did.
+    /// The generations of the zones in which these records were changed.
     private var generations: [String: UInt64] = [:]
-    /// Zones that they made or deleted.
+    /// The zones that the commits made or deleted.
     private var zones: Set<String> = []
-    /// Subscriptions that they saved or deleted.
+    /// The subscriptions that the commits saved or deleted.
     private var subscriptions: Set<Bytes> = []
-    /// Some of the commits are no longer in the log.
+    /// Whether some of the commits are no longer in the log.
     private(set) var isForgotten = false
-    /// The origin went on to another request: no commit of this one is still to come.
+    /// Whether all commits of the request are here, because its node went on to another request.
     private var isWhole = false
 
     private struct Target: Hashable {
@@ -48,13 +48,13 @@ package struct DoneElsewhere {
             note(commit)
         }
         if let last = dots.max() {
-            // Those of one request follow each other in their run.
+            // The commits of one request follow each other in their run.
             let next = Dot(last.incarnation, last.seq + 1)
             if try transaction.get(.commit(scope, next)) != nil { isWhole = true }
         }
     }
 
-    /// Of records of one zone, all of which the request saved or deleted.
+    /// Answers for records of one zone, all of which the request saved or deleted.
     init(
         _ addresses: [RecordAddress],
         of zone: Commit.Zone,
@@ -69,8 +69,9 @@ package struct DoneElsewhere {
         }
     }
 
-    /// Whether everything that was done can be told; if not, the rest may be on its way, or what
-    /// the commits held is forgotten.
+    /// Whether everything that was done can be told.
+    ///
+    /// If not, the rest may still arrive, or the contents of the commits are forgotten.
     func tells(_ outcome: ModifyOutcome, isAllOrNothing: Bool) -> Bool {
         if isForgotten { return isAllOrNothing }
         if isWhole { return true }
@@ -80,7 +81,7 @@ package struct DoneElsewhere {
         }
     }
 
-    /// Why its caller is told nothing yet, or nothing by this node.
+    /// Why this node can't answer the caller yet, or at all.
     var refusal: ServiceError {
         var error = ServiceError(
             .serviceUnavailable,
@@ -93,7 +94,7 @@ package struct DoneElsewhere {
         return error
     }
 
-    /// A zone's name with its owner's: several owners may share zones of one name.
+    /// A zone's name with its owner's, because several owners may share zones of one name.
     private func key(_ address: ZoneAddress) -> String {
         caller.isOwner(named: address.owner) ? address.name : "\(address.owner)/\(address.name)"
     }
@@ -123,7 +124,7 @@ package struct DoneElsewhere {
         for case .register(let register) in commit.operations
         where register.namespace == StoredSubscription.namespace {
             subscriptions.insert(register.key.last ?? [])
-            // All that a request does to subscriptions is one commit.
+            // All subscriptions of a request are changed by one commit.
             isWhole = true
         }
     }
@@ -137,7 +138,7 @@ package struct DoneElsewhere {
             outcome.saves[index] = try self.outcome(of: item, in: request, transaction)
         }
         for (index, item) in request.deletes.enumerated() where !holds(item.address) {
-            // Deleting what isn't there makes no commit.
+            // The deletion of a record that doesn't exist makes no commit.
             let row = try row(of: item.address, request.database, transaction)
             if row != nil { outcome.deletes[index] = .failure(DoneElsewhere.failed) }
         }
@@ -152,7 +153,7 @@ package struct DoneElsewhere {
     ) throws(EngineError) -> RecordRow? {
         guard let database = try? Authorisation.database(database, for: caller),
             let found = try transaction.locate(address.zone, in: database, of: scope, by: caller),
-            // What is in the zone of that name by now has nothing to do with it.
+            // A later zone of the same name has nothing to do with the request.
             found.zone.generation == generations[key(address.zone)] ?? found.zone.generation,
             let zone = found.number,
             let row = try transaction.record(zone, address.name), !row.isDead,
@@ -193,7 +194,7 @@ package struct DoneElsewhere {
         var outcome = ModifyOutcome(saves: request.saves.count, deletes: request.deletes.count)
         for (index, address) in request.saves.enumerated() {
             outcome.saves[index] = self.outcome(of: address)
-            // Making a zone that is there makes no commit.
+            // A save of a zone that exists makes no commit.
             guard case .success(let address) = address, case .failure = outcome.saves[index],
                 let database = try? Authorisation.database(request.database, for: caller)
             else { continue }
@@ -238,8 +239,8 @@ package struct DoneElsewhere {
         return outcome
     }
 
-    /// Whether a subscription was saved, or is there already as it is to be saved: that makes no
-    /// register.
+    /// Whether a subscription was saved, or is already stored as it is to be saved, for which no
+    /// register is written.
     private func isDone(
         _ subscription: Subscription,
         in request: ModifySubscriptions,

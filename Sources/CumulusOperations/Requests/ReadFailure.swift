@@ -1,7 +1,7 @@
 // Why a read has no answer.
 //
-// Thrown by all operations that read; the session turns it into what its caller is told, or repeats
-// the read on another thread where it only was not in memory.
+// Thrown by all operations that read. The session answers its caller with the error, or repeats the
+// read on another thread if the data was only not in memory.
 
 package import CumulusModel
 package import CumulusStorage

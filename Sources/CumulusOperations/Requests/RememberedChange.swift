@@ -1,29 +1,29 @@
-// Changes that are remembered by their request ids: whoever asks again, at any node, is told what
-// was told before, and nothing is changed a second time.
+// Changes that are remembered by their request ids: a repeated request gets its first answer, at
+// any node, and nothing is changed a second time.
 //
-// Run by `WriteRequest`. The answer of this node's own request is read from its row; of one that
-// another node carried out, `DoneElsewhere` tells what its commits tell. Beyond what is remembered
-// an id is refused.
+// Run by `WriteRequest`. A row holds the answer to a request that this node carried out. For
+// another node's request, `DoneElsewhere` finds the answer from its commits. Ids that are too old
+// to be remembered are refused.
 
 package import CumulusModel
 package import CumulusStorage
 
 package protocol RememberedChange: ContainerChange {
-    /// Where some of it was done, all of it was.
+    /// Whether it was carried out either completely or not at all.
     var isAllOrNothing: Bool { get }
 
-    /// What became of its items; nil if nothing was done with them yet.
+    /// The outcomes of its items; nil if nothing was done with them yet.
     static func items(of outcome: Outcome) -> ModifyOutcome?
     static func outcome(_ items: ModifyOutcome) -> Outcome
 
-    /// What became of its items at another node.
+    /// The outcomes of its items at another node.
     func items(
         of done: DoneElsewhere,
         for asker: Asker,
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> ModifyOutcome
 
-    /// Adds the server's records to an outcome of this node's own, which are not remembered.
+    /// Adds the server's records, which are not remembered, to an outcome of this node.
     func addServerRecords(
         to items: inout ModifyOutcome,
         _ scope: ScopeNumber,
@@ -31,7 +31,7 @@ package protocol RememberedChange: ContainerChange {
         in transaction: inout WriteTransaction
     ) throws(EngineError)
 
-    /// Takes out of an earlier answer what its caller may not be told any more.
+    /// Removes from an earlier answer what the caller may no longer be told.
     func askAgain(
         _ items: inout ModifyOutcome,
         _ scope: ScopeNumber,
@@ -55,7 +55,7 @@ extension RememberedChange {
         in transaction: inout WriteTransaction
     ) throws(EngineError) {}
 
-    /// A request without commits left no trace, and is not remembered either.
+    /// A request without commits changed nothing, and is not remembered.
     package func keeps(_ outcome: Outcome) -> Bool {
         Self.items(of: outcome).map { !$0.dots.isEmpty } ?? false
     }
@@ -83,7 +83,7 @@ extension RememberedChange {
         return (answer, true)
     }
 
-    /// The answer that this request got before, as far as its caller may still have it; nil if it
+    /// The first answer to this request, as far as its caller may still have it; nil if the request
     /// is new.
     private func repeated(
         _ requestID: RequestID,
@@ -93,7 +93,7 @@ extension RememberedChange {
     ) throws(EngineError) -> Result<ModifyOutcome, ServiceError>? {
         let key = RowKey.request(requestID, scope, asker.caller.user)
         guard let row: RequestRow = try transaction.row(key) else { return nil }
-        // Known from another node's commit, which doesn't tell what else was in the request.
+        // The request is known from another node's commit, which doesn't tell what else was in it.
         if row.digest.isEmpty { return try recall(row, for: asker, in: scope, &transaction) }
         guard row.digest == asker.digest else {
             return .failure(
@@ -129,7 +129,7 @@ extension RememberedChange {
         return .success(items)
     }
 
-    /// Notes what a row says of an outcome beside its items.
+    /// Adds what a row says of an outcome besides its items.
     private func note(
         _ row: RequestRow,
         in items: inout ModifyOutcome,
@@ -148,7 +148,7 @@ extension RememberedChange where Outcome == ModifyOutcome {
 }
 
 extension RequestID {
-    /// Beyond what is remembered, a retry could be applied twice: such ids are refused.
+    /// The refusal of an id outside the time that is remembered: a retry could be applied twice.
     fileprivate func refusal(now: Int64) -> ServiceError? {
         let age = now - milliseconds
         let limits = Limits.standard
@@ -166,7 +166,7 @@ extension RequestID {
 }
 
 extension ServiceError {
-    /// Refuses for a moment a request of very many values.
+    /// The temporary refusal of a request with very many values.
     fileprivate static let owesTooMuch: ServiceError = {
         var error = ServiceError(
             .requestRateLimited,

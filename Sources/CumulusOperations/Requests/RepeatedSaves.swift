@@ -1,9 +1,9 @@
-// Saves of a request that another node carried out, where the commits that did it are not here:
+// Recognises saves of a request that another node carried out, if its commits are not here because
 // their records came with a state. The lives that they created have the request's key, and its
 // increments are remembered.
 //
 // Asked by `ModifyRecords.run` before a zone's items are planned; `DoneElsewhere` answers. A save
-// that only changed what was there leaves nothing by which it is recognised.
+// that only changed an existing record leaves nothing by which it could be recognised.
 
 import CumulusModel
 import CumulusStorage
@@ -16,8 +16,8 @@ struct RepeatedSaves {
 
     /// The saves in a zone that were carried out already.
     ///
-    /// Where none of the first ones was, and they hold more than one request may change, no more is
-    /// read: it is about to be refused.
+    /// If none was found so far, and the records hold more than one request may change, the search
+    /// ends: the request is about to be refused.
     func find(
         in found: FoundZone,
         at address: ZoneAddress,
@@ -61,9 +61,9 @@ struct RepeatedSaves {
 
     /// Answers the items of a zone that were carried out.
     ///
-    /// In an atomic zone all were if one was.
+    /// In an atomic zone all were carried out if one was.
     ///
-    /// Returns the saves that are answered; nil: all of the zone.
+    /// Returns the saves that are answered; nil if all items of the zone are.
     func answer(
         in found: FoundZone,
         at address: ZoneAddress,

@@ -1,8 +1,8 @@
-// A change that somebody asks for, as the writer takes it from its queue.
+// A change that somebody asks for, in the writer's queue.
 //
-// Made by the node from a call; run by the writer inside a group commit. What holds for every
-// change is decided here: whether its caller may still come in, whether its scope is there, and
-// whether only an operator may ask for it.
+// Made by the node from a call; run by the writer inside a group commit. It enforces the rules of
+// all changes: its caller may still come in, its scope exists, and only an operator may ask for
+// some of them.
 //
 // Folder: what every request has: a change, a caller, addresses, an answer that can be repeated.
 // Read `Change` and `WriteRequest`, then `RememberedChange`, `DoneElsewhere` and `Addresses`.
@@ -15,11 +15,11 @@ package import CumulusStorage
 package struct Asker: Sendable {
     package var scope: ScopeID
     package var caller: Caller
-    /// What the caller showed, which the writer may judge again; nil unless it is a user.
+    /// The credential of the caller, which the writer may check again; nil if the caller has none.
     package var credential: Credential?
-    /// nil for a change that is not remembered: to make it again is harmless.
+    /// The id of the request; nil for a change that is not remembered, and may be made twice.
     package var requestID: RequestID?
-    /// 16 bytes over the request's content.
+    /// A digest of the request's content, 16 bytes.
     package var digest: Bytes
 
     package init(
@@ -36,9 +36,9 @@ package struct Asker: Sendable {
         self.digest = digest
     }
 
-    /// What tells a request with some content from another one with the same id.
+    /// A digest that tells two requests with the same id from each other.
     ///
-    /// - Parameter method: The number of the call that asks for it.
+    /// - Parameter method: The number of the call that asks for the change.
     package static func digest(of content: Bytes, method: UInt32) -> Bytes {
         var hash = SHA256()
         withUnsafeBytes(of: method.bigEndian) { hash.update(bufferPointer: $0) }
@@ -46,7 +46,7 @@ package struct Asker: Sendable {
         return Bytes(hash.finalize().prefix(16))
     }
 
-    /// Why the caller may not come in any more, as far as this batch knows; nil if it may.
+    /// Why the caller may no longer come in, as far as this batch knows; nil if it may.
     fileprivate func refusal(
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> ServiceError? {
@@ -66,7 +66,7 @@ package struct WriteRequest<Asked: Change>: Sendable {
         self.asker = asker
     }
 
-    /// Makes the change; the answer, and whether what was written is to stay.
+    /// Makes the change; returns the answer, and whether the writes are kept.
     package func run(
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Asked.Outcome, ServiceError>, keep: Bool) {
