@@ -27,8 +27,8 @@ extension SavePlanner {
             return refusal.map { ModifyOutcome.Failure($0) }
         }
         let isUsers = content.type == UserRecords.type || Names.isUserRecordName(name)
-        // A user's record is there before it is saved: its user changes it, and nobody else can
-        // make one, as `checkType` says.
+        // A user's record exists before it is saved. Its user changes it, and nobody else can
+        // create it, as `checkType` says.
         if isUsers, row == nil, !caller.user.isEmpty, name != caller.user { return nil }
         let record =
             row.map { RecordAccess.Record($0, named: name) }

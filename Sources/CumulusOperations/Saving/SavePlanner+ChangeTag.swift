@@ -1,7 +1,7 @@
-// Whether a save's or a deletion's change tag is that of the stored record.
+// Compares the change tag of a save or a deletion with the tag of the stored record.
 //
-// Called by `SavePlanner.plan` and by `ZoneBatch`; an item that ignores tags passes. To compare
-// needs READ, whatever comes of it: a tag tells that others changed the record.
+// Called by `SavePlanner.plan` and by `ZoneBatch`; an item that ignores tags passes. The comparison
+// needs READ, whatever its result: a tag tells that others changed the record.
 
 import CumulusModel
 import CumulusStorage
@@ -13,7 +13,7 @@ extension SavePlanner {
         _ name: String,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
-        // Shares are compared always: a list of participants is saved as a whole.
+        // Shares are always compared, since a list of participants is saved as a whole.
         guard request.policy == .ifUnchanged || content.type == Names.shareType else { return nil }
         guard let row else {
             guard content.changeTag != nil else { return nil }
@@ -51,9 +51,9 @@ extension SavePlanner {
 }
 
 extension ZoneBatch {
-    /// Why a record is not deleted: it is not as the caller saw it, or gone.
+    /// Why a record is not deleted, because it has changed or is gone; nil if it may be deleted.
     ///
-    /// - Parameter row: nil if the caller may see none.
+    /// - Parameter row: The record; nil if the caller sees none.
     func tagFailure(
         of delete: DeleteItem,
         over row: RecordRow?,

@@ -1,4 +1,4 @@
-// What a save does to counters: increments, and new bases where it sets or removes one.
+// What a save does to counters: it adds increments, and new bases if it sets or removes a counter.
 //
 // Called by `SavePlanner.plan`.
 
@@ -6,8 +6,9 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Adds the bases of counters that the save sets or removes: a base is chosen so that the
-    /// counter shows the wanted value, or 0.
+    /// Adds a base for each counter that the save sets or removes.
+    ///
+    /// With the base, the counter shows the wanted value, or 0.
     func planCounters(
         _ put: inout Commit.Put,
         _ row: RecordRow?,
@@ -38,7 +39,7 @@ extension SavePlanner {
                 continue
             }
             let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
-            // A value of another type stands here if two nodes gave the field two types.
+            // The value has another type if two nodes gave the field two types.
             guard let value else { continue }
             put.resetCounters.append(zero)
             let base = value &- counter.total
@@ -46,11 +47,10 @@ extension SavePlanner {
         }
     }
 
-    /// Whether a refusal may depend on what the record holds: its caller may read it.
+    /// Whether a refusal may depend on what the record holds, because the caller may read it.
     ///
-    /// Otherwise a caller would find a hidden value by adding to it until the sum doesn't fit. So
-    /// for such a caller a sum that doesn't fit comes in again at the other bound, as it does where
-    /// several nodes add.
+    /// Otherwise a caller could find a hidden value by adding to it until the sum overflows. So for
+    /// such a caller a sum wraps around when it overflows, as it does if several nodes add.
     private func mayKnow(
         _ row: RecordRow?,
         named name: String,
@@ -62,7 +62,7 @@ extension SavePlanner {
         }
     }
 
-    /// Throws if the sum of an increment and what the field shows doesn't fit.
+    /// Throws if the sum of an increment and the shown value overflows.
     func checkOverflow(
         _ increment: Commit.Increment,
         _ row: RecordRow?
@@ -70,7 +70,7 @@ extension SavePlanner {
         var shown: Int64?
         if let row, let entry = row.body.entry(named: increment.field) {
             shown = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
-            // Another type may stand there where nodes gave the field two.
+            // The value may have another type, if nodes gave the field two types.
             if shown == nil {
                 throw .item(holdsAnother(increment.field, entry.type ?? .emptyList))
             }

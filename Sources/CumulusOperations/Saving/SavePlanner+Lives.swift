@@ -1,5 +1,5 @@
-// Which life of a record a save writes: it ends the other lives, and a new life gets the key by
-// which its repeat at another node is recognised.
+// Which life of a record a save writes: it ends the other lives. A new life gets a key, by which
+// another node recognises a repetition of the save.
 //
 // Called by `SavePlanner.plan`.
 
@@ -7,7 +7,7 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// - Parameter row: The life that the save changes; nil if it creates one.
+    /// - Parameter row: The life that the save changes; nil if the save creates one.
     func planLives(
         _ content: SaveItem.Content,
         _ put: inout Commit.Put,
@@ -69,12 +69,11 @@ extension SavePlanner {
         return error
     }()
 
-    /// What a creation stems from.
+    /// What a creation begins: a counter, or a record of its request; nil if the request has no id.
     ///
-    /// A save with increments that ignores what is there begins a counter, which any node may have
-    /// begun.
-    ///
-    /// Where fields change as one, the fields of two such saves would mix.
+    /// A save with increments that ignores the stored record begins a counter, which any node may
+    /// have begun. Fields that change as one would mix between two such saves, so there only a save
+    /// of increments alone begins a counter.
     private func origin(
         of content: SaveItem.Content,
         _ policy: MergePolicy
@@ -90,7 +89,7 @@ extension SavePlanner {
 
     /// The key of a record that this batch creates; nil if the record gets none from its request.
     ///
-    /// The same at every node that carries out the request.
+    /// The key is the same at every node that carries out the request.
     func requestKey(
         ofNew name: String,
         _ plan: ZoneBatch.Plan,
@@ -107,7 +106,7 @@ extension SavePlanner {
 }
 
 extension ModifyOutcome {
-    /// The error of the whole request if this node is behind: another node may carry it out.
+    /// The error of the whole request if this node is behind; another node may carry it out.
     var refusal: ServiceError? {
         let isBehind = saves.contains { item in
             if case .failure(let failure) = item { failure.reason == .nodeBehind } else { false }

@@ -1,6 +1,7 @@
-// The references and the parent of a save: which lives they name, and how many owners a record has.
+// The references and the parent of a save: to which lives they point, and how many owners a record
+// has.
 //
-// Called by `SavePlanner.plan`; cascades are planned by `ZoneBatch`.
+// Called by `SavePlanner.plan`; `ZoneBatch` plans cascades.
 
 import CumulusModel
 import CumulusStorage
@@ -32,10 +33,11 @@ extension SavePlanner {
         }
     }
 
-    /// Throws if a participant is about to refer to what it may not see, which would give it a hold
-    /// on that: it would take up room there, keep its owner from deleting it, or go with it.
+    /// Throws if a participant is about to refer to a record that it may not see.
     ///
-    /// What is missing is refused alike. References that the record has already may stay.
+    /// The reference would give it a hold on the record: it would take up room there, keep the
+    /// owner from deleting the record, or be deleted with it. A missing record is refused with the
+    /// same error. References that the record has already may stay.
     private func checkTarget(
         _ target: String,
         of row: RecordRow?,
@@ -46,7 +48,7 @@ extension SavePlanner {
         if row?.share?.name != nil {
             throw .item(Authorisation.ownersOnly(.write, "deletion of the root of a share"))
         }
-        // A save under a name that the caller may not know of fails.
+        // A save of a record that the caller may not know of fails by itself.
         if rows[target] != nil || plan.saving.contains(target), plan.dying[target] == nil { return }
         let isSeen = try engine { () throws(EngineError) in
             guard plan.dying[target] == nil, let zone = found.number,
@@ -69,7 +71,8 @@ extension SavePlanner {
         )
     }
 
-    /// The deleteSelf references of a save, by field; what other references name may be missing.
+    /// The deleteSelf references of a save, by field; the targets of other references may be
+    /// missing.
     private func owningReferences(
         of put: Commit.Put
     ) throws(PlanFailure) -> [(field: String, references: [RecordBody.OwningReference])] {
@@ -83,7 +86,7 @@ extension SavePlanner {
         return fields
     }
 
-    /// A record whose deletion deletes another one, and the field that says so.
+    /// A record whose deletion deletes the referring one, and the field of the reference.
     struct Owner: Hashable {
         var name: String
         var field: String
@@ -163,7 +166,8 @@ extension SavePlanner {
         plan.owned[target] = count
     }
 
-    /// The owning references to a record that callers can see and this batch leaves unchanged.
+    /// The number of deleteSelf references to a record that callers can see and that this batch
+    /// leaves unchanged.
     func stayingOwners(
         of target: String,
         in zone: ZoneNumber,

@@ -1,4 +1,4 @@
-// Holds the fields of a save to the columns of its type, and lets the schema grow with new ones.
+// Checks the fields of a save against the columns of its type, and adds new ones to the schema.
 //
 // Called by `SavePlanner.plan`.
 
@@ -6,7 +6,7 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Holds every field to its column; new types and fields are added to the schema with the
+    /// Checks every field against its column; new types and fields are added to the schema with the
     /// commit.
     func planSchema(
         _ content: SaveItem.Content,
@@ -78,7 +78,7 @@ extension SavePlanner {
         plan.putBytes += growth.registers.reduce(0) { $0 + $1.byteCount }
     }
 
-    /// Bounds what the schema holds, and what this caller adds to it.
+    /// Throws if the schema would grow too large, or by more than this caller may add.
     private func checkGrowth(
         _ growth: SchemaGrowth,
         _ plan: ZoneBatch.Plan,
@@ -110,7 +110,7 @@ extension SavePlanner {
         }
     }
 
-    /// An empty list doesn't say what its elements are.
+    /// The error for an empty list in a new field, since it doesn't say what its elements are.
     private func untyped(_ name: String, _ type: String) -> ServiceError {
         ServiceError(
             .invalidArguments,
@@ -133,7 +133,7 @@ extension SavePlanner {
         )
     }
 
-    /// An integer is accepted where the column holds doubles.
+    /// Whether an integer is written to a column of doubles, which is accepted.
     func isNumber(_ type: FieldType, for column: FieldType) -> Bool {
         type == .one(.int64) && column == .one(.double)
             || type == .list(.int64) && column == .list(.double)
@@ -150,7 +150,7 @@ extension SavePlanner {
         )
     }
 
-    /// With its next save, a record forgets what it holds in fields that were dropped.
+    /// Removes the values of dropped fields from a record with its next save.
     func forgetDropped(
         _ put: inout Commit.Put,
         _ row: RecordRow?,

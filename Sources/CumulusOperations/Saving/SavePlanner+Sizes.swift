@@ -1,7 +1,7 @@
-// How large a record and its commit may become.
+// Limits the size of a record and of its commit.
 //
-// Called by `SavePlanner.plan`, last. A refusal does not say how much is there: the caller may have
-// the right to change the record, and none to read it.
+// Called by `SavePlanner.plan`, last. An error does not say how large the stored record is: the
+// caller may have the right to change the record, but not to read it.
 
 import CumulusModel
 import CumulusStorage
@@ -22,9 +22,9 @@ extension SavePlanner {
         )
     }
 
-    /// Bounds what a database holds, as far as this node knows it.
+    /// Throws if a database would exceed its quota, as far as this node knows what it holds.
     ///
-    /// What does not grow is always saved.
+    /// A save that does not make it larger is always accepted.
     func checkQuota(
         _ put: Commit.Put,
         _ row: RecordRow?,
@@ -54,7 +54,8 @@ extension SavePlanner {
         return min(try transaction.knownUsage(of: number).total, RecordBody.mostQuotaBytes)
     }
 
-    /// A commit travels in one frame, and with whole records it can be larger than its request.
+    /// Throws if the commit gets too large: it travels in one frame, and with whole records it can
+    /// be larger than its request.
     func checkCommitSize(
         _ put: Commit.Put,
         _ plan: inout ZoneBatch.Plan
@@ -77,7 +78,8 @@ extension SavePlanner {
         )
     }
 
-    /// Bounds what the schema doesn't: a removed field leaves its name behind.
+    /// Throws if a record has too many fields; the schema doesn't limit them, because a removed
+    /// field leaves its name behind.
     func checkFieldCount(
         _ put: Commit.Put,
         _ row: RecordRow?,
@@ -105,12 +107,12 @@ extension SavePlanner {
 }
 
 extension RecordBody {
-    /// More than any disk holds, and so little that some of them can be added up.
+    /// More bytes than any disk holds, and few enough that some such numbers can be added up.
     ///
-    /// A caller can say of an asset that it is larger.
+    /// A caller can claim that an asset is larger.
     fileprivate static let mostQuotaBytes = Int.max / 8
 
-    /// What a record with these fields takes of a quota.
+    /// The bytes that a record with these fields takes of a quota.
     fileprivate func quotaBytes() throws(MalformedBytes) -> Int {
         var sum = bytes.count
         for entry in entries where entry.type?.holdsAssets == true {
@@ -124,7 +126,7 @@ extension RecordBody {
 }
 
 extension ServiceError {
-    /// The records of a request take more bytes, as they are stored, than one request may change.
+    /// The error for a request whose stored records are larger than one request may change.
     static func changesTooMuch(limit: Int) -> ServiceError {
         ServiceError(
             .limitExceeded,
@@ -136,11 +138,11 @@ extension ServiceError {
         )
     }
 
-    /// A database has no room for so many bytes more.
+    /// The error for a database that has no room for so many more bytes.
     ///
-    /// How much a database holds is told to its owner only.
+    /// Only the owner is told how much a database holds.
     ///
-    /// - Parameter database: As the caller named it.
+    /// - Parameter database: The database, as the caller named it.
     static func quotaExceeded(
         _ database: DatabaseScope,
         _ taken: Int,

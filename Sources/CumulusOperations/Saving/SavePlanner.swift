@@ -1,8 +1,8 @@
-// Judges one save: the caller's rights, the change tag, the fields against the schema, the
+// Checks one save: the caller's rights, the change tag, the fields against the schema, the
 // references. If all is well, a `Put` is added to the plan.
 //
-// Called by `ZoneBatch` once per save and round of planning. Changes nothing in the store. Each
-// step is in a file of its own; `plan` names them in their order.
+// Called by `ZoneBatch` once per save and round of planning. It changes nothing in the store. Each
+// step is in a file of its own; `plan` calls them in their order.
 
 import CumulusModel
 import CumulusStorage
@@ -18,9 +18,9 @@ struct SavePlanner {
     let rows: [String: RecordRow]
     /// Rows of dropped types under the names of this request's records.
     let dropped: [String: RecordRow]
-    /// Names of living records that the caller may not know of: of another user's zone.
+    /// The names of living records in another user's zone that the caller may not know of.
     let unseen: Set<String>
-    /// What was looked up before the writer's turn; nil: nothing was.
+    /// What was looked up before the writer's turn; nil if nothing was.
     let targets: ZoneTargets?
 
     var request: ModifyRecords { items.request }
@@ -29,7 +29,7 @@ struct SavePlanner {
     /// Whether a type or field that the schema doesn't know is added to it.
     var growsSchema: Bool { asker.scope.environment == .development }
 
-    /// Adds the save to the plan, or says why it fails.
+    /// Adds the save to the plan, or returns why it fails.
     func plan(
         _ index: Int,
         _ plan: inout ZoneBatch.Plan,
@@ -78,7 +78,7 @@ struct SavePlanner {
         } catch {
             switch error {
             case .item(let error):
-                // The items after it don't see what it would have added.
+                // Later items must not see what the failed save would have added.
                 plan.registers.removeSubrange(planned.registers...)
                 plan.putBytes = planned.bytes
                 plan.schemas[content.type] = planned.schema
@@ -100,7 +100,7 @@ struct SavePlanner {
         case engine(EngineError)
     }
 
-    // MARK: What changes as one
+    // MARK: Fields that change as one
 
     func planWholes(
         _ put: inout Commit.Put,
@@ -142,7 +142,7 @@ struct SavePlanner {
         do { return try body() } catch { throw .engine(error) }
     }
 
-    /// Fields in a plan are canonical: what can't be read is damage.
+    /// Fields in a plan are canonical, so fields that can't be read are damaged.
     func malformed<Value>(
         _ body: () throws(MalformedBytes) -> Value
     ) throws(PlanFailure) -> Value {

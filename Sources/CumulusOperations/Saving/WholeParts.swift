@@ -1,15 +1,15 @@
-// What a save takes along because it changes as one with what it changes: the rest of a group of
-// fields, or of the record.
+// Adds to a save what must change together with it: the rest of a group of fields, or of the
+// record.
 //
-// Called by `SavePlanner`. Everything taken along is as this node shows it; written again with the
-// save's stamp, it stands or falls with it on every node. An increment takes nothing along: it
-// counts wherever it comes.
+// Called by `SavePlanner`. The values are taken as this node shows them. They are written again
+// with the save's stamp, so every node keeps all of them or none. An increment adds nothing: it
+// counts in any case.
 
 import CumulusModel
 import CumulusStorage
 
 extension Commit.Put {
-    /// Completes a put to a life that is there; its own fields are as they will be applied.
+    /// Completes a put to an existing life; the put's own fields are in their final form.
     mutating func complete(
         by policy: MergePolicy,
         from row: RecordRow
@@ -24,14 +24,14 @@ extension Commit.Put {
         case .record:
             if fields.entries.isEmpty, parent == nil, !increments.isEmpty { return }
             isFull = true
-            // A counter that is left out would show again what its removal hid.
+            // If a counter were left out, it would show again the value that its removal hid.
             let names = row.body.entries.map(row.body.name) + row.counters.map(\.field)
             try take(names, from: row)
             keepParent(of: row)
         }
     }
 
-    /// Takes fields along, and removals of those that aren't there.
+    /// Adds these fields to the put, and removals of the ones that aren't stored.
     private mutating func take(
         _ names: [String],
         from row: RecordRow
@@ -46,7 +46,7 @@ extension Commit.Put {
         resetCounters.sort { $0.field < $1.field }
     }
 
-    /// A field as the row holds it; of a counter its base, which leaves its value as it is.
+    /// A field as the row holds it; for a counter the base, which leaves its value as it is.
     private mutating func part(
         _ name: String,
         of row: RecordRow
@@ -62,7 +62,7 @@ extension Commit.Put {
                 part.append(entry, of: row.body)
             }
         } else if increments.contains(where: { $0.field == name }) {
-            // It starts from nothing.
+            // This counter starts at zero.
             part.append(name, int64: 0 &- (counter?.total ?? 0))
         } else {
             part.append(removalOf: name)
@@ -71,7 +71,7 @@ extension Commit.Put {
         return part
     }
 
-    /// The parent belongs to the whole record.
+    /// Keeps the parent, which belongs to the whole record.
     private mutating func keepParent(of row: RecordRow) {
         guard parent == nil, let known = row.parent, let name = known.name else { return }
         parent = Commit.ParentChange(recordName: name, birth: known.birth)

@@ -1,8 +1,8 @@
-// Which records a batch deletes: those that are named, and what goes with them by deleteSelf
-// references and shares, as far as one commit has room for it.
+// Which records a batch deletes: the named ones, and the ones that go with them by deleteSelf
+// references and shares, as far as one commit has room for them.
 //
-// Called by `ZoneBatch` in each round of planning. What has no room is left to further turns of the
-// writer, after a survey.
+// Called by `ZoneBatch` in each round of planning. The rest is left to later turns of the writer,
+// after a survey.
 
 import CumulusModel
 import CumulusStorage
@@ -11,8 +11,9 @@ extension ZoneBatch {
     mutating func planDeletes(in transaction: inout WriteTransaction) throws(EngineError) -> Plan {
         var plan = Plan()
         plan.saving = items.saving
-        // All that is named goes with the first commit. Before a survey nothing is cached, so that
-        // each record may take a read of the disk: more than a turn has are surveyed.
+        // All named records go with the first commit. Before a survey nothing is cached, so each
+        // record may take a read of the disk: if there are more than one turn may read, they are
+        // surveyed.
         let (turn, commit) = (transaction.state.turnRecords, transaction.state.cascadeRecords)
         var room = (request.survey == nil ? turn : commit) - items.deletes.count
         for index in items.deletes where !items.hasFailed(.delete(index)) {
@@ -98,16 +99,16 @@ extension ZoneBatch {
         return nil
     }
 
-    /// Whether the request has read so much that the rest of its cascade goes in further turns.
+    /// Whether the request has read so much that the rest of its cascade is left to later turns.
     private func isFull(_ transaction: borrowing WriteTransaction) -> Bool {
         transaction.recordBytes >= transaction.state.storedBytesPerTurn
     }
 
-    /// Whether all of it is planned again after a survey.
+    /// Whether everything must be planned again after a survey.
     func needsSurvey(_ plan: Plan) -> Bool { plan.isLong && request.survey == nil }
 
-    /// A parent goes only together with its children, also in a cascade; one that stays keeps its
-    /// own parent, too.
+    /// Fails deletions of a parent whose children stay, also in a cascade; a record that stays
+    /// keeps its own parent, too.
     private mutating func checkChildren(
         of plan: Plan,
         in transaction: inout WriteTransaction
@@ -141,7 +142,7 @@ extension ZoneBatch {
         }
     }
 
-    /// A record whose type was dropped holds up nothing.
+    /// Whether callers see a record; one whose type was dropped stops no deletion.
     private func isShown(
         _ name: String,
         in zone: ZoneNumber,

@@ -1,52 +1,51 @@
-// What a batch is about to do: the plan that `ZoneBatch` makes anew in each round, and to which
-// `SavePlanner` adds.
+// The plan of a batch, which `ZoneBatch` makes anew in each round, and to which `SavePlanner` adds.
 
 import CumulusModel
 import CumulusStorage
 
 extension ZoneBatch {
-    /// What is to be done if no item fails any more.
+    /// What is done if no further item fails.
     struct Plan {
         var registers: [Commit.Operation] = []
         var puts: [Commit.Put] = []
-        /// Changes of shares, behind the puts.
+        /// Changes of shares, which follow the puts.
         var accesses: [Commit.Access] = []
-        /// About what the puts take, and the registers before them.
+        /// The approximate bytes of the puts, and of the registers before them.
         var putBytes = 0
         /// The items that the puts belong to.
         var savedItems: [Int] = []
-        /// Deletions, with what they cascade to, in the order in which they were found.
+        /// Deletions, with the ones that they cascade to, in the order in which they were found.
         var deletions: [(name: String, row: RecordRow)] = []
-        /// Those of them that own more than one commit has room for.
+        /// Deleted records that own more records than one commit has room for.
         var open: Set<String> = []
-        /// Item whose deletion reaches a record.
+        /// The item whose deletion reaches a record, by the record's name.
         var dying: [String: Int] = [:]
-        /// Names that are saved.
+        /// The names of records that are saved.
         var saving: Set<String> = []
         var schemas: [String: TypeSchema] = [:]
-        /// What the registers add to the schema.
+        /// How much the registers add to the schema.
         var grown = SchemaSize()
-        /// deleteSelf references, by the record that they refer to.
+        /// The numbers of deleteSelf references, by the record that they refer to.
         var owned: [String: OwnerCount] = [:]
-        /// Puts take references along as they stand.
+        /// Whether puts take along references from the stored records.
         var bringsBack = false
-        /// What the database held before; nil if it has no quota.
+        /// The bytes that the database held before; nil if it has no quota.
         var used: Int?
-        /// Bytes by which the puts make it grow, about.
+        /// The approximate bytes by which the puts make it grow.
         var growth = 0
         /// Which assets the saves may name, in the public database.
         var claims: AssetClaims?
 
-        /// A cascade takes further turns of the writer.
+        /// Whether a cascade takes further turns of the writer.
         var isLong: Bool { !open.isEmpty }
     }
 
-    /// deleteSelf references to a record.
+    /// The number of deleteSelf references to a record.
     struct OwnerCount {
-        /// Those that are stored and stay; as long as it isn't exact, some too many.
+        /// The stored references that stay; until the number is exact, it may count some too many.
         var stored = 0
         var isExact = false
-        /// Those that this batch brings.
+        /// The references that this batch adds.
         var added = 0
 
         var sum: Int { stored + added }

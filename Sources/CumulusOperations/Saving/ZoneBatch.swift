@@ -1,11 +1,11 @@
-// The part of a modify request that concerns one zone: plan first, then one commit. Also decides
-// what goes with a deleted record, and what forbids its deletion.
+// The part of a modify request that concerns one zone: it is planned first, and then becomes one
+// commit. This also decides what is deleted with a record, and what forbids its deletion.
 //
-// The plan judges every item against the stored rows and the other items, and again without the
-// items that failed, which others may have relied on, until nobody else fails. Chains of parents,
-// as long as the request, fail in one go. Only then does anything change. What the request reads is
-// added up over its zones: if that is more than one request may change, all of it is refused. hot:
-// once per save.
+// The plan checks every item against the stored rows and the other items. It is made again without
+// the items that failed, since others may have relied on them, until no further item fails. Chains
+// of parents, which may be as long as the request, fail in one round. Only then does anything
+// change. What the request reads is added up over its zones; if that is more than one request may
+// change, all of it is refused. hot: once per save.
 //
 // Folder: what a save and a delete mean. Read `ZoneBatch`, which makes one commit of a request's
 // items, then `SavePlanner`, which judges one save step by step, and `SavePlanner+Schema`,
@@ -22,11 +22,11 @@ struct ZoneBatch {
     var items: ZoneItems
     /// Living rows of the records that the items name.
     private(set) var rows: [String: RecordRow] = [:]
-    /// The rows among them whose types were dropped: to callers they aren't there.
+    /// Rows of such records whose types were dropped: for callers they don't exist.
     private var dropped: [String: RecordRow] = [:]
-    /// Names of living records that the caller may not know of: of another user's zone.
+    /// The names of living records in another user's zone that the caller may not know of.
     private var unseen: Set<String> = []
-    /// What was looked up before the writer's turn; nil: nothing was.
+    /// What was looked up before the writer's turn; nil if nothing was.
     private var targets: ZoneTargets?
 
     init(_ items: ZoneItems, in found: FoundZone, of scope: ScopeNumber, for asker: Asker) {
@@ -40,9 +40,9 @@ struct ZoneBatch {
     var request: ModifyRecords { items.request }
     var caller: Caller { asker.caller }
 
-    /// What became of the items.
+    /// How far the batch came.
     enum Verdict {
-        /// Each has its outcome.
+        /// Each item has its outcome.
         case done
         /// Nothing was changed: the whole request waits for a survey, or is refused.
         case needsSurvey
@@ -74,16 +74,18 @@ struct ZoneBatch {
         return .done
     }
 
-    /// Why the request can't go on, having read more than the records that it names; nil if it can.
+    /// Why the request can't go on, because it has read more than one request may; nil if it can.
     ///
-    /// What its saves refer to may be looked up before its turn. A single item goes on anyway.
+    /// The records that its saves refer to may be looked up before its turn. A single item goes on
+    /// anyway.
     private func verdict(onReads transaction: borrowing WriteTransaction) -> Verdict? {
         guard transaction.hasReadTooMuch else { return nil }
         if targets == nil, request.refers(in: items.zone) { return .needsTargets }
         return request.readsTooMuch(in: transaction) ? .readsTooMuch : nil
     }
 
-    /// Reads the records that the items name; false: they hold more than one request may change.
+    /// Reads the records that the items name; returns false if they hold more than one request may
+    /// change.
     private mutating func load(in transaction: inout WriteTransaction) throws(EngineError) -> Bool {
         guard let number = found.number else { return true }
         let deleted = items.deletes.map { request.deletes[$0].address.name }
@@ -106,10 +108,12 @@ struct ZoneBatch {
 
     // MARK: Plan
 
-    /// Rounds of planning: three are many, and a request that is made for it takes no more.
+    /// The most rounds of planning.
+    ///
+    /// Three are many; a request that is made to need more fails.
     private static let mostRounds = 16
 
-    /// Plans until nobody else fails; in an atomic zone one failure is enough.
+    /// Plans until no further item fails; in an atomic zone one failure is enough.
     private mutating func settle(
         isAtomic: Bool,
         in transaction: inout WriteTransaction
@@ -158,7 +162,7 @@ struct ZoneBatch {
         }
     }
 
-    /// Who was to get a parent that is not saved after all isn't either.
+    /// Fails saves whose new parent is not saved after all.
     private mutating func failOrphans() {
         var children: [String: [Int]] = [:]
         var missing: [String] = []
@@ -172,7 +176,7 @@ struct ZoneBatch {
         }
         if children.isEmpty { return }
         while let parent = missing.popLast() {
-            // One that is stored already is there.
+            // A parent that is stored already exists.
             guard rows[parent] == nil else { continue }
             for child in children.removeValue(forKey: parent) ?? [] {
                 items.fail(.save(child), ModifyOutcome.Failure(SavePlanner.noParent(parent)))
@@ -183,8 +187,10 @@ struct ZoneBatch {
 
     // MARK: Commit
 
-    /// Makes the commit, with all items of the request; where a cascade is long, what it leaves for
-    /// further turns of the writer becomes a debt in the same transaction.
+    /// Makes one commit with all items of the request.
+    ///
+    /// The rest of a long cascade becomes a debt in the same transaction, which later turns of the
+    /// writer pay.
     private func perform(
         _ plan: Plan,
         _ transaction: inout WriteTransaction,
