@@ -1,7 +1,8 @@
-// How concurrent changes of a type's records come together: set and listed by operators, one
-// register per record type and environment.
+// Operators set and list how concurrent changes of a type's records are merged: one register per
+// record type and environment.
 //
-// Saves follow a policy from the moment when their node knows it; what was saved before stays as it
+// Saves follow a policy from the moment when their node knows it; what was saved earlier stays as
+// it was merged then.
 // merged then.
 
 package import CumulusModel
@@ -51,7 +52,7 @@ package struct SetMergePolicy: ContainerChange {
 
     package func keeps(_ existed: Bool) -> Bool { !existed }
 
-    /// Returns whether it was set already: nothing is changed then.
+    /// Sets the policy; the outcome is true if it was set already, and then nothing is changed.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

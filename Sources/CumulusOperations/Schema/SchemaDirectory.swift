@@ -1,8 +1,8 @@
-// The record types that reads asked about lately, with their indexes and grants, and the roles that
-// callers were given: to read a schema takes longer than many a query.
+// Caches the record types that reads asked about lately, with their indexes and grants, and the
+// roles of callers: to read a schema takes longer than many a query.
 //
-// Shared by those who read from states between two changes of schemas, indexes or users' roles;
-// each change begins a new one. hot: once per query, and once per public record that is shown.
+// Reads share it as long as no schema, index or role of a user changes; each such change begins a
+// new one. hot: once per query, and once per public record that is shown.
 
 import CumulusModel
 package import CumulusStorage
@@ -17,11 +17,11 @@ package final class SchemaDirectory: Sendable {
 
     private struct Key: Hashable {
         var scope: ScopeNumber
-        /// As bytes: callers may ask for types of any spelling.
+        /// The name as bytes: callers may ask for types of any spelling.
         var type: [UInt8]
     }
 
-    /// Scopes that never had a role have no users here.
+    /// Roles of scopes; `users` holds nobody of a scope that never had a role.
     private struct Roles {
         var schemas: [ScopeNumber: SchemaRoles] = [:]
         var users: [UserKey: UserRoles] = [:]
@@ -39,7 +39,7 @@ package final class SchemaDirectory: Sendable {
 
     package init() {}
 
-    /// What is known of a type, reading only what was not asked for before.
+    /// The type with its indexes; the store is read only if the type was not asked for before.
     package func find(
         _ type: String,
         of scope: ScopeNumber,
@@ -49,8 +49,8 @@ package final class SchemaDirectory: Sendable {
         if let known = types.withLock({ $0[key] }) { return known }
         let schema = try reader.typeSchema(scope, type)
         let found = Found(schema: schema, indexes: try reader.indexes(of: schema.name, scope))
-        // One that doesn't exist is nothing to remember, but for users' own, of which records are
-        // there before it is.
+        // A type that doesn't exist is not kept. The type of users' records is an exception: its
+        // records exist before it does.
         guard found.schema.exists || type == UserRecords.type else { return found }
         types.withLock { types in
             if types.count >= SchemaDirectory.capacity { types = [:] }
@@ -59,7 +59,7 @@ package final class SchemaDirectory: Sendable {
         return found
     }
 
-    /// The roles that a caller was given, reading only what was not asked for before.
+    /// The roles of a caller; the store is read only if they were not asked for before.
     package func roles(
         of caller: Caller,
         in scope: ScopeNumber,

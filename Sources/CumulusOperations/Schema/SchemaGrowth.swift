@@ -1,13 +1,13 @@
-// What a save adds to its type's schema: the type itself, and fields that are new.
+// What a save adds to its type's schema: the type itself, and new fields.
 //
-// Filled by `SavePlanner`, written with the save's commit. Production doesn't grow: what is unknown
-// there is refused.
+// Filled by `SavePlanner`, written with the save's commit. Production doesn't grow: unknown types
+// and fields are refused there.
 
 import CumulusModel
 import CumulusStorage
 
 struct SchemaGrowth {
-    /// The stored name, as those of the fields that are added.
+    /// The stored name of the type; the added fields have stored names, too.
     let type: String
     let isAllowed: Bool
     private(set) var registers: [Commit.Register] = []

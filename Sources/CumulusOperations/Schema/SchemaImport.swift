@@ -1,9 +1,8 @@
-// Makes the schema of a scope what an operator wants it to be: from a file, or from the other
-// environment.
+// Makes the schema of a scope equal to a file, or to the schema of the other environment.
 //
 // The plan says what would change, or why nothing may; the writer makes the same plan again and
-// writes all of it with one commit. Production never loses what it has, and development nothing
-// that production has; what else a file lacks is dropped only if the operator says so.
+// writes all of it with one commit. Production never loses types or fields, and development none
+// that production has. Others that a file lacks are dropped only if the operator says so.
 //
 // Folder: how schemas grow and change. Read `SchemaImport`, then `SchemaRegisters` and
 // `SchemaGrowth`.
@@ -14,18 +13,19 @@ package import CumulusStorage
 package struct SchemaImport: Hashable, ContainerChange {
     /// Where the wanted schema comes from.
     package enum Source: Hashable, Sendable {
-        /// It is the complete one: development takes it over.
+        /// The complete schema, which development takes over.
         ///
-        /// `drops`: types and fields that it lacks go, and what records hold of them.
+        /// - Parameter drops: Whether types and fields that the file lacks are dropped, with the
+        ///   values that records hold of them.
         case file(Schema, drops: Bool)
-        /// What development has and production lacks is added to production.
+        /// The types, fields, indexes and grants of development are added to production.
         case development
-        /// Development becomes what production is.
+        /// Development gets the schema of production.
         case production
     }
 
     package var source: Source
-    /// Development becomes what production is, however large that is.
+    /// The limits of the schema; with `.production` as the source they don't count.
     package var limits: Limits
 
     package init(_ source: Source, limits: Limits = .standard) {
@@ -33,7 +33,7 @@ package struct SchemaImport: Hashable, ContainerChange {
         self.limits = limits
     }
 
-    /// What would change in a scope, or why nothing may.
+    /// What would change in a scope, or why nothing may change.
     package func plan<Reader: RowReader & ~Copyable>(
         for scope: ScopeID,
         _ reader: borrowing Reader
@@ -97,7 +97,7 @@ package struct SchemaImport: Hashable, ContainerChange {
 
     package func keeps(_ difference: SchemaDifference) -> Bool { !difference.isEmpty }
 
-    /// Changes the schema; the answer is what changed.
+    /// Changes the schema; the outcome is what changed.
     package func run(
         for asker: Asker,
         in number: ScopeNumber,
@@ -130,7 +130,8 @@ package struct SchemaImport: Hashable, ContainerChange {
         return .success(plan.difference)
     }
 
-    /// The error if an import takes away types or fields that records have values of; nil if none.
+    /// The error for an import that removes types or fields of which records may hold values; nil
+    /// if it removes none.
     private func refusal(
         of removals: [SchemaDifference.Change],
         _ rule: String
@@ -148,7 +149,7 @@ package struct SchemaImport: Hashable, ContainerChange {
         )
     }
 
-    /// Why the schema may not grow so far; nil if it may.
+    /// Why the schema may not grow to this size; nil if it may.
     private func growthRefusal(_ present: Schema, _ wanted: Schema) -> ServiceError? {
         limits.refusal(of: SchemaSize(of: wanted), over: SchemaSize(of: present))
     }
@@ -165,13 +166,13 @@ package struct SchemaImport: Hashable, ContainerChange {
 }
 
 extension Schema {
-    /// With what no file has to name, and types as they are stored.
+    /// Adds what no file has to name, and gives types as they are stored.
     fileprivate func completed(from present: Schema) -> Schema {
         var schema = self
         if schema.recordType(Schema.users.name) == nil {
             schema.recordTypes.append(present.recordType(Schema.users.name) ?? Schema.users)
         }
-        // The type of shares belongs to no app: to drop it would end the shares of all users.
+        // No file names the type of shares: dropping it would end the shares of all users.
         if schema.recordType(Schema.shareType) == nil,
             let shares = present.recordType(Schema.shareType)
         {
@@ -190,7 +191,8 @@ extension Schema {
         return schema
     }
 
-    /// With all that another one has; where both have something, the other's indexes and grants.
+    /// Adds everything that another schema has; for a type that both have, the other's indexes and
+    /// grants count.
     fileprivate func adding(_ other: Schema) -> Schema {
         let kept = recordTypes.map { type in
             guard let theirs = other.recordType(type.name) else { return type }
@@ -212,7 +214,7 @@ extension Schema {
 }
 
 extension SchemaDifference.Change {
-    /// Whether it would take something away that a schema has.
+    /// Whether the change would take something away from a schema.
     fileprivate func removes(from schema: Schema) -> Bool {
         switch self {
         case .typeRemoved(let type): schema.recordType(type) != nil

@@ -1,17 +1,17 @@
 // How much a schema may hold, and how much of it the saves of one caller may add.
 //
-// Asked by `SavePlanner` and `SchemaImport`, where a schema grows. What other nodes made is never
-// refused: two that don't hear of each other may go beyond the limits together, and then the schema
-// only stops to grow.
+// Asked by `SavePlanner` and `SchemaImport` when a schema grows. What other nodes added is never
+// refused: two nodes that don't know of each other may exceed the limits together, and then the
+// schema only stops growing.
 
 package import CumulusModel
 package import CumulusStorage
 
-/// What the saves of one caller may still add to schemas.
+/// How much the saves of one caller may still add to schemas.
 ///
-/// The writer asks, and says what it added.
+/// The writer asks, and reports what it added.
 package protocol SchemaAllowance: Sendable {
-    /// Why the caller may not add so much now; nil if it may.
+    /// Why the caller may not add this much now; nil if it may.
     func refusal(of growth: SchemaSize) -> ServiceError?
     func spend(_ growth: SchemaSize)
 }
@@ -19,7 +19,7 @@ package protocol SchemaAllowance: Sendable {
 extension Limits {
     /// Why a schema may not grow to a size; nil if it may.
     ///
-    /// What does not make it larger in any way is no growth.
+    /// A change that makes it larger in no way is no growth.
     func refusal(of size: SchemaSize, over present: SchemaSize) -> ServiceError? {
         let sizes: [(KeyPath<SchemaSize, Int>, KeyPath<Limits, Int>, String, String)] = [
             (\.types, \.typesPerSchema, "typesPerSchema", "record types"),

@@ -1,7 +1,6 @@
-// What is written to make changes of a schema: registers that name types and fields as they are
-// stored.
+// The registers that change a schema; they name types and fields as they are stored.
 //
-// Made by `SchemaImport` for its commit. What is dropped is counted, see `DropCounts`.
+// Made by `SchemaImport` for its commit. Drops are counted, see `DropCounts`.
 
 import CumulusModel
 import CumulusStorage
@@ -10,7 +9,7 @@ struct SchemaRegisters {
     private(set) var registers: [Commit.Register] = []
     private let wanted: Schema
     private var types: [String: TypeSchema] = [:]
-    /// Fields that get another type, with their types' names.
+    /// Fields that get another type, with the names of their record types.
     private var renewed: Set<[String]> = []
 
     init<Reader: RowReader & ~Copyable>(
@@ -68,7 +67,7 @@ struct SchemaRegisters {
         add(SchemaRegister.fieldDropNamespace, [stored(type), field], count)
     }
 
-    /// A field of another type is another field.
+    /// Replaces a field by one of another type, which is a new field.
     private mutating func renew(_ name: String, of type: String) {
         drop(name, of: type)
         renewed.insert([type, name])
@@ -78,7 +77,7 @@ struct SchemaRegisters {
 
     // MARK: Grants
 
-    /// A new type begins with the usual grants: those that it is not to have are taken away.
+    /// A new type begins with the usual grants, so the ones that it is not to have are taken away.
     private mutating func withholdGrants(of difference: SchemaDifference) {
         var given: Set<[String]> = []
         for case .grantsChanged(let type, let role, _, _) in difference.changes {
@@ -103,7 +102,7 @@ struct SchemaRegisters {
 }
 
 extension SchemaDifference.Change {
-    /// The type that it is about; nil means it is about a role.
+    /// The record type that the change is about; nil if it is about a role.
     fileprivate var type: String? {
         switch self {
         case .roleAdded, .roleRemoved: nil

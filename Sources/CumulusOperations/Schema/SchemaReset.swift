@@ -1,8 +1,9 @@
-// Makes development what production is: its schema becomes production's, all its zones are deleted
+// Makes development equal to production: it gets production's schema, all its zones are deleted
 // with their records, and users lose the roles that they were given there.
 //
-// Run by the writer, everything in one batch: who crashes meanwhile has reset nothing. What another
-// node saves at the same time goes with the zones that this one knows; a role that it gives at the
+// Run by the writer, everything in one batch: a node that crashes meanwhile has reset nothing. What
+// another node saves at the same time is deleted with the zones that this node knows; a role that
+// it gives at the same time stays given. Users, tokens and merge policies stay.
 // same time stays given. Users, tokens and merge policies stay.
 
 package import CumulusModel
@@ -11,22 +12,22 @@ package import CumulusStorage
 package struct SchemaReset: ContainerChange {
     package struct Outcome: Hashable, Sendable {
         package var difference: SchemaDifference
-        /// How many zones go, default zones that hold records among them.
+        /// The number of zones that are deleted, including default zones that hold records.
         package var zones: Int
-        /// How many roles are taken away from users.
+        /// The number of roles that are taken away from users.
         package var roles: Int
 
         var isEmpty: Bool { difference.isEmpty && zones == 0 && roles == 0 }
     }
 
-    /// As apps are told of the zones: it was not they who deleted them.
+    /// The reason that apps are told for the deletion of zones: they were purged.
     static let purged: UInt8 = 1
 
     private let schemaImport = SchemaImport(.production)
 
     package init() {}
 
-    /// What would change, or why nothing may.
+    /// What would change, or why nothing may change.
     package func plan<Reader: RowReader & ~Copyable>(
         for scope: ScopeID,
         _ reader: borrowing Reader
