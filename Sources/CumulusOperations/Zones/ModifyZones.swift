@@ -1,6 +1,7 @@
-// Creates and deletes zones of the caller's private database, and leaves zones of others.
+// Creates and deletes zones of the caller's private database, and leaves zones of other users.
 //
-// Run by the writer, in request order, each zone a commit of its own: zone requests are not atomic.
+// Run by the writer in the order of the request, each zone in a commit of its own: zone requests
+// are not atomic.
 //
 // Folder: what requests about zones mean. Read `ModifyZones`, then `ReadZones` and `ZoneDirectory`.
 
@@ -9,7 +10,7 @@ package import CumulusStorage
 
 package struct ModifyZones: RememberedChange {
     package var database: DatabaseScope
-    /// An address, or why it can't be one.
+    /// The addresses of the zones; an error takes the place of an invalid one.
     package var saves: [Result<ZoneAddress, ServiceError>]
     package var deletes: [Result<ZoneAddress, ServiceError>]
     package var limits: Limits
@@ -76,7 +77,7 @@ package struct ModifyZones: RememberedChange {
         guard count <= limits.itemsPerRequest else {
             throw .tooManyItems(count, limit: limits.itemsPerRequest)
         }
-        // In the shared database to delete a zone is to leave it.
+        // Deleting a zone of the shared database means leaving it.
         if database.kind == .shared, saves.isEmpty { return }
         guard database.kind == .private else {
             if caller.role == .anonymous {
@@ -92,13 +93,13 @@ package struct ModifyZones: RememberedChange {
         }
     }
 
-    /// What is to be done about one zone; nil means nothing.
+    /// What must be done about one zone; nil if nothing must.
     private typealias Change = Result<
         (zone: Commit.Zone, operations: [Commit.Operation])?, ServiceError
     >
 
-    /// - Parameter living: Zones that the database has; nil: nobody has counted them yet. All that
-    ///   were ever made are looked at for it, so it is done once per request.
+    /// - Parameter living: The number of zones in the database; nil if they were not counted yet.
+    ///   Counting reads all zones that were ever made, so it is done once per request.
     private func save(
         _ address: Result<ZoneAddress, ServiceError>,
         in database: DatabaseID,

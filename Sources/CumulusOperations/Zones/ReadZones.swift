@@ -1,6 +1,6 @@
 // Lists and fetches zones.
 //
-// Read on the event loop or a reader thread, like records.
+// These reads run on the event loop or a reader thread, like reads of records.
 
 package import CumulusModel
 package import CumulusStorage
@@ -12,7 +12,7 @@ package struct ListZones: Sendable {
         self.database = database
     }
 
-    /// All zones of the database, the default zone among them, in the order of their names.
+    /// Returns all zones of the database with the default zone, in the order of their names.
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
@@ -34,7 +34,7 @@ package struct ListZones: Sendable {
 
 package struct FetchZones: Sendable {
     package var database: DatabaseScope
-    /// An address, or why it can't be one.
+    /// The addresses of the zones; an error takes the place of an invalid one.
     package var ids: [Result<ZoneAddress, ServiceError>]
 
     package init(database: DatabaseScope, ids: [Result<ZoneAddress, ServiceError>]) {
@@ -42,7 +42,7 @@ package struct FetchZones: Sendable {
         self.ids = ids
     }
 
-    /// One result per id, in their order.
+    /// Returns one result per id, in their order.
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
@@ -75,8 +75,9 @@ package struct FetchZones: Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// All zones of a database, the default zone among them, in the order of their names; of the
-    /// shared one by owner and name.
+    /// Finds all zones of a database with the default zone, in the order of their names.
+    ///
+    /// Zones of the shared database are in the order of owners and names.
     borrowing func locateZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,
@@ -96,7 +97,7 @@ extension RowReader where Self: ~Copyable {
         return located
     }
 
-    /// Finds all zones of a database, with how their records look.
+    /// Finds all zones of a database, with what is needed to show their records.
     borrowing func findZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,

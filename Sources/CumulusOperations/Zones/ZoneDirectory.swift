@@ -1,7 +1,8 @@
-// The zones that fetches found lately, so that a fetch is one read of the store and not three.
+// Caches the zones that fetches found lately, so that a fetch is one read of the store instead of
+// three.
 //
-// Shared by those who read from states between two changes of zones or shares; each change begins a
-// new one. hot: once per fetch.
+// Reads share it as long as no zone or share changes; each such change begins a new one. hot: once
+// per fetch.
 
 package import CumulusModel
 package import CumulusStorage
@@ -20,13 +21,13 @@ package final class ZoneDirectory: Sendable {
     }
 
     private let zones = Mutex<[Key: FoundZone]>([:])
-    /// The shares that let a user in.
+    /// The shares that give a user access to a zone.
     private let shares = Mutex<[ViewerKey: [LivingShare]]>([:])
     private static let capacity = 10_000
 
     package init() {}
 
-    /// Finds a zone as `RowReader.find` does, reading only what was not found before.
+    /// Finds a zone as `RowReader.find` does; the store is read only if it was not found before.
     package func find(
         _ address: ZoneAddress,
         in database: DatabaseID,
@@ -55,7 +56,7 @@ package final class ZoneDirectory: Sendable {
         return try found.seen(by: shares, reader)
     }
 
-    /// The zone as it is to its owner.
+    /// The zone with the rights of its owner.
     private func find(
         _ name: String,
         in database: DatabaseID,
@@ -75,7 +76,7 @@ package final class ZoneDirectory: Sendable {
 }
 
 extension FoundZone {
-    /// The zone as a user sees it by these shares.
+    /// The zone as a user sees it by these shares; nil if it sees nothing.
     fileprivate func seen(
         by shares: [LivingShare],
         _ reader: ReadTransaction
