@@ -1,7 +1,7 @@
-// Accepts a share by its URL: an invitation of the caller's, or, while the share is open, as
-// somebody who has the URL.
+// Accepts a share by its URL: as an invited user, or, while the share is open, as somebody who has
+// the URL.
 //
-// Run by the writer. To accept twice changes nothing, so it needs no request id.
+// Run by the writer. Accepting twice changes nothing, so it needs no request id.
 
 package import CumulusModel
 package import CumulusStorage
@@ -16,9 +16,9 @@ package struct AcceptShare: ContainerChange {
     }
 
     package struct Outcome: Hashable, Sendable {
-        /// What the caller then has.
+        /// The share, as the caller has it then.
         package var metadata: ShareMetadata
-        /// Whether it had not accepted before.
+        /// Whether the caller had not accepted it before.
         var isNew: Bool
     }
 
@@ -87,7 +87,7 @@ package struct AcceptShare: ContainerChange {
         return .success(Outcome(metadata: metadata, isNew: !accepted.isEmpty))
     }
 
-    /// Who joins by the URL counts like everybody else.
+    /// The error for a full share; users who join by the URL count like all others.
     private var full: ServiceError {
         ServiceError(
             .tooManyParticipants,
@@ -98,7 +98,7 @@ package struct AcceptShare: ContainerChange {
         )
     }
 
-    /// Why the user can't be in one zone more; nil if it can, or is in this one already.
+    /// Why the user can't have access to one more zone; nil if it can, or has access to this one.
     private func tooMany(
         _ user: String,
         _ zone: Commit.Zone,

@@ -1,13 +1,13 @@
-// What operators do about the shares of a user: list them, and stop one.
+// How operators list the shares of a user, and stop one.
 //
-// `all` is run by reads, `StopShare` by the writer. Names and rights are told, and no field of a
-// record.
+// Reads run `all`, and the writer runs `StopShare`. Operators are told names and rights, but no
+// fields of records.
 
 package import CumulusModel
 package import CumulusStorage
 
 package enum OwnedShares {
-    /// A share's record without its fields, and where it is.
+    /// The record of a share without its fields, and where it is.
     package struct Entry: Hashable, Sendable {
         package var zone: ZoneAddress
         package var share: RecordView
@@ -15,8 +15,8 @@ package enum OwnedShares {
 
     /// The shares in force in a user's private database, by zones and names.
     ///
-    /// Reads through the places of all shares of the scope: which of them are the user's is said
-    /// nowhere else.
+    /// This reads the places of all shares of the scope, since nothing else says which of them are
+    /// the user's.
     package static func all(
         of user: String,
         in container: String,
@@ -70,10 +70,10 @@ package enum OwnedShares {
 
 /// Ends a share as its owner would.
 package struct StopShare: Hashable, ContainerChange {
-    /// Name of the owner.
+    /// The name of the owner.
     package var user: String
     package var zone: String
-    /// Name of the share's record.
+    /// The name of the share's record.
     package var share: String
 
     package init(user: String, zone: String, share: String) {
@@ -87,7 +87,7 @@ package struct StopShare: Hashable, ContainerChange {
 
     package func keeps(_ existed: Bool) -> Bool { existed }
 
-    /// Returns false if there is no such share.
+    /// Ends the share; the outcome is false if there is no such share.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

@@ -1,18 +1,18 @@
-// A save of a share's record: whether it may be a share, and what it changes besides its fields.
+// The save of a share's record: whether it may be a share, and what it changes besides fields.
 //
 // Called by `SavePlanner.plan` for records of type `cloudkit.share`; the put of its fields is
-// planned like any other. The commit's operations `access` come after its puts.
+// planned like any other. The `access` operations of the commit come after its puts.
 
 import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Whether a save is a share's, by its type or its name.
+    /// Whether a save is about a share, by its type or its name.
     static func isShare(_ content: SaveItem.Content, _ name: String) -> Bool {
         content.type == Names.shareType || name == Names.zoneShare || content.share != nil
     }
 
-    /// Why there can be no share of that name here; nil if there can.
+    /// Why there can't be a share of that name here; nil if there can.
     func checkSharePlace(_ content: SaveItem.Content, _ name: String) -> ServiceError? {
         guard found.zone.database.kind == .private else {
             return ServiceError(
@@ -42,7 +42,7 @@ extension SavePlanner {
         )
     }
 
-    /// Plans what the save changes of who may do what.
+    /// Plans how the save changes who may do what.
     func planShare(
         _ content: SaveItem.Content,
         _ put: inout Commit.Put,
@@ -50,7 +50,7 @@ extension SavePlanner {
         _ plan: inout ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        // Lives of a share count together: none ends by a save.
+        // The lives of a share count together, so a save ends none of them.
         put.absorbed = []
         guard content.share != nil || row == nil else { return }
         let refusal = try engine { () throws(EngineError) in
@@ -99,8 +99,8 @@ extension SavePlanner {
                 ShareParts.invalid("a new share says what it shares: a root, or the zone")
             )
         }
-        // What is looked through for other shares has a bound of its own, and a root can't be shared
-        // in parts.
+        // The search for other shares has a limit of its own, and the sharing of a root can't be
+        // divided.
         let read = transaction.recordBytes
         defer { transaction.recordBytes = read }
         let root: SharedRoot
@@ -117,7 +117,7 @@ extension SavePlanner {
         }
         var entries = AccessEntries()
         entries.join(AccessEntries.root(root))
-        // The same at every node that carries out the request.
+        // The time is the same at every node that carries out the request.
         let (start, now) = (entries, asker.requestID?.milliseconds ?? transaction.now)
         entries.join(
             try item { () throws(ServiceError) in
@@ -133,7 +133,7 @@ extension SavePlanner {
             Commit.Access(recordName: put.recordName, births: [], entries: entries.entries)
         )
         guard case .record(let name, let birth) = root else { return }
-        // The batch deletes its former share.
+        // The batch deletes the former share of this root.
         plan.accesses.removeAll { $0.recordName == name }
         plan.accesses.append(
             Commit.Access(
@@ -190,8 +190,8 @@ extension SavePlanner {
         }
     }
 
-    /// Throws if the record, what it hangs below, or what hangs below it is shared already, or by
-    /// this batch.
+    /// Throws if the record, a record above it or a record below it is shared already, or by this
+    /// batch.
     private func checkUnshared(
         _ root: String,
         _ plan: ZoneBatch.Plan,
@@ -256,7 +256,7 @@ extension SavePlanner {
         }
     }
 
-    /// Throws if a share names the record as its root: one that is stored, or one of this batch.
+    /// Throws if a share names the record as its root, either a stored share or one of this batch.
     private func checkIsNoRoot(
         _ row: RecordRow?,
         _ name: String,
@@ -304,12 +304,12 @@ extension SavePlanner {
 }
 
 extension ZoneBatch.Plan {
-    /// It makes a share of the zone.
+    /// Whether the plan makes a share of the zone.
     fileprivate var sharesZone: Bool {
         accesses.contains { $0.recordName == Names.zoneShare && $0.births.isEmpty }
     }
 
-    /// The records that it shares, and by what.
+    /// The records that the plan shares, and the names of the shares.
     fileprivate var sharedRoots: [(root: String, share: String)] {
         accesses.compactMap { access in
             guard let share = access.share, !share.isEmpty else { return nil }
@@ -317,14 +317,14 @@ extension ZoneBatch.Plan {
         }
     }
 
-    /// The share that it makes of a record; nil if it makes none.
+    /// The share that the plan makes of a record; nil if it makes none.
     fileprivate func share(of root: String) -> String? {
         sharedRoots.first { $0.root == root }?.share
     }
 }
 
 extension StoredShare {
-    /// Record name; nil: the zone.
+    /// The name of the root record; nil if the zone is shared.
     package var rootName: String? {
         if case .record(let name, _) = root { name } else { nil }
     }

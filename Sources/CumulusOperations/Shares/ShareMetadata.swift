@@ -1,21 +1,21 @@
 // What somebody learns of a share by its URL, before and after accepting: whose it is, what it
 // shares, and what the caller may do.
 //
-// Told to the owner, to those who are in or invited, and to everybody while the share is open.
+// The owner, participants and invited users are told, and everybody while the share is open.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct ShareMetadata: Hashable, Sendable {
-    /// With its owner.
+    /// The zone of the share, with its owner.
     package var zone: ZoneAddress
     /// The share's record.
     package var share: RecordView
-    /// Record name of the root; nil: the zone is shared.
+    /// The record name of the root; nil if the zone is shared.
     package var root: String?
     /// The root, if it was asked for.
     package var rootRecord: RecordView?
-    /// The caller's.
+    /// The caller's role.
     package var role: ShareParticipant.Role
     package var permission: ShareParticipant.Permission
     package var status: ShareParticipant.AcceptanceStatus
@@ -40,7 +40,7 @@ package struct FetchShareMetadata: Sendable {
         in reader: ReadTransaction
     ) throws(ReadFailure) -> ShareMetadata {
         do {
-            // Strangers are told of shares that are open to all, and nothing of what is shared.
+            // Strangers are told of open shares, but nothing of what is shared.
             let isStranger = caller.role == .anonymous
             if !isStranger { _ = try Authorisation.database(.shared, for: caller) }
             guard let found = try reader.findShare(share, in: number) else {
@@ -70,7 +70,7 @@ package struct FetchShareMetadata: Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What a caller is told of a share that it may know of.
+    /// What a caller is told of a share, given how it stands to it.
     borrowing func metadata(
         of found: FoundShare,
         for caller: Caller,
@@ -113,9 +113,10 @@ extension RowReader where Self: ~Copyable {
 
 // MARK: - Look-up
 
-/// Makes a participant of a handle, to be added to a share.
+/// Makes a participant from a handle, to be added to a share.
 ///
-/// The same reads and the same answer whether or not a user has the handle, as `People` says; the
+/// The reads and the answer are the same whether or not a user has the handle, see `People`. The
+/// user is named only if it wants to be found.
 /// user is named only if it wants to be found.
 package struct LookUpParticipant: Sendable {
     package var handle: Handle

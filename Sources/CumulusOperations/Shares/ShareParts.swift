@@ -1,7 +1,7 @@
-// What a save says of a share besides its fields: what is shared, and with whom, as it should be.
+// The wanted state of a share in a save, besides its fields: what is shared, and with whom.
 //
-// Made of a request by the node; `changes` finds what differs from what stands, so that a client
-// needs to know nothing of invitations and eras. Values only.
+// The node makes it from a request. `changes` finds the differences from the stored state, so a
+// client needs to know nothing of invitations and eras. Values only.
 //
 // Folder: what sharing means. Read `ShareParts` and `SavePlanner+Shares` for saves of shares,
 // `ShareStanding` and `AcceptShare` for joining, `SharesInForce` for what a participant sees, and
@@ -11,10 +11,10 @@ package import CumulusModel
 import CumulusStorage
 
 package struct ShareParts: Hashable, Sendable {
-    /// Somebody who is in, or is to be invited.
+    /// Somebody who has accepted, or is to be invited.
     package struct Member: Hashable, Sendable {
         package var id: ParticipantID
-        /// User record name or handle; of somebody who is invited already it may be empty.
+        /// The user record name or handle; it may be empty if the member is invited already.
         package var name: String
         package var role: ShareParticipant.Role
         package var permission: ShareParticipant.Permission
@@ -32,10 +32,10 @@ package struct ShareParts: Hashable, Sendable {
         }
     }
 
-    /// Record name; nil: the zone.
+    /// The name of the root record; nil if the zone is shared.
     package var root: String?
     package var publicPermission: ShareParticipant.Permission
-    /// The owner may be among them, and is left out.
+    /// The members; the owner may be among them, and is left out.
     package var members: [Member]
 
     package init(
@@ -48,10 +48,10 @@ package struct ShareParts: Hashable, Sendable {
         self.members = members
     }
 
-    /// What has to be written so that a share stands as this says, ascending by key.
+    /// The entries to write so that the share gets the wanted state, in the order of their keys.
     ///
     /// - Parameters:
-    ///   - current: What stands, with its root.
+    ///   - current: The stored entries, with the root.
     ///   - now: Milliseconds since 1970 UTC.
     func changes(
         of current: AccessEntries,
@@ -71,9 +71,10 @@ package struct ShareParts: Hashable, Sendable {
         for known in current.participants where known.isInvited {
             let isFormer = !current.isListed(known)
             if isFormer, !wasOpen || !current.broken.contains(.formerUsers) {
-                // The share was closed to those who joined by its URL, also if it is open again.
-                // They are in no list, so to leave one out takes nothing away. To list one as a
-                // public user changes nothing; with another role it is a new invitation.
+                // This user joined by the URL in an earlier era: the share was closed since, even
+                // if it is open again. Such users are in no list, so leaving one out takes nothing
+                // away. Listing one as a public user changes nothing; with another role it is a new
+                // invitation.
                 if wanted[known.id]?.role == .publicUser { wanted[known.id] = nil }
                 continue
             }
@@ -112,14 +113,16 @@ package struct ShareParts: Hashable, Sendable {
         return change.entries
     }
 
-    /// Entries in the making: each is made from what stands, and changes another participant.
+    /// Entries in the making.
+    ///
+    /// Each is made from the stored entries, and changes another participant.
     private struct Change {
         let current: AccessEntries
         var new: [AccessEntries.Entry] = []
 
         init(of current: AccessEntries) { self.current = current }
 
-        /// What stands with them.
+        /// The stored entries with the new ones.
         var next: AccessEntries {
             var next = current
             next.join(new)
@@ -146,7 +149,7 @@ package struct ShareParts: Hashable, Sendable {
                     """
                 )
             }
-            // A public user may what the public may.
+            // A public user has the permission of the public.
             if known.role == .publicUser { return }
             if member.role != known.role { new += current.setting(member.role, of: known) }
             if member.permission != known.permission {
@@ -210,7 +213,8 @@ package struct ShareParts: Hashable, Sendable {
 }
 
 extension AccessEntries {
-    /// Why a share can't remember so many people; nil if it can, or remembered them before.
+    /// Why a share can't remember so many people; nil if it can, or if it remembered as many
+    /// before.
     func refusal(after before: AccessEntries, _ limits: Limits) -> ServiceError? {
         let count = participants.count
         guard count > limits.peoplePerShare, count > before.participants.count else { return nil }
@@ -225,7 +229,7 @@ extension AccessEntries {
 }
 
 extension ShareParts.Member {
-    /// Whether the id is made of the name.
+    /// Whether the id is derived from the name.
     fileprivate var isNamed: Bool {
         switch id.kind {
         case .user: Names.isUserRecordName(name) && ParticipantID(user: name) == id

@@ -1,11 +1,12 @@
-// How a user stands to a share that a URL means: its owner, in it, invited, or nothing of that.
+// How a user stands to the share of a URL: as its owner, as a member, as invited, or as none of
+// these.
 //
 // Asked by `AcceptShare` in the writer, and by `FetchShareMetadata` on a snapshot.
 
 import CumulusModel
 package import CumulusStorage
 
-/// A share that a URL means, and that counts.
+/// The share of a URL, which is in force.
 struct FoundShare {
     let zone: FoundZone
     let number: ZoneNumber
@@ -17,7 +18,7 @@ struct FoundShare {
         "Share not found: its URL is wrong, or its owner stopped sharing; ask for a new one"
     )
 
-    /// How callers without a user stand to it.
+    /// How callers without a user stand to the share.
     var standingOfStrangers: ShareStanding {
         share.entries.publicPermission == .none ? .outside(ShareStanding.closed) : .open
     }
@@ -25,18 +26,18 @@ struct FoundShare {
 
 enum ShareStanding {
     case owner
-    /// Accepted, and may do something.
+    /// The user has accepted, and has a permission.
     case member
-    /// These invitations are the user's, and not accepted.
+    /// The user has these invitations, which it has not accepted.
     case invited([AccessEntries.Participant])
-    /// May join by the URL.
+    /// The user may join by the URL.
     case open
-    /// May not join, for this reason.
+    /// The user may not join, for this reason.
     case outside(ServiceError)
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The share that a URL means; nil unless it is in force.
+    /// The share of a URL; nil unless it is in force.
     borrowing func findShare(
         _ id: ShareID,
         in scope: ScopeNumber
@@ -46,7 +47,7 @@ extension RowReader where Self: ~Copyable {
             let number = zone.number, zone.zone.generation == place.zone.generation
         else { return nil }
         for name in place.recordNames {
-            // Also by the URL of a root's twin, which one of two nodes handed out.
+            // The URL may be that of a root's twin, which one of two nodes handed out.
             guard let share = try shareInForce(name, in: number), let root = share.root,
                 share.roots.contains(where: { ShareID($0, in: zone.zone) == id })
             else { continue }
@@ -56,7 +57,8 @@ extension RowReader where Self: ~Copyable {
         return nil
     }
 
-    /// The share that an id means or meant: what the node knows of it for its audit log.
+    /// The address of the share that an id stands for or stood for, as far as the node's audit log
+    /// needs it.
     package borrowing func shareAddress(
         _ id: ShareID,
         in scope: ScopeNumber
@@ -83,7 +85,7 @@ extension RowReader where Self: ~Copyable {
         var own: [AccessEntries.Participant] = []
         for participant in pending {
             let isAnyones = broken.contains(.heldHandles) && participant.id.kind != .user
-            // Each is looked up, so that the work tells nothing of handles either.
+            // Each handle is looked up, so that the work tells nothing of handles either.
             let holder = try holder(of: participant, in: container)
             if holder == user || isAnyones { own.append(participant) }
         }
@@ -91,14 +93,14 @@ extension RowReader where Self: ~Copyable {
         guard entries.publicPermission == .none else {
             var joined = entries
             joined.join(entries.joining(user, now: 0))
-            // A user who was removed in this era can not join again.
+            // A user who was removed in this era can't join again.
             return joined.permission(of: user) == nil
                 ? .outside(ShareStanding.removed) : .open
         }
         return .outside(ShareStanding.uninvited)
     }
 
-    /// The record name of the user whose invitation it is; nil if no user has the handle.
+    /// The record name of the user whom the invitation is for; nil if no user has the handle.
     private borrowing func holder(
         of participant: AccessEntries.Participant,
         in container: String
@@ -120,7 +122,7 @@ extension ShareStanding {
         "you were removed from this share; ask its owner to invite you"
     )
 
-    /// The answer does not depend on who is invited: it would tell which handles are held.
+    /// The refusal does not depend on who is invited: that would tell which handles users have.
     fileprivate static let uninvited = ServiceError(
         .permissionFailure,
         """

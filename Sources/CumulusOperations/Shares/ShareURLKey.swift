@@ -1,8 +1,8 @@
-// The key with which a node turns what names a share into the end of its URL, and back.
+// The key that encrypts the id of a share as the end of its URL, and decrypts it.
 //
-// Made by the node of the cluster's key, so that each node makes the same URLs and only nodes can
-// make them. A cipher and not a digest: a URL then needs no row to be found, and a guessed one is
-// the name of no share.
+// The node derives it from the cluster's key, so that all nodes make the same URLs and only nodes
+// can make them. A URL is encrypted and not a digest: no row is needed to find its share, and a
+// guessed URL leads to no share.
 
 import Crypto
 import CryptoExtras
@@ -21,7 +21,7 @@ package struct ShareURLKey: Sendable {
     }
 
     package func url(of share: ShareID) throws -> ShareURL {
-        // One block: without a chain the vector of zeros adds nothing.
+        // The id is one block, so the vector of zeros has no effect.
         let bytes = try AES._CBC.encrypt(share.bytes, using: key, iv: zeros, noPadding: true)
         guard let url = ShareURL(bytes: Bytes(bytes)) else { throw ShareURLKey.broken }
         return url

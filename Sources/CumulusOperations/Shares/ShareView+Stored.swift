@@ -1,10 +1,10 @@
-// What a share's record shows beside its fields, as a caller may see it.
+// What the record of a share shows besides its fields, as a caller may see it.
 //
-// Called for each share that is shown. The owner and administrators who are in see all who are
-// invited or in. Invited users see those who are in, and themselves: who has not answered shows to
-// those who may invite. A user who joined by the URL sees only the owner and itself, and a stranger
-// only the owner. Who changed the share last, and when, is shown to those who see all who are in:
-// to join changes it.
+// Called for each share that is shown. The owner and administrators who have accepted see everybody
+// who has accepted or is invited. Invited users see everybody who has accepted, and themselves:
+// only users who may invite see who has not answered. A user who joined by the URL sees only the
+// owner and itself, and a stranger only the owner. Who changed the share last, and when, is shown
+// only to users who see all members, because joining changes it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -36,7 +36,7 @@ extension ShareView {
         self.init(share: ShareID(root, in: zone).bytes, details: details)
     }
 
-    /// Whether a user sees those who have not answered: it may invite others.
+    /// Whether a user sees invitations that are not answered, because it may invite others.
     private static func showsInvitations(
         _ share: StoredShare,
         in zone: Commit.Zone,
@@ -47,7 +47,7 @@ extension ShareView {
             || entries.broken.contains(.hiddenParticipants)
     }
 
-    /// Whether a user sees all who are in.
+    /// Whether a user sees everybody who has accepted.
     fileprivate static func showsMembers(
         _ share: StoredShare,
         in zone: Commit.Zone,
@@ -63,18 +63,18 @@ extension ShareView {
 }
 
 extension AccessEntries.Participant {
-    /// - Parameter own: The user's own name as a participant.
+    /// - Parameter own: The user's own id as a participant.
     fileprivate func isUser(_ user: String, _ own: ParticipantID) -> Bool {
         hasAccepted ? self.user == user : id == own
     }
 }
 
 extension RecordView {
-    /// Adds what a share's record shows beside its fields, as a user may see it.
+    /// Adds what a share's record shows besides its fields, as a user may see it.
     mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         sharing = ShareView(share, in: zone, for: user)
         if ShareView.showsMembers(share, in: zone, to: user) { return }
-        // To join changes the share: these would say that somebody did, who, and when.
+        // Joining changes the share, so these would say that somebody joined, who, and when.
         let shown: Set = [zone.database.owner, user]
         if !shown.contains(createdBy) { createdBy = "" }
         (modified, modifiedBy) = (created, createdBy)
@@ -104,19 +104,19 @@ extension ShareDetails.Participant {
 package typealias ParticipantID = AccessEntries.ParticipantID
 
 extension AccessEntries.ParticipantID {
-    /// The handle that is meant; nil for a user.
+    /// The handle of an id; nil for a user.
     ///
-    /// - Parameter text: As it was typed.
+    /// - Parameter text: The handle as it was typed.
     func handle(_ text: String) -> ShareDetails.Participant.Handle? {
         if kind == .user { return nil }
-        // The kinds of handles are the same, and count from one.
+        // Both enums have the same kinds; this one counts from one.
         return ShareDetails.Participant.Handle(kind: UInt32(kind.rawValue) - 1, text: text)
     }
 
-    /// The kind, then its 16 bytes.
+    /// The kind and the 16 bytes after it.
     package var wholeBytes: Bytes { [kind.rawValue] + bytes }
 
-    /// - Parameter wholeBytes: 17 of them.
+    /// - Parameter wholeBytes: 17 bytes.
     package init?(wholeBytes: Bytes) {
         guard wholeBytes.count == 17, let kind = Kind(rawValue: wholeBytes[0]) else { return nil }
         self.init(kind: kind, bytes: Bytes(wholeBytes.dropFirst()))
@@ -124,7 +124,7 @@ extension AccessEntries.ParticipantID {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The record with what it shares, if it is a share's.
+    /// The record, with what it shares if it is a share's record.
     borrowing func completed(
         _ view: RecordView,
         in found: FoundZone,

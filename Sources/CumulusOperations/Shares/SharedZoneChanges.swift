@@ -1,9 +1,9 @@
-// Which zones of others changed for a participant since a token: those that it sees and did not
-// hold, those that it holds and sees no more, and those in which something happened.
+// Which zones of other users changed for a participant since a token: zones that it sees and did
+// not hold, zones that it holds and no longer sees, and zones in which something happened.
 //
-// The token says which zones its holder was told of. So nothing has to be remembered of when a
-// right began or ended, which is not the same on every node. Begun by `FetchDatabaseChanges`, and
-// run in turns over one snapshot: what a participant may not see takes turns, but ends no page.
+// The token says which zones its holder was told of. So nodes don't have to remember when a right
+// began or ended, which differs between nodes. Begun by `FetchDatabaseChanges`, and run in turns
+// over one snapshot: changes that the participant may not see take turns, but end no page.
 
 import CumulusModel
 import CumulusStorage
@@ -15,23 +15,23 @@ struct SharedZoneChanges: Sendable {
     private let caller: Caller
     private let runs: Runs
     private let reader: ReadTransaction
-    /// All that the token covers; whole.
+    /// All changes that the token covers; a whole vector.
     private let base: VersionVector
-    /// Whether the schema is as it was when the token was made.
+    /// Whether the schema is the same as when the token was made.
     private let isKnown: Bool
-    /// Where the fetch ends: at the vector of its first page; short.
+    /// Where the fetch ends: at the vector of its first page; a short vector.
     private let end: VersionVector
-    /// Zones that the page may tell, the next one first.
+    /// The zones that the page may still tell, in order.
     private var rest: ArraySlice<FoundZone>
-    /// The search that goes on in the first of them; nil: it has not begun.
+    /// The search in the first of these zones; nil if it has not begun.
     private var news: TreeNews?
-    /// Marks of the zones that the caller holds, with those that the page tells.
+    /// The marks of the zones that the caller holds, including the zones on this page.
     private var held: Set<UInt64> = []
     /// The place of the zone that was told last.
     private var last = ""
     private var page: FetchDatabaseChanges.Page
 
-    /// - Parameter token: Checked.
+    /// - Parameter token: A token that was checked.
     init(
         _ fetch: FetchDatabaseChanges,
         after token: ChangeToken,
@@ -86,7 +86,7 @@ struct SharedZoneChanges: Sendable {
 
     /// Whether a zone changed for the caller; nil if the turn is over before that is known.
     ///
-    /// - Parameter looks: Of the turn; a zone is one more.
+    /// - Parameter looks: The looks of this turn; each zone adds one.
     private mutating func isTold(
         _ found: FoundZone,
         _ looks: inout Int
@@ -125,7 +125,7 @@ struct SharedZoneChanges: Sendable {
 
     /// Zones that the caller was told of and can't see now; their marks are dropped.
     ///
-    /// - Parameter zones: All that it sees now.
+    /// - Parameter zones: All zones that it sees now.
     private mutating func lost(
         _ zones: [Commit.Zone]
     ) throws -> [FetchDatabaseChanges.Page.Deletion] {
@@ -164,7 +164,7 @@ struct SharedZoneChanges: Sendable {
 private struct SharedPlace: Hashable, Comparable {
     let owner: String
     let name: String
-    /// Former lives of a zone by which a token may know it.
+    /// The number of former lives of a zone that a token may know.
     static let lives: UInt64 = 1_000
 
     init(owner: String, name: String) {
@@ -174,7 +174,7 @@ private struct SharedPlace: Hashable, Comparable {
 
     init(_ zone: Commit.Zone) { self.init(owner: zone.database.owner, name: zone.name) }
 
-    /// As a token holds it.
+    /// The place in the form that a token holds.
     init(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         self.init(owner: String(parts[0]), name: parts.count > 1 ? String(parts[1]) : "")
@@ -198,7 +198,7 @@ extension ReadTransaction {
         return try self.zone(number, zone)?.generation ?? 0
     }
 
-    /// Whether anything happened in a zone that a reader of that vector has not seen.
+    /// Whether a zone has changed since a vector.
     fileprivate func touches(
         _ zone: Commit.Zone,
         of scope: ScopeNumber,

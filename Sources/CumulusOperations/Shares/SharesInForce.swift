@@ -1,14 +1,14 @@
-// What a user sees of another user's zone, by the shares in force that let the user in.
+// What a user sees of another user's zone, by the shares in force that give it access.
 //
-// Found by `locate` for each call in the shared database, once per zone, from the call's own state:
-// after a share is taken away, the next call knows. What the records of shares say is kept by
-// `ZoneDirectory` until a share changes; whether a root still is the one that was shared is read
-// each time. hot: once per call in the shared database.
+// `locate` finds it for each call in the shared database, once per zone, from the call's own state:
+// after a share is taken away, the next call is refused. `ZoneDirectory` keeps what the records of
+// shares say until a share changes. Whether a root is still the shared one is read each time. hot:
+// once per call in the shared database.
 
 import CumulusModel
 import CumulusStorage
 
-/// A share whose record lets a user in, and lives.
+/// A share whose record lives and gives a user access.
 struct LivingShare: Hashable, Sendable {
     let name: String
     let root: SharedRoot
@@ -32,9 +32,9 @@ extension LocatedZone {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The shares of a zone whose records let a user in.
+    /// The shares of a zone whose records give a user access.
     ///
-    /// - Parameter row: What leads the user to the zone.
+    /// - Parameter row: The row that leads the user to the zone.
     borrowing func shares(
         lettingIn user: String,
         to found: LocatedZone,
@@ -59,7 +59,7 @@ extension RowReader where Self: ~Copyable {
         return shares
     }
 
-    /// What shares let somebody see, as far as they are in force.
+    /// What a user sees by the shares in this list that are in force.
     borrowing func view(
         by shares: [LivingShare],
         in zone: ZoneNumber
@@ -86,7 +86,7 @@ extension RowReader where Self: ~Copyable {
         return view
     }
 
-    /// The zones of others that a user sees, by owner and name.
+    /// The zones of other users that a user sees, in the order of owners and names.
     borrowing func locateZones(
         sharedWith caller: Caller,
         in scope: ScopeNumber
@@ -102,7 +102,7 @@ extension RowReader where Self: ~Copyable {
         return zones
     }
 
-    /// Births of all living lives of a share's record, ascending.
+    /// The births of all living lives of a share's record, in ascending order.
     borrowing func births(
         of share: StoredShare,
         in zone: ZoneNumber

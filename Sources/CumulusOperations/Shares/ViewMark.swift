@@ -1,5 +1,5 @@
-// What a token of the shared database says of what its holder was told of: of a zone eight bytes of
-// a digest, of trees their roots.
+// What a token of the shared database says about the view of its holder: 8 bytes of a digest for
+// each zone, or the roots of trees.
 //
 // Made for the tokens of `FetchDatabaseChanges` and `FetchZoneChanges`.
 
@@ -29,14 +29,14 @@ enum ViewMark {
 }
 
 extension FoundZone {
-    /// What a token says of its holder; nil but in another user's zone.
+    /// What a token says about its holder; nil except in another user's zone.
     func viewer(_ caller: Caller) -> ChangeToken.Viewer? {
         rights.view.map { ChangeToken.Viewer(user: caller.user, seen: $0.seen) }
     }
 }
 
 extension AccessRights.View {
-    /// What a token says of it.
+    /// What a token says about this view.
     fileprivate var seen: ChangeToken.Viewer.Seen {
         if wholeZone != nil { return .wholeZone }
         return .init(roots)

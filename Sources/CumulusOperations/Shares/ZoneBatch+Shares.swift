@@ -22,11 +22,11 @@ extension ZoneBatch {
         return nil
     }
 
-    /// What goes with a record, or stays and changes with it, because of shares.
+    /// Plans what goes or changes with a deleted record because of shares.
     ///
     /// Returns why the record must not go; nil if it may.
     ///
-    /// - Parameter shares: Filled with the share of a root, which goes with it.
+    /// - Parameter shares: Gets the share of a root, which goes with the root.
     func planShares(
         of row: RecordRow,
         named name: String,
@@ -42,7 +42,7 @@ extension ZoneBatch {
             case .record(let root, let birth) = share.root,
             let rootRow = try transaction.record(zone, root), !rootRow.isDead,
             rootRow.isBorn(at: birth), rootRow.share?.name == name,
-            // Without its record the share counts no more, whatever the root says.
+            // Without its record the share no longer counts, whatever the root says.
             try Feature.access.refusal(in: transaction) == nil
         {
             let access = Commit.Access(recordName: root, births: rootRow.births, share: "")
@@ -59,7 +59,7 @@ extension ZoneBatch {
 }
 
 extension ZoneBatch {
-    /// A share that a plan changes or ends.
+    /// The share that a plan changes or ends; nil if there is none.
     func share(changedBy plan: Plan) -> RecordAddress? {
         let changed = plan.accesses.first { !$0.entries.isEmpty }?.recordName
         guard let name = changed ?? plan.dying.keys.lazy.compactMap(endedShare).first else {
@@ -69,7 +69,7 @@ extension ZoneBatch {
         return RecordAddress(zone: ZoneAddress(name: found.zone.name, owner: owner), name: name)
     }
 
-    /// The share that ends with a record; nil if none does.
+    /// The share that ends with a deleted record; nil if none does.
     private func endedShare(_ name: String) -> String? {
         guard let row = rows[name] else { return nil }
         return StoredName.shown(row.type) == Names.shareType ? name : row.share?.name
