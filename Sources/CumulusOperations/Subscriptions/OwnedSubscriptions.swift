@@ -1,6 +1,6 @@
-// What operators do about the subscriptions of a user: list them with their costs, and end them.
+// How operators list the subscriptions of a user with their costs, and end them.
 //
-// `all` is run by reads, `EndSubscriptions` by the writer. An operator learns what subscriptions
+// Reads run `all`, and the writer runs `EndSubscriptions`. An operator learns what subscriptions
 // cost, and not what they ask for.
 
 package import CumulusModel
@@ -11,7 +11,7 @@ package enum OwnedSubscriptions {
     ///
     /// Subscriptions that have fired once are among them.
     ///
-    /// - Parameter user: Name.
+    /// - Parameter user: The user's name.
     package static func all(
         of user: String,
         in container: String,
@@ -24,16 +24,16 @@ package enum OwnedSubscriptions {
 }
 
 extension StoredSubscription {
-    /// The comparisons of its predicate.
+    /// The number of comparisons in its predicate.
     package var comparisonCount: Int {
         guard case .query(_, let predicate, _) = subscription.kind else { return 0 }
         return predicate.comparisonCount
     }
 
-    /// How many comparisons each change of a record of its type makes because of it.
+    /// The number of comparisons that it adds to each change of a record of its type.
     ///
-    /// A subscription that a value leads to costs the others' records one look-up. 0: it watches
-    /// zones as a whole, or has fired.
+    /// A subscription that is found by a value costs each record one look-up. The cost is 0 if it
+    /// watches zones as a whole, or has fired.
     package var cost: Int {
         if fired != nil { return 0 }
         switch subscription.kind {
@@ -46,9 +46,9 @@ extension StoredSubscription {
 
 /// Ends subscriptions as their user would.
 package struct EndSubscriptions: Hashable, ContainerChange {
-    /// Name of the user.
+    /// The name of the user.
     package var user: String
-    /// In all databases; empty means all subscriptions.
+    /// The ids to end, in all databases; empty means all subscriptions.
     package var ids: Set<Subscription.ID>
 
     package init(user: String, ids: Set<Subscription.ID>) {
@@ -61,7 +61,7 @@ package struct EndSubscriptions: Hashable, ContainerChange {
 
     package func keeps(_ count: Int) -> Bool { count > 0 }
 
-    /// Returns how many there were.
+    /// Ends the subscriptions; the outcome is their number.
     package func run(
         for asker: Asker,
         in scope: ScopeNumber,

@@ -1,4 +1,4 @@
-// Whether a subscription may be saved: its place, its zone, its predicate, what it carries.
+// Decides whether a subscription may be saved, by its place, its zone, its predicate and its keys.
 //
 // Called by `ModifySubscriptions` for each save; returns the subscription as it is stored. It only
 // reads, so a retry on another node can call it again.
@@ -124,7 +124,7 @@ struct SubscriptionJudge {
         }
     }
 
-    /// Checks the predicate as a query's; returns its canonical form.
+    /// Checks the predicate like a query's, and returns its canonical form.
     private func bind(
         _ subscription: Subscription,
         _ type: String,
@@ -174,7 +174,7 @@ struct SubscriptionJudge {
         }
     }
 
-    // MARK: Others
+    // MARK: Zone and database subscriptions
 
     /// Refuses desired keys, and sets the options that only query subscriptions have to defaults.
     private func checkNoKeys(of subscription: inout Subscription) throws(ServiceError) {

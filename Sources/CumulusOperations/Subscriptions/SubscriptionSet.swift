@@ -12,13 +12,13 @@ import CumulusStorage
 
 struct SubscriptionSet {
     private struct Entry {
-        /// The value of its register.
+        /// The value of the subscription's register.
         let value: Bytes
-        /// nil if it has fired.
+        /// The essence; nil if the subscription has fired.
         let essence: Bytes?
         /// The number of comparisons that look through a text or a list of each changed record.
         let searchCount: Int
-        /// nil if it has fired.
+        /// The topic; nil if the subscription has fired.
         let topic: Topic?
 
         init(_ stored: StoredSubscription) {
@@ -65,8 +65,8 @@ struct SubscriptionSet {
 
     /// Saves a subscription, in place of the one with its id.
     ///
-    /// - Parameter cost: How many comparisons a record takes that is compared with a topic, among
-    ///   those of all users.
+    /// - Parameter cost: The comparisons of one record with all users' topics, including this
+    ///   topic.
     mutating func save(
         _ subscription: Subscription,
         _ cost: (Topic) throws(EngineError) -> Int
@@ -85,7 +85,7 @@ struct SubscriptionSet {
         } catch {
             return .failure(error)
         }
-        // The last check, as it may have to read all subscriptions of the scope.
+        // This check comes last, as it may have to read all subscriptions of the scope.
         if let topic = entry.topic, let refusal = refusal(of: id, try cost(topic)) {
             return .failure(refusal)
         }
@@ -185,7 +185,7 @@ struct SubscriptionSet {
 
     /// Checks the comparisons of all subscriptions together.
     ///
-    /// Earlier releases had no such limit: what does not add to the comparisons is saved beyond it.
+    /// Earlier releases had no such limit: above it, changes that don't add comparisons are saved.
     private func checkComparisons(
         with entry: Entry,
         of id: Subscription.ID
@@ -207,7 +207,7 @@ struct SubscriptionSet {
         )
     }
 
-    /// Why a topic is too much beside those of all users; nil if it is not.
+    /// Why a topic is too much with the topics of all users; nil if it is not.
     private func refusal(of id: Subscription.ID, _ count: Int) -> ServiceError? {
         let most = limits.subscriptionComparisonsPerType
         if count <= most { return nil }

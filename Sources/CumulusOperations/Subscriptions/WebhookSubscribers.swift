@@ -1,6 +1,6 @@
 // Which users of a scope have subscriptions that name a webhook, and which subscriptions these are.
 //
-// Asked by the node that delivers webhooks, again whenever a subscription has changed. Damaged
+// The node that delivers webhooks asks, and asks again whenever a subscription has changed. Damaged
 // registers are skipped: the comparison of nodes finds them.
 
 package import CumulusModel
@@ -17,9 +17,10 @@ package enum WebhookSubscribers {
         return head.lastSubscription <= head.place ? head.lastSubscription : nil
     }
 
-    /// All of a scope; those whose subscriptions have fired once are among them.
+    /// All users of a scope with a webhook; users whose subscriptions have fired once are among
+    /// them.
     ///
-    /// They are not complete if this node does not know one of the users yet.
+    /// The list is not complete if this node does not know one of the users yet.
     package static func all(
         in scope: ScopeID,
         _ number: ScopeNumber,
@@ -34,7 +35,7 @@ package enum WebhookSubscribers {
         }
         if webhooks.isEmpty { return ([], true) }
         var found: Set<WebhookSubscriber> = []
-        // Record names can't be looked up.
+        // A record name doesn't lead to its user, so all users are compared.
         for user in try Users.all(in: reader) {
             let name = user.recordName(in: scope.container)
             for webhook in webhooks.removeValue(forKey: name) ?? [] {
