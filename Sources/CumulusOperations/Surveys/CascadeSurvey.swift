@@ -1,11 +1,11 @@
-// Looks through all that a long cascade takes along, before the writer's turn: whether a record in
-// it is the parent of one that stays, which forbids the deletion.
+// Reads all records that a long cascade deletes, before the writer's turn, to find whether one of
+// them is the parent of a record that stays, which forbids the deletion.
 //
-// Begun when `ModifyRecords` says that it needs one, run on reader threads a few records at a time,
-// over one snapshot. What is saved after the snapshot counts as concurrent: a child that comes then
-// is left with a parent that is gone, as one that another node saves at the same time. It keeps 8
-// bytes of each name, not the names; two that share them would hide one from the check, once in
-// 10^7 cascades of a million records, and from nothing else.
+// Begun when `ModifyRecords` says that it needs one; runs on reader threads, a few records at a
+// time, over one snapshot. What is saved after the snapshot counts as concurrent: a child that is
+// saved then keeps a parent that is gone, like a child that another node saves at the same time.
+// The survey keeps 8 bytes of each name instead of the names. Two names with the same bytes would
+// hide one of them from the check; that happens once in 10^7 cascades of a million records.
 //
 // Folder: what a large request needs to know before the writer's turn. Read `CascadeSurvey`, then
 // `TargetSurvey` and `ShareSurvey`.
@@ -24,21 +24,21 @@ package struct CascadeSurvey: Sendable {
     private let caller: Caller
     private let database: DatabaseID
     private var findings = Findings()
-    /// Zones that were not looked at.
+    /// Zones that are still to be read.
     private var zones: ArraySlice<ZoneAddress>
     private var walk: Walk?
 
-    /// What is known of one zone.
+    /// The state of the search in one zone.
     private struct Walk {
         let items: ZoneItems
         let found: FoundZone
         let zone: ZoneNumber
         let lens: RecordLens
-        /// By the hashes of their names, the items whose deletion reaches them.
+        /// The items whose deletion reaches records, by the hashes of the records' names.
         var reached: [Int: Int] = [:]
-        /// Reached, and not looked at.
+        /// Records that were reached, but not looked at yet.
         var pending: [(name: String, births: [Dot], item: Int)] = []
-        /// Children of reached records by parent, by their hashes, that were not reached.
+        /// Children by parent of reached records that were not reached themselves, by their hashes.
         var waiting: [Int: (child: String, parent: String, item: Int)] = [:]
     }
 
@@ -54,7 +54,7 @@ package struct CascadeSurvey: Sendable {
         zones = request.zones[...]
     }
 
-    /// Looks at some records; returns what was found once it has seen all.
+    /// Looks at some records; returns the findings once it has seen all.
     package mutating func advance(
         _ reader: ReadTransaction,
         steps: Int
@@ -84,7 +84,7 @@ package struct CascadeSurvey: Sendable {
             guard request.deletes[item].fault == nil, let row = try reader.record(zone, name),
                 !row.isDead, !found.lens.hides(row.type)
             else { continue }
-            // A participant deletes nothing that it does not see, and leaves a share.
+            // A participant deletes only what it sees; deleting a share means leaving it.
             if found.rights.view != nil,
                 try row.type == Names.shareType || !access.allows(row, named: name, reader)
             {
@@ -112,7 +112,7 @@ package struct CascadeSurvey: Sendable {
                 let row = try reader.record(zone, child.name), !row.isDead,
                 !walk.lens.hides(child.field, of: row.type)
             else { continue }
-            // A participant's cascade must not come to the root of a share.
+            // A participant's cascade must not reach the root of a share.
             if walk.found.rights.view != nil, row.share?.name != nil {
                 let refusal = Authorisation.ownersOnly(.delete, "root of a share")
                 findings.failures[item] = ModifyOutcome.Failure(refusal)
@@ -136,9 +136,9 @@ package struct CascadeSurvey: Sendable {
         }
     }
 
-    /// Children by parent that were not reached stay, and forbid what they hang on.
+    /// Fails items because of children that were not reached: they stay, and so must their parents.
     ///
-    /// Without that others may stay: the zone is looked through again.
+    /// Without these items other records may stay, too, so the zone is searched again.
     private mutating func end(_ reader: ReadTransaction) throws {
         guard let walk else { return }
         self.walk = nil
@@ -168,7 +168,7 @@ package struct CascadeSurvey: Sendable {
         for item in items { findings.failures[item] = failure }
     }
 
-    /// The name of a record, if the caller may read that.
+    /// The name of a record; nil if the caller may not read the record.
     private func readable(
         _ name: String,
         in walk: Walk,

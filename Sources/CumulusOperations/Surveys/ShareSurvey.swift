@@ -1,9 +1,9 @@
-// Looks for shares of records in a zone that is to be shared as a whole, before the writer's turn:
-// no row lists the shares of a zone, so all its records are looked through.
+// Finds the shares of records in a zone that is to be shared as a whole, before the writer's turn:
+// no row lists the shares of a zone, so all its records are read.
 //
-// Begun when `ModifyRecords` says that it needs one, run on reader threads some records at a time,
-// each time over the newest state. What changed since it began is found by the rows of changes; the
-// writer looks at what changed since its end. So a share that a node has made is always found.
+// Begun when `ModifyRecords` says that it needs one; runs on reader threads, some records at a
+// time, each time over the newest state. Changes since its begin are found by the rows of changes;
+// the writer looks at changes since its end. So a share that this node has made is always found.
 
 import CumulusModel
 package import CumulusStorage
@@ -29,8 +29,8 @@ package struct ShareSurvey: Sendable {
         }
     }
 
-    /// Looks at some records, and at the end again at what changed meanwhile; returns whether
-    /// little is left for the writer.
+    /// Looks at some records, and at the end again at changed ones; returns whether little is left
+    /// for the writer.
     package mutating func advance(
         _ reader: ReadTransaction,
         steps: Int
@@ -45,9 +45,10 @@ package struct ShareSurvey: Sendable {
         return count <= steps
     }
 
-    /// The names of the shares in a zone as it stands now.
+    /// The names of the shares that are in a zone now.
     ///
-    /// Empty if the zone was made anew since: what is in it then was saved at the same time.
+    /// The list is empty if the zone was made anew: everything in it was then saved at the same
+    /// time.
     func shares(
         in address: ZoneAddress,
         _ zone: ZoneNumber,

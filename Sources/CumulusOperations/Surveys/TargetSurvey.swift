@@ -1,23 +1,23 @@
-// Looks up what the deleteSelf references of a large save refer to, and its parents, before the
+// Looks up the targets of the deleteSelf references of a large save, and its parents, before the
 // writer's turn; the writer then looks again only at what changed since. References without an
-// action need no look: their targets may be missing. A save is large by the number of its
-// references, or by what the writer reads of the records that they name.
+// action need no look-up: their targets may be missing. A save is large by the number of its
+// references, or by the size of the records that they name.
 //
-// Begun when `ModifyRecords` says that it needs one, run on reader threads a few records at a time,
-// each time over the newest state. What changed since it began is found by the rows of changes, as
-// for a client that follows the zone: see `ZoneTargets.follow`. Used by `ZoneBatch`.
+// Begun when `ModifyRecords` says that it needs one; runs on reader threads, a few records at a
+// time, each time over the newest state. Changes since its begin are found by the rows of changes,
+// as for a client that follows the zone: see `ZoneTargets.follow`. Used by `ZoneBatch`.
 
 import CumulusModel
 package import CumulusStorage
 
 package struct TargetSurvey: Sendable {
-    /// deleteSelf references of a request that the writer itself looks up: one of each record of a
-    /// full request, which takes it about 8 ms.
+    /// The most deleteSelf references that the writer itself looks up: one for each record of a
+    /// full request, which takes about 8 ms.
     package static let fewReferences = 400
 
     private let scope: ScopeNumber
     private var zones: [ZoneAddress: ZoneTargets] = [:]
-    /// Targets that were not looked up.
+    /// Targets that are still to be looked up.
     private var pending: [(zone: ZoneAddress, name: String)] = []
 
     package init(
@@ -46,8 +46,8 @@ package struct TargetSurvey: Sendable {
         }
     }
 
-    /// Looks some targets up, and at the end again what changed meanwhile; returns whether little
-    /// is left for the writer.
+    /// Looks up some targets, and at the end again changed ones; returns whether little is left for
+    /// the writer.
     package mutating func advance(
         _ reader: ReadTransaction,
         steps: Int
@@ -60,7 +60,7 @@ package struct TargetSurvey: Sendable {
         return false
     }
 
-    /// Returns how many records changed.
+    /// Looks at changed records again, and returns how many there were.
     private mutating func follow(_ reader: ReadTransaction) throws(EngineError) -> Int {
         let runs = try reader.runs(of: scope)
         var count = 0
@@ -73,14 +73,15 @@ package struct TargetSurvey: Sendable {
         return count
     }
 
-    /// What is known of the targets in a zone, as they stand now; nil: the writer looks at all.
+    /// The targets in a zone, as they are now; nil if the writer must look up all of them.
     func targets(
         in address: ZoneAddress,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ZoneTargets? {
         guard var targets = zones[address] else { return nil }
         let runs = try transaction.loadScope(scope).runs
-        // To look at more changes than targets would take longer than to look at the targets.
+        // Looking at more changes than there are targets would take longer than looking at the
+        // targets.
         let changes = try targets.follow(
             runs,
             limit: max(targets.count, TargetSurvey.fewReferences),
@@ -91,7 +92,7 @@ package struct TargetSurvey: Sendable {
     }
 }
 
-/// What is known of records of one zone that a request refers to, as of a state.
+/// The records of one zone that a request refers to, in one state.
 struct ZoneTargets: Sendable {
     /// The life of a record that a reference names.
     struct Life: Sendable {
@@ -99,7 +100,7 @@ struct ZoneTargets: Sendable {
         /// The stored name of the record's type.
         let type: String
 
-        /// nil if the record is deleted or was never there.
+        /// Returns nil if the record is deleted or never existed.
         init?(_ row: RecordRow?) {
             guard let row, !row.isDead else { return nil }
             birth = row.birth.dot
@@ -109,7 +110,7 @@ struct ZoneTargets: Sendable {
 
     struct Target: Sendable {
         var life: Life?
-        /// deleteSelf references to it, or more.
+        /// The number of deleteSelf references to the record, or a larger number.
         var owners: Int
     }
 
@@ -117,7 +118,7 @@ struct ZoneTargets: Sendable {
     private let name: String
     private let database: DatabaseNumber
     private let ownerLimit: Int
-    /// All that is in there is known.
+    /// The state in which the targets are known.
     private var vector: VersionVector
     private var targets: [String: Target] = [:]
 
@@ -134,7 +135,7 @@ struct ZoneTargets: Sendable {
 
     var count: Int { targets.count }
 
-    /// nil means that nobody looked.
+    /// The target with this name; nil if it was not looked up.
     subscript(target: String) -> Target? { targets[target] }
 
     mutating func look<Reader: RowReader & ~Copyable>(
@@ -147,10 +148,10 @@ struct ZoneTargets: Sendable {
         )
     }
 
-    /// Looks again at what changed since, and returns how many records did.
+    /// Looks again at records that changed, and returns how many did.
     ///
-    /// Returns nil if that can't be told any more, since the zone was deleted or has forgotten
-    /// records, or if they are more than `limit` or `byteLimit` allow.
+    /// Returns nil if the changes can't be found any more, since the zone was deleted or has
+    /// forgotten records, or if they are more than `limit` or `byteLimit` allow.
     mutating func follow<Reader: RowReader & ~Copyable>(
         _ runs: Runs,
         limit: Int = .max,
@@ -177,9 +178,10 @@ struct ZoneTargets: Sendable {
         return changed.count
     }
 
-    /// A record changed: it may be a target, and may refer to targets.
+    /// Updates what is known after a change of a record, which may be a target and may refer to
+    /// targets.
     ///
-    /// Returns the bytes of its fields.
+    /// Returns the bytes of the record's fields.
     private mutating func follow<Reader: RowReader & ~Copyable>(
         _ name: String,
         _ reader: borrowing Reader
@@ -191,7 +193,7 @@ struct ZoneTargets: Sendable {
             () throws(MalformedBytes) in
             try row.backReferences()
         }
-        // Some were counted before: at the limit `SavePlanner.addOwner` counts exactly.
+        // Some references were counted before: at the limit `SavePlanner.addOwner` counts exactly.
         for reference in references where reference.kind == .deleteSelf {
             targets[reference.target]?.owners += 1
         }

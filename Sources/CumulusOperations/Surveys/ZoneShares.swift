@@ -1,19 +1,18 @@
-// The shares in a zone: no row lists them, so all records of the zone are looked through, some at a
-// time.
+// The shares in a zone: no row lists them, so all records of the zone are read, some at a time.
 //
 // Used by `ShareSurvey` before a zone is shared as a whole, and by the audit log of the node, which
-// tells which shares of records ended with their zone.
+// lists the shares of records that ended with their zone.
 
 import CumulusModel
 package import CumulusStorage
 
-/// The shares whose records live in a zone, as of a state.
+/// The shares whose records live in a zone, in one state.
 package struct ZoneShares: Sendable {
     let zone: ZoneNumber
     package private(set) var names: Set<String> = []
-    /// Records that were not looked at; nil at the end.
+    /// The records that are still to be looked at; nil at the end.
     private var rest: KeyRange?
-    /// All that is in there is known, of the records that were looked at.
+    /// The state in which the records that were looked at are known.
     private var vector: VersionVector
 
     init(of zone: ZoneNumber, as vector: VersionVector) {
@@ -21,8 +20,8 @@ package struct ZoneShares: Sendable {
         rest = .records(of: zone)
     }
 
-    /// Those of a zone in the private database of a caller; nil if it is not there, or if no record
-    /// of the scope was ever shared.
+    /// The shares of a zone in the private database of a caller; nil if there is no such zone, or
+    /// if no record of the scope was ever shared.
     package init?(
         in address: ZoneAddress,
         of scope: ScopeNumber,
@@ -36,7 +35,7 @@ package struct ZoneShares: Sendable {
         self.init(of: zone, as: VersionVector())
     }
 
-    /// Names of those that count, sorted, without the share of the zone.
+    /// The names of the shares in force, sorted, without the share of the zone.
     package func ofRecords(in reader: ReadTransaction) throws(EngineError) -> [String] {
         var found: [String] = []
         for name in names.sorted() where name != Names.zoneShare {
@@ -78,7 +77,7 @@ package struct ZoneShares: Sendable {
         rest = next == nil ? nil : range
     }
 
-    /// Looks again at what changed since; returns how many records did.
+    /// Looks again at records that changed; returns how many did.
     mutating func follow<Reader: RowReader & ~Copyable>(
         _ runs: Runs,
         _ reader: borrowing Reader
