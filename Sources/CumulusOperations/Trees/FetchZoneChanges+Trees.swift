@@ -1,24 +1,24 @@
-// The pages of a participant who sees trees of a zone: what its token says, and the next one.
+// The pages of a participant who sees trees of a zone: what its token says, and the next page.
 //
 // Called by `FetchZoneChanges.begin` once the token and the zone are checked; `TreeChanges` finds
-// what is told.
+// the records and deletions.
 
 import CumulusModel
 import CumulusStorage
 
 extension FetchZoneChanges {
-    /// A page in the making, of trees.
+    /// A page of trees in the making.
     struct TreeReading: Sendable {
         var changes: TreeChanges
         let user: String
         /// The roots that the caller saw when its token was made.
         let former: [ChangeToken.Root]
-        /// Where the token's fetch began; whole.
+        /// Where the token's fetch began; a whole vector.
         let base: VersionVector
 
         /// The page, once it is done.
         ///
-        /// - Parameter empty: The last page, if it tells nothing.
+        /// - Parameter empty: The last page, if it has no records and no deletions.
         func finish(_ empty: Page, _ runs: Runs) -> Page {
             var progress = changes.reached
             progress.end = runs.short(progress.end)
@@ -33,7 +33,7 @@ extension FetchZoneChanges {
         }
     }
 
-    /// - Parameter start: Where the token's fetch began; whole.
+    /// - Parameter start: Where the token's fetch began; a whole vector.
     func trees(
         _ found: FoundZone,
         by caller: Caller,
@@ -53,7 +53,7 @@ extension FetchZoneChanges {
             progress = whole
             progress.end = runs.whole(known.end)
         }
-        // A record's past is told for tokens that are not older than what is kept of it.
+        // A token must not be older than what is kept of the records' past.
         let floor = try reader.hangFloor(of: zone)
         guard start.base.covers(floor), progress.end.covers(floor) else {
             throw ServiceError.tokenExpired("how records hung then is forgotten")

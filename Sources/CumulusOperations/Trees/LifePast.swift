@@ -1,37 +1,36 @@
-// One life of a record, how it hangs now and how it hung before: what a node knew of it that had
-// read certain commits.
+// One life of a record with its past: what was known of it at a node that had read certain commits.
 //
-// Made by `TreeHistory` from the rows that live and from the rows of their past, see `HangRows`.
+// Made by `TreeHistory` from the rows of living records and the rows of their past, see `HangRows`.
 // hot: once per record that changed, and per link above it.
 
 import CumulusModel
 import CumulusStorage
 
 struct LifePast {
-    /// Of all commits that created it, in no order.
+    /// The stamps of all commits that created it, in no order.
     private var births: [Stamp]
     private var key: LifeKey?
     private let livesNow: Bool
-    /// Commits that ended it.
+    /// The commits that ended it.
     private var ends: Set<Stamp> = []
-    /// Which parents it got, and by which commits; nil: none.
+    /// The parents that it got, with the commits that set them; a name is nil if it got none.
     private var parents: [(name: String?, stamp: Stamp)] = []
 
-    /// As it was seen by those who had read certain commits.
+    /// A life as a node saw it that had read certain commits.
     struct Life {
-        /// Its births, and what stands for its key.
+        /// Its births, and the dot of its key.
         let dots: [Dot]
         let parent: String?
         fileprivate let birth: Stamp
         fileprivate let isBlind: Bool
 
-        /// See `RecordRow.isShown`.
+        /// Whether this life is shown and not the other one, see `RecordRow.isShown`.
         func isShown(before other: Life) -> Bool {
             isBlind == other.isBlind ? birth > other.birth : other.isBlind
         }
     }
 
-    /// All lives of a record, those that are over too.
+    /// All lives of a record, including ended ones.
     static func all(
         of name: String,
         in zone: ZoneNumber,
@@ -77,7 +76,7 @@ struct LifePast {
         }
     }
 
-    /// Whether two births that are over are of one life: a counter begins again after its end.
+    /// Whether two ended lives are the same one; a counter begins a new life after its end.
     private func isSameLife(as other: LifePast) -> Bool {
         guard let key, key == other.key else { return false }
         return !key.isBlind || ends == other.ends
@@ -89,17 +88,18 @@ struct LifePast {
         parents += other.parents
     }
 
-    /// The life for those who knew all commits within a vector, and no others; nil: there was none.
+    /// The life as a node saw it that knew all commits within a vector, and no others; nil if there
+    /// was none.
     ///
     /// A life that ended within a state of another node has no row of its end. The hang floor
-    /// covers that state, and the vector covers the floor: the life had ended.
+    /// covers that state, and the vector covers the floor, so the life had ended.
     func life(at vector: VersionVector) -> Life? {
         let known = births.filter { vector.covers($0.dot) }
         guard let birth = known.min(), livesNow || !ends.isEmpty,
             !ends.contains(where: { vector.covers($0.dot) })
         else { return nil }
         let isBlind = key?.isBlind == true
-        // Of the creations by one request the earliest counts.
+        // If one request created the life several times, only the earliest creation counts.
         let last = parents.filter { _, stamp in
             let isRepeat = key != nil && !isBlind && stamp != birth && births.contains(stamp)
             return vector.covers(stamp.dot) && !isRepeat

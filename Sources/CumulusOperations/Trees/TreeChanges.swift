@@ -1,12 +1,13 @@
 // What a participant who sees trees of a zone, and not all of it, is told of its changes.
 //
-// A fetch leads from what the token says, a vector and the roots that were seen then, to the vector
-// and the roots of its first page; later pages keep that end, so that a record that moves between
-// two pages is told by the next fetch. It walks down from the roots that were gained, then from
-// those that were lost, then through what changed and what hangs below records that came, went or
-// moved. A record that is in a tree at the end, and may be read now, is told; one that was in one
-// at the token and is not at the end is told as deleted. Of others nothing is told, not even a
-// name. A first fetch is the walk alone: it costs the tree, not the zone.
+// A fetch leads from the state of the token, a vector and the roots that were seen then, to the
+// vector and the roots of its first page. Later pages keep that end, so a record that moves between
+// two pages is told by the next fetch. The fetch walks down from the roots that were gained, then
+// from the roots that were lost, then through changed records and through what hangs below records
+// that came, went or moved. A record is told if it is in a tree at the end and may be read now. A
+// record that was in a tree at the token and is not at the end is told as deleted. Nothing is told
+// of other records, not even a name. A first fetch is only the walk down: it costs the tree, not
+// the zone.
 //
 // Run by `FetchZoneChanges` for each page, over one snapshot.
 //
@@ -23,36 +24,36 @@ struct TreeChanges: Sendable {
     private let caller: Caller
     private let access: AccessReader
     private let reader: ReadTransaction
-    /// All that the token covers; whole.
+    /// All changes that the token covers; a whole vector.
     private let base: VersionVector
     private let gained: [ChangeToken.Root]
     private let lost: [ChangeToken.Root]
     private var before: TreeHistory
-    /// nil while the end is the present state: it is read as it is.
+    /// The state at the end; nil while that is the present state, which is read directly.
     private var end: TreeHistory?
     private var progress: TreeProgress
     /// Where the page ends: behind the last record that it has room for; nil while it has room.
     private var stop: TreeProgress?
-    /// Something is left to tell that it has no room for.
+    /// Whether something is left to tell that the page has no room for.
     private(set) var isOver = false
     private(set) var records: [RecordView] = []
     private(set) var deletions: [FetchZoneChanges.Page.Deletion] = []
     private var names: Set<String> = []
     private var byteCount = 0
-    /// Records that this turn looked at.
+    /// The number of records that this turn looked at.
     private(set) var looks = 0
 
     /// How many rows of the change index are read at a time.
     private static let chunk = 128
-    /// Records that are looked at in one turn, about.
+    /// The number of records that one turn looks at, approximately.
     static let mostLooks = 4_096
     /// Bytes of a change besides its fields.
     private static let rowBytes = 128
 
     /// - Parameters:
-    ///   - base: What the token covers, whole.
-    ///   - roots: Those that the caller saw then; none without a token.
-    ///   - vector: Of the state that is read.
+    ///   - base: The vector that the token covers, whole.
+    ///   - roots: The roots that the caller saw at the token; none without a token.
+    ///   - vector: The vector of the state that is read.
     init(
         _ fetch: FetchZoneChanges,
         of found: FoundZone,
@@ -83,8 +84,9 @@ struct TreeChanges: Sendable {
         end = isPresent ? nil : TreeHistory(progress.roots, in: zone, at: progress.end)
     }
 
-    /// How far the page has come: the next one goes on there if this one is over, and else with the
-    /// next fetch.
+    /// How far the page has come.
+    ///
+    /// If the page is full, the next page goes on there, and otherwise the next fetch.
     var reached: TreeProgress { isOver ? stop ?? progress : progress }
 
     /// Looks at as many records as one turn may; returns whether the page is done.
@@ -98,10 +100,10 @@ struct TreeChanges: Sendable {
         return try gather(through: vector) || isOver
     }
 
-    /// The turn is over, and the next one goes on here.
+    /// Whether the turn is over, and the next one goes on here.
     private var mustPause: Bool { looks >= TreeChanges.mostLooks }
 
-    /// Notes where the page ends, if it is full by now; called behind each look.
+    /// Notes where the page ends, if it is full by now; called after each look.
     private mutating func noteEnd() {
         guard stop == nil else { return }
         let isFull = names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
@@ -146,8 +148,8 @@ struct TreeChanges: Sendable {
         return true
     }
 
-    /// Looks at all that comes after the end of the path, depth first; returns false if the page or
-    /// the turn is over before.
+    /// Looks depth first at everything after the end of the path; returns false if the page or the
+    /// turn ends before that.
     private mutating func descend() throws(EngineError) -> Bool {
         var after: String?
         if progress.isDone {
@@ -166,7 +168,7 @@ struct TreeChanges: Sendable {
                 let child = try reader.child(of: last, after: after, in: zone)
             {
                 after = child
-                // A record that hangs below itself.
+                // This record hangs below itself.
                 if progress.path.contains(child) { continue }
                 progress.path.append(child)
                 after = nil
@@ -180,7 +182,7 @@ struct TreeChanges: Sendable {
         return true
     }
 
-    /// Cuts the path where the record below moved since: what hangs there is told as moved.
+    /// Cuts the path where a record was moved since; what hangs below it is told as moved.
     private mutating func mendPath() throws(EngineError) {
         for index in progress.path.indices.dropFirst() {
             let row = try reader.record(zone, progress.path[index])
@@ -270,14 +272,15 @@ struct TreeChanges: Sendable {
         return true
     }
 
-    /// Whether the caller made the record after the token: a device holds what it saved, though
-    /// no fetch told it.
+    /// Whether the caller made the record after the token.
+    ///
+    /// A device holds what it saved, although no fetch told it of that.
     private func isMadeSince(_ row: RecordRow, named name: String) throws(EngineError) -> Bool {
         let lives = row.isDead ? [row] : try reader.livingRows(of: name, in: zone)
         return lives.contains { $0.createdBy == caller.user && !base.covers($0.birth.dot) }
     }
 
-    /// A record as the caller is shown it; nil if callers don't see it.
+    /// A record as the caller sees it; nil if callers don't see it.
     private func view(
         of row: RecordRow,
         named name: String
@@ -318,7 +321,7 @@ extension ReadTransaction {
 }
 
 extension AccessRights.View {
-    /// The roots of its trees, by name.
+    /// The roots of the view's trees, sorted by name.
     var roots: [ChangeToken.Root] {
         trees.map { ChangeToken.Root(name: $0.root, birth: $0.birth, share: $0.share) }
     }

@@ -1,9 +1,9 @@
-// Which records hung in shared trees when a token was made: the same walk as `TreeWalk`, over how
-// records hung at a vector.
+// Which records hung in shared trees when a token was made: a walk like that of `TreeWalk`, over
+// the records' parents at a vector.
 //
-// Made by `TreeChanges` for each page. What hung then is told by the records that live and by the
-// rows of their past, see `LifePast`; it reaches back as far as the zone's hang floor. hot: once
-// per record that changed, and per link above it.
+// Made by `TreeChanges` for each page. Living records and the rows of their past tell what hung
+// where, see `LifePast`; they reach back to the zone's hang floor. hot: once per record that
+// changed, and per link above it.
 
 import CumulusModel
 import CumulusStorage
@@ -11,18 +11,18 @@ import CumulusStorage
 struct TreeHistory {
     private let vector: VersionVector
     private let zone: ZoneNumber
-    /// What stands for the roots' lives, by name.
+    /// The dots of the roots' lives, by name.
     private let roots: [String: Dot]
     private let shares: Set<String>
-    /// Lives that were shown at the vector.
+    /// The lives that were shown at the vector, by name.
     private var lives: [String: LifePast.Life?] = [:]
 
-    /// Lives that are kept: each turn of a long search copies them.
+    /// The most lives that are kept, as each turn of a long search copies them.
     private static let mostLives = 4_096
 
     /// - Parameters:
-    ///   - roots: Of the trees that the caller saw.
-    ///   - vector: Whole.
+    ///   - roots: The roots of the trees that the caller saw.
+    ///   - vector: A whole vector.
     init(_ roots: [ChangeToken.Root], in zone: ZoneNumber, at vector: VersionVector) {
         self.vector = vector
         self.zone = zone
@@ -30,7 +30,7 @@ struct TreeHistory {
         shares = Set(roots.map(\.share))
     }
 
-    /// Whether a record was in one of the trees, or its share was seen with it.
+    /// Whether a record was in one of the trees, or is a share that was seen with its root.
     mutating func holds(
         _ name: String,
         isShare: Bool,
@@ -60,7 +60,7 @@ struct TreeHistory {
         return life
     }
 
-    /// The life that was shown.
+    /// Reads the life that was shown.
     private func read(
         _ name: String,
         _ reader: ReadTransaction
@@ -80,7 +80,7 @@ extension ReadTransaction {
         return try [shown] + siblings(of: shown, named: name, in: zone)
     }
 
-    /// Whether a record came, went or got another parent after a vector.
+    /// Whether a record came, went or moved to another parent after a vector.
     func moved(
         _ name: String,
         in zone: ZoneNumber,

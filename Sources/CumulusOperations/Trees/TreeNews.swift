@@ -1,9 +1,9 @@
-// Whether a participant who sees trees of a zone may be told of anything that happened there: a
-// zone in which only records outside of its trees changed is no news.
+// Whether something happened in a zone that a participant who sees trees of it may be told. A
+// change only of records outside of its trees is no news.
 //
 // Made by `SharedZoneChanges` and by feeds, for each zone in which something happened. The search
-// may look through all that changed in the zone, so it is cut into turns. Its answer does not
-// depend on where they end.
+// may read all changed records of the zone, so it is cut into turns. Its answer does not depend on
+// where they end.
 
 import CumulusModel
 import CumulusStorage
@@ -11,16 +11,16 @@ import CumulusStorage
 struct TreeNews: Sendable {
     /// Whether there is news; nil while that is not known.
     private(set) var isFound: Bool?
-    /// nil if no record has to be looked at.
+    /// The changes that are searched; nil if no record has to be looked at.
     private var changes: TreeChanges?
     private let vector: VersionVector
 
-    /// Records that this turn looked at, with those that others looked at before.
+    /// The number of records that this turn looked at, including other zones.
     var looks: Int { changes?.looks ?? 0 }
 
     /// - Parameters:
-    ///   - found: With its lens.
-    ///   - base: What the caller was told; whole.
+    ///   - found: The zone, with its lens.
+    ///   - base: The changes that the caller was told; a whole vector.
     init(
         for caller: Caller,
         of found: FoundZone,
@@ -32,7 +32,7 @@ struct TreeNews: Sendable {
         vector = runs.vector
         guard let view = found.rights.view, view.wholeZone == nil, let number = found.number,
             try !reader.isLetOut(caller, of: found.zone, since: base, in: scope),
-            // How records hung before may not be known: a fetch will say so.
+            // The records' past may be forgotten: a fetch will say so.
             try base.covers(reader.hangFloor(of: number))
         else {
             isFound = true
@@ -76,8 +76,8 @@ extension ReadTransaction {
     /// Whether a zone has news for a participant, found in one turn.
     ///
     /// - Parameters:
-    ///   - found: With its lens.
-    ///   - base: What the caller was told; whole.
+    ///   - found: The zone, with its lens.
+    ///   - base: The changes that the caller was told; a whole vector.
     func tells(
         _ caller: Caller,
         of found: FoundZone,
@@ -92,7 +92,7 @@ extension ReadTransaction {
         }
     }
 
-    /// Whether a share in the zone let the user out since.
+    /// Whether a share in the zone has ended the caller's access since a vector.
     fileprivate func isLetOut(
         _ caller: Caller,
         of zone: Commit.Zone,

@@ -11,25 +11,25 @@ import CumulusStorage
 
 package struct TreeProgress: Hashable, Sendable {
     package enum Stage: UInt8, Sendable {
-        /// Below roots that the caller sees since the token.
+        /// The walk below roots that the caller sees since the token.
         case gained = 0
-        /// Below roots that it sees no more.
+        /// The walk below roots that the caller no longer sees.
         case lost = 1
-        /// What changed, and what hangs below that.
+        /// The changed records, and the records below them.
         case changed = 2
     }
 
     /// Where the fetch ends: the vector and the roots of its first page.
     package var end: VersionVector
     package var roots: [ChangeToken.Root]
-    /// Of the roots, which are left out of a token if they are many.
+    /// The digest of the roots, which are left out of a token if they are many.
     private let digest: UInt64
     package var stage = Stage.gained
-    /// The root that is walked, or the last that was.
+    /// The root that is walked now, or was walked last.
     package var root = ""
-    /// From what is walked down to the last record that was looked at; empty: nothing was.
+    /// The path from the root to the last record that was looked at; empty if none was.
     package var path: [String] = []
-    /// What hangs below that record was looked at, too.
+    /// Whether everything below that record was looked at, too.
     package var isDone = false
     package var changes: ChangeProgress
 
@@ -40,7 +40,7 @@ package struct TreeProgress: Hashable, Sendable {
         changes = ChangeProgress(told: told)
     }
 
-    /// With the roots that were left out; nil if others are seen now.
+    /// Puts the roots in that were left out; nil if the roots are different now.
     ///
     /// - Parameter present: The roots that are seen now.
     func completed(by present: [ChangeToken.Root]) -> TreeProgress? {
@@ -86,7 +86,7 @@ extension ChangeToken {
     package struct Root: Hashable, Sendable {
         package var name: String
         package var birth: Dot
-        /// Name of the share's record.
+        /// The name of the share's record.
         package var share: String
 
         package init(name: String, birth: Dot, share: String) {
@@ -95,7 +95,7 @@ extension ChangeToken {
             self.share = share
         }
 
-        /// More are not named in a token: it would become too large.
+        /// The most roots that a token names; more of them would make it too large.
         static let most = 200
 
         static func write(_ roots: [Root], to writer: inout CanonicalWriter) {

@@ -1,10 +1,10 @@
-// Which of a zone's records hang in the trees that a participant sees: by the names of parents, up
-// to a root.
+// Which of a zone's records hang in the trees that a participant sees: a walk by the names of
+// parents, up to a root.
 //
-// Made once for each call and zone, by `RecordAccess`. A chain leads somewhere only through records
-// that live and are shown; one that comes back to itself leads nowhere, nor one of more than 100
-// links. It keeps what it read, so that a page's records under one parent cost one read. hot: once
-// per shared record that is shown.
+// `RecordAccess` makes one for each call and zone. A chain leads to a root only through records
+// that live and are shown. A chain that comes back to itself leads nowhere, and so does one of more
+// than 100 links. The walk keeps what it read, so that a page's records under one parent cost one
+// read. hot: once per shared record that is shown.
 
 import CumulusModel
 import CumulusStorage
@@ -15,7 +15,7 @@ final class TreeWalk: Sendable {
 
     /// A record on a chain.
     enum Link: Hashable, Sendable {
-        /// It leads nowhere: the record is not there, or not shown.
+        /// The chain is broken: the record does not exist, or is not shown.
         case broken
         case below(parent: String?)
     }
@@ -30,14 +30,14 @@ final class TreeWalk: Sendable {
         self.view = view
         self.zone = zone
         self.lens = lens
-        // Where everything is allowed, no tree adds to it.
+        // If everything is allowed in the zone, trees allow no more.
         tops = view.wholeZone == .readWrite ? [] : Set(view.trees.map(\.root))
     }
 
-    /// The roots that a record hangs below; its own name among them if it is one.
+    /// The roots that a record hangs below; its own name if it is a root itself.
     ///
-    /// - Parameter changed: What is known of a record: what a batch is about to make of it, or what
-    ///   its caller has read. nil means that it is read here.
+    /// - Parameter changed: The link of a record, if the caller has read it, or a batch is about to
+    ///   change it; nil means that the link is read here.
     func roots<Reader: RowReader & ~Copyable>(
         above name: String,
         _ reader: borrowing Reader,
@@ -58,7 +58,7 @@ final class TreeWalk: Sendable {
         return found
     }
 
-    /// Whether a chain comes to a record.
+    /// Whether the chain of a record leads to another record.
     func leads<Reader: RowReader & ~Copyable>(
         from name: String,
         to other: String,
@@ -97,7 +97,7 @@ final class TreeWalk: Sendable {
         return link
     }
 
-    /// A broken rule: the chain goes on as it did before the record was gone.
+    /// Breaks a rule, for tests: the chain goes on as it did before the record was gone.
     private func former<Reader: RowReader & ~Copyable>(
         _ name: String,
         _ reader: borrowing Reader
@@ -109,8 +109,8 @@ final class TreeWalk: Sendable {
         return .below(parent: parent)
     }
 
-    /// What hangs below the roots, the roots and their shares among it; nil if that is more than so
-    /// many.
+    /// The names of all records in the trees, with the roots and their shares; nil if there are
+    /// more than `limit`.
     func names<Reader: RowReader & ~Copyable>(
         limit: Int,
         _ reader: borrowing Reader
@@ -130,7 +130,7 @@ final class TreeWalk: Sendable {
         return names.sorted()
     }
 
-    /// What rights on a stored record depend on.
+    /// What the rights on a stored record depend on.
     func facts<Reader: RowReader & ~Copyable>(
         of record: RecordAccess.Record,
         _ reader: borrowing Reader
@@ -142,7 +142,7 @@ final class TreeWalk: Sendable {
             isRoot: record.isRoot
         )
         if record.type == Names.shareType {
-            // A share is seen with its root.
+            // A share is seen by everybody who sees its root.
             facts.isRoot = false
             facts.roots = Set(view.trees.filter { $0.share == name }.map(\.root))
         } else {
