@@ -18,8 +18,8 @@ package struct ExpiredTokens: Sendable {
     private let now: Int64
 
     /// - Parameters:
-    ///   - stable: What every member has read of the cluster's scope. Of each member, this node has
-    ///     read all commits that it made before that.
+    ///   - stable: What every member has read of the cluster's scope. This node has read all
+    ///     commits that a member made before the member had read that.
     ///   - now: Milliseconds since 1970 UTC.
     package init(stable: VersionVector, now: Int64) {
         self.stable = stable

@@ -38,8 +38,8 @@ package struct HashedPassword: Hashable, Sendable {
     /// Hashes a password in about 100 ms; returns nil if there is no memory for it.
     ///
     /// - Parameters:
-    /// - salt: `saltBytes` random bytes.
-    /// - cost: Less than the standard cost only in tests.
+    ///   - salt: `saltBytes` random bytes.
+    ///   - cost: Less than the standard cost only in tests.
     package init?(_ password: Bytes, salt: Bytes, cost: Cost = .standard) {
         self.init(salt: salt, hash: [], cost: cost)
         guard let hash = derive(from: password) else { return nil }

@@ -1,6 +1,6 @@
 // Where a query goes on: the content of a cursor before it is sealed.
 //
-// content = scope · database · caller · digest of the question (16) · seen · truncation
+//   content = scope · database · caller · digest of the question (16) · seen · truncation
 //           · count of keys · per key: 0, or its kind and its value · record name · zone name
 //   caller  = 0: anonymous, 1: an operator, 2 and a record name: a user
 //
