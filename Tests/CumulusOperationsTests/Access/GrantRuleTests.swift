@@ -1,4 +1,4 @@
-// The rule of who may do what, as a function of values: every verb, role and caller.
+// Tests the rule of who may do what, as a function of values: every verb, role and caller.
 
 import CumulusModel
 import CumulusOperations
@@ -23,8 +23,8 @@ import Testing
         return Authorisation.refusal(verb, facts, granted: grants, to: caller, with: roles)?.code
     }
 
-    /// Each role with each permission alone, for everybody, on a record of Alice's and on one that
-    /// is to be made.
+    /// Tests each role with each permission alone, for everybody, on a record of Alice's and on a
+    /// new record.
     @Test(
         arguments: ["_world", "_icloud", "_creator", "Moderator"],
         [[], ["Moderator"], ["Editor", "Reader"]] as [Set<String>]

@@ -1,5 +1,5 @@
-// What the grants of a schema decide in the public database: saves, deletes, and every way of
-// reading.
+// Tests what the grants of a schema decide in the public database, for saves, deletes and every way
+// of reading.
 
 import CumulusModel
 import CumulusOperations
@@ -86,7 +86,7 @@ import Testing
         #expect(try fetch("p", by: .bob) == nil)
     }
 
-    /// Types that appear by themselves have the usual ones.
+    /// Types that were not imported have the usual grants.
     @Test func aTypeThatNobodyImportedIsReadByAllAndChangedByItsCreator() throws {
         #expect(try save("t", "Thing") == nil)
         #expect(try fetch("t", by: .anonymous) == nil)
@@ -149,7 +149,7 @@ import Testing
         #expect(stored.fields == WireField.body(["n": 6]))
     }
 
-    /// Otherwise its value would be found by adding to it until the sum doesn't fit.
+    /// A caller could find a hidden value by adding to it until the sum overflows.
     @Test func anIncrementOfAHiddenValueNeverOverflows() throws {
         func add(_ delta: Int64, to name: String, _ type: String) throws -> ServiceError.Code? {
             let item = SaveItem(name, type: type, increments: ["n": delta])
@@ -166,7 +166,7 @@ import Testing
         #expect(try add(.max, to: "p", "Page") == .invalidArguments)
     }
 
-    /// Whether a tag is the present one tells whether others changed the record.
+    /// The comparison of tags tells whether others changed the record, so it needs READ.
     @Test func tagsAreComparedForThoseWhoMayRead() throws {
         _ = try save("s", "Score")
         let old = try store.fetch("s", in: .public, by: .administrator).get().changeTag
@@ -188,7 +188,7 @@ import Testing
         #expect(try answers(Bytes(repeating: 7, count: 8)) == first)
     }
 
-    /// Who made a record that one may change and not read, and when.
+    /// The answer hides who created a record that the caller may change but not read, and when.
     @Test func aSaveTellsNobodyWhoCreatedAHiddenRecord() throws {
         func created(_ name: String, by caller: Caller) throws -> (String, Int64) {
             let type = name == "p" ? "Page" : "Score"
@@ -203,7 +203,7 @@ import Testing
         #expect(try created("s", by: .alice).0 == "_alice")
     }
 
-    /// The name of the child would tell that there is one.
+    /// The name of the child would reveal that there is one.
     @Test func whatForbidsADeletionIsNotNamed() throws {
         _ = try save("p", "Page")
         #expect(try save("secret", "Diary", parent: "p", by: .bob) == nil)
@@ -257,7 +257,7 @@ import Testing
         #expect(try names(either, by: .alice) == ["d1"])
     }
 
-    /// Distances are read from the rows of an index alone, where nothing else is asked.
+    /// Distances are read from index rows alone if nothing else is asked.
     @Test func alsoByDistance() throws {
         try fillDiaries()
         let origin = Location(latitude: 48, longitude: 16)
@@ -282,7 +282,7 @@ import Testing
         #expect(rest.next == nil)
     }
 
-    /// Without it, every record of the type would be read.
+    /// Without the index, every record of the type would be read.
     @Test func theIndexOnCreatorsIsUsed() throws {
         for n in Int64(1)...50 { _ = try save("b\(n)", "Diary", n: n, by: .bob) }
         _ = try save("a", "Diary")
@@ -305,7 +305,7 @@ import Testing
                 #expect(error.code == .permissionFailure)
             }
         }
-        // In a private database grants say nothing.
+        // Grants have no effect in a private database.
         let query = Query(recordType: "Score", predicate: .field("n") > Int64(0))
         #expect(try store.query(query, by: .alice).records.isEmpty)
     }
@@ -340,7 +340,7 @@ import Testing
         _ = try save("s", "Score")
         let page = try changes(since: open.token, by: .bob)
         #expect(page.records.map(\.name) == ["his"] && page.isPersonal)
-        // Nobody creates anything without being signed in: those share their pages.
+        // Callers who are not signed in created nothing, so they share their pages.
         let world = try changes(since: open.token, by: .anonymous)
         #expect(world.records.isEmpty && !world.isPersonal)
         for name in ["hers", "his"] { _ = try delete(name, by: name == "hers" ? .alice : .bob) }
@@ -349,7 +349,7 @@ import Testing
         #expect(try changes(since: page.token, by: .alice).deletions.map(\.name) == ["hers"])
     }
 
-    /// What it may read by now it would not be told of.
+    /// The follower would not be told of records that it may read from now on.
     @Test func aFollowerBeginsAnewWhenGrantsChange() throws {
         _ = try save("d", "Diary")
         let token = try changes(by: .bob).token
@@ -364,7 +364,7 @@ import Testing
         #expect(try changes(by: .bob).records.map(\.name) == ["d"])
     }
 
-    /// Pages are shared by callers who are told the same.
+    /// Callers with the same rights share pages.
     @Test func followersWithOtherRolesAskSomethingElse() throws {
         var follower = FollowChanges(
             .zone(

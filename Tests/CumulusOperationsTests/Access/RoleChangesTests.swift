@@ -1,4 +1,5 @@
-// Roles of users in streams of changes and in feeds: whom they tell, when they end, what is shared.
+// Roles of users in streams of changes and in feeds: what is told, when streams end, what is
+// shared.
 
 import CumulusModel
 import CumulusOperations
@@ -33,7 +34,7 @@ import Testing
         }
         try set("Editor", of: "mod")
         try expectEnd()
-        // Editors read it already.
+        // Editors may read the record already.
         try set("Moderator", of: "mod")
         token = try changes(since: token, by: mod).token
         try set("Moderator", of: "mod", given: false)
@@ -65,7 +66,7 @@ import Testing
         #expect(error.code == .changeTokenExpired)
     }
 
-    /// Those whose roles changed read a page of their own first, which may be their end.
+    /// A follower whose roles changed reads a page of its own first, which may be its end.
     @Test func callersWithEqualRolesSharePages() throws {
         let scope = try store.scopeNumber()
         func roles(_ caller: Caller) throws -> UserRoles {
@@ -128,7 +129,7 @@ import Testing
         #expect(try told() == [0, 1, 0])
     }
 
-    /// It would be lost with a change of which nobody is told.
+    /// Otherwise the firing would be lost with a change that nobody is told of.
     @Test func aSubscriptionFiresOnceOnWhatRolesMayRead() throws {
         let subscription = Subscription(
             id: "once",

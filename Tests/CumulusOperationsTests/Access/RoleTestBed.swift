@@ -7,7 +7,7 @@ import CumulusTesting
 
 struct RoleTestBed {
     let store: TestStore
-    /// A user who is given roles, one who is given others, and one who is given none.
+    /// A user who is given a role, one who is given another role, and one who is given none.
     let mod: Caller
     let editor: Caller
     let guest: Caller
@@ -45,7 +45,7 @@ struct RoleTestBed {
         _ = try store.administer(SchemaImport(source)).get()
     }
 
-    /// Returns whether it was so already.
+    /// Returns true if nothing changed.
     @discardableResult
     func set(
         _ role: String,
@@ -56,8 +56,8 @@ struct RoleTestBed {
         return try store.administer(change).get()
     }
 
-    /// Takes a role from the schema and leaves its grants, as a node does that hears of an import
-    /// and not yet of what came with it.
+    /// Drops a role from the schema and keeps its grants, like a node that has heard only of a part
+    /// of an import.
     func dropRole(_ role: String) throws {
         let register = Commit.Register(
             namespace: SchemaRegister.roleNamespace,
@@ -110,7 +110,7 @@ struct RoleTestBed {
     }
 }
 
-/// A suite of tests that says what it does in the words of its test bed.
+/// A suite of tests whose helpers are those in its test bed.
 protocol RoleTesting {
     var bed: RoleTestBed { get }
 }

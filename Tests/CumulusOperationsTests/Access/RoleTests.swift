@@ -1,5 +1,5 @@
-// What roles that a schema creates give to the users who were given them: in saves, and in every
-// way of reading but changes and feeds.
+// Tests what the roles of a schema give to their users, in saves and in every way of reading but
+// changes and feeds.
 
 import CumulusModel
 import CumulusOperations
@@ -55,7 +55,8 @@ import Testing
         #expect(try list() == ["editor Editor", "mod Moderator"])
     }
 
-    /// A role stays when its key is revoked, or when it is given to a user who is not known here.
+    /// A role stays when its key is revoked, or if it belongs to a user whom this node doesn't
+    /// know.
     @Test func whatTheGoneHaveIsListedAndTakenByRecordName() throws {
         let key = try TestServiceKey(scope: store.scope).registered
         func account(_ change: some AccountChange) throws {
@@ -81,7 +82,7 @@ import Testing
         #expect(try list() == [" Editor", "\(key.recordName) Moderator"])
         #expect(try list(user: key.recordName) == ["\(key.recordName) Moderator"])
         #expect(try list(user: stranger) == [" Editor"])
-        // Nothing more is given to them.
+        // No further role can be given to them.
         #expect(throws: ServiceError.self) { try set("Editor", of: key.recordName) }
         #expect(throws: ServiceError.self) {
             try set("Editor", of: key.recordName, given: false)
@@ -119,7 +120,7 @@ import Testing
         #expect(try list() == [])
     }
 
-    /// Of a user's own record `roles` is no way to them.
+    /// The field `roles` of a user's own record gives no roles.
     @Test func usersGiveThemselvesNone() throws {
         for value in [FieldValue.list([.int64(1)]), .list([])] {
             let item = SaveItem(mod.user, ["roles": value], type: "Users")
@@ -129,7 +130,7 @@ import Testing
         #expect(try list() == [])
     }
 
-    // MARK: What they give
+    // MARK: What roles give
 
     @Test func aRoleLetsItsUsersChangeWhatOthersMade() throws {
         #expect(try save("p", "Post", by: guest) == nil)
@@ -153,7 +154,7 @@ import Testing
         try set("Editor", of: "editor")
         for caller in [mod, editor, guest] {
             #expect(try fetch("r", by: caller) == nil)
-            // Of all records, not of those that the caller made.
+            // The query searches all records, not only the ones that the caller made.
             #expect(try query(by: caller) == ["r"])
             #expect(try store.names(in: .public, by: caller) == ["r"])
             #expect(try bed.changes(by: caller).records.map(\.name) == ["r"])
@@ -172,7 +173,7 @@ import Testing
         #expect(try query(by: mod) == [])
     }
 
-    /// In one batch: the writer asks for the roles that are there when its turn comes.
+    /// The writer reads the roles when its turn comes, even within one batch.
     @Test func theWriterJudgesInTheTransactionOfTheCommit() throws {
         #expect(try save("p", "Post", by: guest) == nil)
         let save = ModifyRecords(
@@ -213,12 +214,12 @@ import Testing
         #expect(throws: ServiceError.self) { try set("Editor", of: "mod") }
         #expect(try !set("Editor", of: "editor", given: false))
         #expect(try list() == ["mod Moderator"])
-        // It comes back without its users.
+        // The role comes back without its users.
         try bed.importSchema(RoleTestBed.schema)
         #expect(try fetch("r", by: editor)?.code == .permissionFailure)
     }
 
-    /// A grant that came from a node which did not know that the role was dropped.
+    /// A node that did not know of the drop may have added a grant of the role.
     @Test func itGivesNothingThroughAGrantThatStayed() throws {
         #expect(try save("r", "Report", by: guest) == nil)
         try set("Editor", of: "editor")
@@ -259,13 +260,13 @@ import Testing
         let (schemas, scope) = (SchemaDirectory(), try store.scopeNumber())
         let known = try schemas.roles(of: mod, in: scope, store.reader)
         #expect(known.names == ["Moderator"])
-        // What is remembered is of the states for which the directory was made.
+        // The directory remembers the roles of the states for which it was made.
         try set("Moderator", of: "mod", given: false)
         #expect(try schemas.roles(of: mod, in: scope, store.reader) == known)
         #expect(try SchemaDirectory().roles(of: mod, in: scope, store.reader).names == [])
     }
 
-    /// By this the node makes a new directory.
+    /// The node makes a new directory when this version changes.
     @Test func eachChangeOfARoleIsAChangeOfWhatReadsRemember() throws {
         for given in [true, false] {
             let before = store.state.schemaVersion

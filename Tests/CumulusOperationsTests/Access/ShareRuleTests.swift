@@ -1,4 +1,4 @@
-// The rule by which a participant may do something with a record, without a store.
+// Tests the rule by which a participant may do something with a record, without a store.
 
 import CumulusModel
 import CumulusOperations
@@ -49,7 +49,7 @@ import Testing
         #expect(codes(inside, View(wholeZone: .readOnly)) == [nil, no, no, no])
     }
 
-    /// Of several shares the one that allows most counts.
+    /// If several shares apply, the highest permission counts.
     @Test func rightsAreTheUnion() {
         let view = View(trees: [tree("p", .readOnly), tree("r", .readWrite)])
         let both = Facts(name: "a", type: "Note", roots: ["p", "r"])
@@ -61,7 +61,7 @@ import Testing
         #expect(codes(Facts(name: "b", type: "Note"), zone) == [nil, no, no, no])
     }
 
-    /// Its fields are changed like those of any record.
+    /// A root's fields are changed like the fields of any record.
     @Test func aRootIsNotDeleted() {
         let view = View(trees: [tree("r", .readWrite)])
         let root = Facts(name: "r", type: "Note", roots: ["r"], isRoot: true)

@@ -1,8 +1,8 @@
-// Random histories of accounts on two or three nodes that hear of each other in any order: a caller
-// who was shut out stays out, on each node from the moment it hears of that, and all nodes agree in
-// the end.
+// Random histories of accounts on two or three nodes that exchange commits in any order. A caller
+// who was shut out stays out, on each node from the moment when it hears of that, and all nodes
+// agree in the end.
 //
-// `cumulus-sim --history accounts` runs more. Each rule is taken away once, to see that its check
+// `cumulus-sim --history accounts` runs more. Each rule is broken once, to see that its check
 // notices.
 
 import CumulusTesting

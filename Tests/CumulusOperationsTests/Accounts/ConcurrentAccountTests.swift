@@ -1,6 +1,6 @@
-// Two nodes change one account without knowing of each other; then both apply what the other did.
+// Two nodes change one account without knowing of each other; then both apply the other's commits.
 //
-// `AccountHistoryTests` plays such things at random; these two have names in the design.
+// `AccountHistoryTests` plays such cases at random; these two have numbers in the list of cases.
 
 import CumulusModel
 import CumulusOperations
@@ -22,7 +22,7 @@ import Testing
         stores = [store, try TestStore(copying: store, seed: 2)]
     }
 
-    /// Not a real hash: scrypt takes long.
+    /// A fake hash, since scrypt takes long.
     private static func hashed(_ number: UInt8) -> HashedPassword {
         HashedPassword(
             salt: Bytes(repeating: number, count: 16),
@@ -76,7 +76,7 @@ import Testing
         return try Sessions.find(digest, now: store.now, in: store.reader) != nil
     }
 
-    /// 4 password changed on A, sign-in with the old one on B.
+    /// Case 4: a password is changed on A, and the old one signs in on B.
     @Test func aPasswordIsChangedBesideASignInWithTheOldOne() throws {
         try change(ResetPassword(Self.hashed(2), user: "ada"), at: 0)
         let old = Bytes(repeating: 7, count: 32)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// 5 disabled on A, profile changed on B.
+    /// Case 5: a user is disabled on A, and its profile changes on B.
     @Test func aUserIsDisabledBesideAChangeOfItsProfile() throws {
         let digest = Bytes(repeating: 7, count: 32)
         try signIn(digest, at: 1)

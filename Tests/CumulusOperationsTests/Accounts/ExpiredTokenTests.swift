@@ -42,7 +42,7 @@ import Testing
         try store.reader.vector(of: #require(try store.reader.scope(.cluster)))
     }
 
-    /// Forgets in steps of two, as far as all members have read.
+    /// Forgets tokens in steps of two, as far as all members have read.
     private func forget(readBy stable: VersionVector) throws {
         let expired = ExpiredTokens(stable: stable, now: store.now)
         var last: Bytes?
@@ -55,7 +55,7 @@ import Testing
         } while last != nil
     }
 
-    /// How many registers there are of a kind, removed ones too.
+    /// The number of registers of a kind, including removed ones.
     private func count(_ namespace: String) throws -> Int {
         let scope = try #require(try store.reader.scope(.cluster))
         return try store.reader.registerRows(scope, namespace).count
@@ -68,7 +68,7 @@ import Testing
         store.now += 60 * Self.day - 1
         try forget(readBy: vector())
         #expect(try count("token") == 5)
-        // One is used again meanwhile.
+        // A session is used in between.
         store.now += 1
         try signIn(5)
         try forget(readBy: vector())
@@ -78,7 +78,7 @@ import Testing
         let session = try Sessions.find(digest(5), now: store.now, in: store.reader)
         #expect(session?.user.name == "ada")
         #expect(try Sessions.find(digest(0), now: store.now, in: store.reader) == nil)
-        // Nodes are compared by commits and records: neither is forgotten.
+        // Nodes are compared by commits and records, and none of these are forgotten.
         let after = try ScopeDigest.all(in: store.reader)
         #expect(after.map(\.digest) == before.map(\.digest))
         let commits = [before, after].map { digests in digests.reduce(0) { $0 + $1.commits } }
@@ -94,7 +94,7 @@ import Testing
         try signIn(1)
         _ = try administer(RevokeSession(digest: digest(0), user: "ada")).get()
         store.now += 100 * Self.day
-        // That member may know the first token and not that it was revoked.
+        // The member may know the first token, but not that it was revoked.
         try forget(readBy: read)
         #expect(try count("token") == 2)
         #expect(try count("revoked") == 1)
@@ -115,7 +115,8 @@ import Testing
         store.now += 4_000 * Self.day
         try forget(readBy: vector())
         #expect(try count("token") == 3)
-        // The token's, and how often all of the user's were ended.
+        // One register is the token's; the other counts how often all sessions of the user were
+        // ended.
         #expect(try count("revoked") == 2)
         #expect(try Sessions.find(revoked, now: store.now, in: store.reader) == nil)
         let last = Sessions.digest(of: [3])

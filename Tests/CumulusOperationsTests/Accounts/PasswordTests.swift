@@ -21,18 +21,18 @@ import Testing
         #expect(!HashedPassword.ofNobody.matches(Bytes("correct horse".utf8)))
     }
 
-    /// Keyboards spell one text in two ways, and a node makes one of them.
+    /// Keyboards encode one text in two ways, and a node converts both to one.
     @Test func aPasswordIsTheSameInEachForm() throws {
         let (nfc, nfd) = (Bytes("P\u{E4}ssw\u{F6}rd".utf8), Bytes("Pa\u{308}sswo\u{308}rd".utf8))
         #expect(nfc != nfd)
         #expect(Passwords.composed(nfc) == nfc && Passwords.composed(nfd) == nfc)
         #expect(Passwords.readings(of: nfc) == [nfc])
-        // As a client of an earlier release may have set it.
+        // A client of an earlier release may have set the password as it was sent.
         #expect(Passwords.readings(of: nfd) == [nfc, nfd])
         for plain in [Bytes("correct horse".utf8), [0xFF, 0x61], []] {
             #expect(Passwords.readings(of: plain) == [plain])
         }
-        // The composed form has to have the length.
+        // The limits apply to the composed form.
         let long = Bytes(String(repeating: "a\u{308}", count: 128).utf8)
         #expect(long.count > Passwords.byteCounts.upperBound)
         try Passwords.check(long)
@@ -41,7 +41,7 @@ import Testing
         #expect(throws: ServiceError.self) { try Passwords.check(Bytes(repeating: 0xFF, count: 9)) }
     }
 
-    /// As a release with lower settings made it; also by Python's `hashlib.scrypt`.
+    /// A release with lower settings made this hash; Python's `hashlib.scrypt` confirms it.
     @Test func aHashKeepsItsOwnCost() throws {
         let (password, cost) = (Bytes("correct horse".utf8), HashedPassword.Cost(rounds: 1 << 10))
         let weak = try #require(HashedPassword(password, salt: Self.salt, cost: cost))

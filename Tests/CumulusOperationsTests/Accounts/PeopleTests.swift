@@ -1,4 +1,4 @@
-// Who is found by a handle, and what those learn who look for others.
+// Who is found by a handle, and what a look-up reveals.
 
 import CumulusModel
 import CumulusOperations
@@ -72,7 +72,7 @@ import Testing
         let ada = try #require(try Users.find("ada", in: store.reader))
         let found = try #require(try People.discover(handle, in: Self.container, store.reader))
         #expect(found.displayName == "Ada" && found.user == ada.recordName(in: Self.container))
-        // In another container the user has another name.
+        // The user has another record name in another container.
         let elsewhere = try People.discover(handle, in: "iCloud.other", store.reader)
         #expect(elsewhere?.user == ada.recordName(in: "iCloud.other"))
         #expect(elsewhere?.user != found.user)
@@ -97,7 +97,7 @@ import Testing
         #expect(try find(handle) == "Bob")
         #expect(try handles("ada").isEmpty)
         #expect(try handles("bob") == ["ada@example.org"])
-        // What is not ada's any more can't be taken away from her.
+        // A handle that ada lost can't be taken away from her.
         #expect(
             try set(handle, of: "ada", isHeld: false) == .init(existed: false, isMoved: false)
         )
@@ -110,7 +110,7 @@ import Testing
     @Test func aLookAlikeLeadsToNobody() throws {
         try show("ada")
         _ = try set(try email(), of: "ada")
-        // A Cyrillic letter in the first place.
+        // The first letter is Cyrillic.
         let alike = try email("\u{430}da@example.org")
         #expect(try find(alike) == nil)
         #expect(try find(email("ADA@EXAMPLE.ORG")) == "Ada")
@@ -120,7 +120,7 @@ import Testing
         #expect(try find(email()) == "Ada")
     }
 
-    /// Reads of a look-up in a store that holds nothing in memory.
+    /// The number of reads of a look-up in a store that holds nothing in memory.
     private func reads(_ handle: Handle) throws -> Int {
         try store.restart()
         let before = engine.reads

@@ -18,7 +18,7 @@ import Testing
 
     private static func id(_ number: UInt8) -> Bytes { Bytes(repeating: number, count: 16) }
 
-    /// Nobody hashes here: that takes its time.
+    /// A fake hash, since hashing takes long.
     private static func hashed(_ number: UInt8) -> HashedPassword {
         HashedPassword(salt: Self.id(number), hash: Bytes(repeating: number, count: 32))
     }
@@ -66,7 +66,7 @@ import Testing
         try Sessions.find(Sessions.digest(of: token), now: store.now, in: store.reader)
     }
 
-    /// Ada has a password and as many sessions.
+    /// Gives Ada a password and this many sessions.
     private func signInAda(_ count: Int = 1) throws {
         _ = try change(ResetPassword(Self.hashed(1), user: "ada")).get()
         for number in 0..<count {
@@ -77,7 +77,7 @@ import Testing
 
     // MARK: Tokens
 
-    /// As releases before wrote it: the name, and nothing else.
+    /// Writes a token as earlier releases did: the name, and nothing else.
     private func writeOldToken(_ token: Bytes, of name: String) throws {
         let register = Commit.Register(
             namespace: "token",
@@ -121,7 +121,7 @@ import Testing
 
     @Test func aTokenLeadsToNoOtherUserOfTheName() throws {
         _ = try administer(AddToken([1], user: "ada")).get()
-        // Another node knew the name first.
+        // Another node knew this name first.
         var value = CanonicalWriter()
         value.delimited(Self.id(9))
         value.varint(0)
@@ -168,15 +168,15 @@ import Testing
         #expect(user.name == "ada")
         #expect(try self.session(token(0)) == nil && self.session(token(1)) == nil)
         #expect(try self.session(token(7))?.user == user)
-        // Who proved the old password comes too late.
+        // A proof of the old password comes too late.
         #expect(code(try signIn(8, old)) == .notAuthenticated)
         #expect(throws: Never.self) { try signIn(8, proof()).get() }
-        // An operator's does the same.
+        // A password that an operator sets has the same effect.
         _ = try change(ResetPassword(Self.hashed(3), user: "ada")).get()
         #expect(try self.session(token(7)) == nil && self.session(token(8)) == nil)
     }
 
-    /// What a sign-in hashes anew is the same password.
+    /// A new hash by a sign-in is of the same password.
     @Test func aPasswordThatIsHashedAnewEndsNoSession() throws {
         let weak = try #require(
             HashedPassword(Self.id(1), salt: Self.id(1), cost: .init(rounds: 1 << 4))
@@ -190,7 +190,7 @@ import Testing
                 SignIn(proof(), session, rehashed: hashed),
                 by: .anonymous
             ).get()
-            // The second one finds a hash that is good enough.
+            // The second sign-in finds a hash that is strong enough.
             let stored = try #require(try Passwords.find(of: Self.id(1), in: store.reader))
             #expect(stored.hashed == Self.hashed(7) && stored.version == before.version)
         }
@@ -256,7 +256,7 @@ import Testing
         #expect(try session(token(0)) != nil)
         #expect(try change(EndSessions(user: nil), by: .bob, bob).get() == true)
         #expect(try session(token(5)) == nil && session(token(0)) != nil)
-        // The epoch moved with that.
+        // Ending the sessions moved the epoch, so the credential is checked again.
         #expect(code(try change(EndSessions(user: nil), by: .bob, bob)) == .notAuthenticated)
     }
 
@@ -299,7 +299,7 @@ import Testing
 
     // MARK: Waiting requests
 
-    /// A revocation came between a request's way into the queue and its turn.
+    /// A revocation came after the request was queued and before its turn.
     @Test func theWriterJudgesACallerAgain() throws {
         try signInAda(2)
         let epoch = store.state.accountsVersion
@@ -315,7 +315,7 @@ import Testing
             RevokeSession(digest: sessions[0].digest, user: "ada"),
             caller: .administrator
         )
-        // In one batch, and in the next one.
+        // The caller is refused in the same batch, and in the next one.
         for _ in 0..<2 {
             let answers = try store.batch { (group: inout GroupCommit) throws(EngineError) in
                 try store.run(revoke, in: &group)
@@ -329,7 +329,7 @@ import Testing
         }
     }
 
-    /// A full disk holds up nobody who shuts somebody out.
+    /// A full disk must not stop anybody who shuts somebody out.
     @Test func whatTakesAccessAwayIsTakenOnAFullDisk() {
         let hashed = Self.hashed(1)
         let changes: [(any AccountChange, Bool)] = [
@@ -342,7 +342,7 @@ import Testing
         }
     }
 
-    /// The epoch alone decides whether anything is read.
+    /// Rows are read only if the epoch has moved.
     @Test func anUnmovedEpochIsTakenAtItsWord() throws {
         try signInAda()
         let session = try #require(try session(token(0)))

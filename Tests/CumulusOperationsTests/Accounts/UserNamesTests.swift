@@ -1,4 +1,4 @@
-// Who is found by a user record name, and what those learn who look for others.
+// Who is found by a user record name, and what a look-up reveals.
 
 import CumulusModel
 import CumulusOperations
@@ -95,7 +95,7 @@ import Testing
         #expect(try find(upper) == nil, "a record name has one spelling")
     }
 
-    /// A store of the release before holds the profiles and nothing else, and so does every store
+    /// A store of the previous release holds the profiles and nothing else, and every store does
     /// when its node starts.
     @Test func aStartReadsTheProfilesAgain() throws {
         try show("ada")
@@ -108,7 +108,7 @@ import Testing
         #expect(try find(recordName("bob"), by: names) == "bob")
     }
 
-    /// More profiles than are read at a time, in more containers than there is room for.
+    /// There are more profiles than are read at a time, and more containers than there is room for.
     @Test func allProfilesAreRead() throws {
         let ids = (0..<2_100).map { number in
             Bytes(repeating: 9, count: 14) + [UInt8(number >> 8), UInt8(number & 255)]
@@ -129,7 +129,7 @@ import Testing
             }
             _ = try transaction.perform(registers, in: scope, zone: nil, author: Author())
         }
-        // In the order of ids she is the last one.
+        // Zoe is the last one in the order of ids.
         try Self.run(AddUser(name: "zoe", id: Bytes(repeating: 0xFF, count: 16)), at: store)
         for name in ["ada", "zoe"] { try show(name) }
         try store.restart()
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// What another node's callers changed comes as commits, or as a state.
+    /// Changes of another node's callers arrive as commits, or in a state.
     @Test func profilesOfOtherNodesAreFollowed() throws {
         let other = try TestStore(seed: 2)
         let here = UserNames(following: other.state.changedProfiles)
@@ -175,8 +175,8 @@ import Testing
         #expect(try find(bob, by: here, at: other) == "bob")
     }
 
-    /// A name that no user has, and those of users who don't want to be found, have never said
-    /// anything of themselves, or are disabled.
+    /// A name that no user has costs as much as the name of a user who doesn't want to be found,
+    /// has no profile, or is disabled.
     @Test func nobodyCostsAsMuchAsSomebodyHidden() throws {
         for name in ["ada", "bob"] { try show(name, isDiscoverable: name == "ada") }
         let ada = try recordName("ada")

@@ -1,5 +1,5 @@
-// A digest is no key: in the public database a caller downloads, prepares and names only what it
-// sent itself or may read in a record. Anything else answers like what does not exist.
+// A digest is no key: in the public database a caller downloads, prepares and names only content
+// that it sent itself or may read in a record. Other content is answered as if it did not exist.
 
 import CumulusAssets
 import CumulusModel
@@ -10,16 +10,16 @@ import Testing
 
 @Suite struct AssetClaimsTests {
     private let store: TestStore
-    /// Of Alice's diary: two chunks.
+    /// The asset of Alice's diary, in two chunks.
     private static let secret = SampleAsset.list(of: [65_536, 1_000])
-    /// With the second chunk of that, and one that nobody has.
+    /// An asset with the second chunk of that asset, and one that nobody has.
     private static let edited: ChunkList = {
         var list = ChunkList()
         list.append(ChunkList.Entry(digest: Bytes(repeating: 9, count: 32), size: 70_000))
         list.append(secret[1])
         return list
     }()
-    /// Nobody has any of it.
+    /// An asset of which nobody has any chunk.
     private static let unknown: ChunkList = {
         var list = ChunkList()
         list.append(ChunkList.Entry(digest: Bytes(repeating: 7, count: 32), size: 65_536))
@@ -104,7 +104,7 @@ import Testing
         return SaveItem(name, fields, type: type)
     }
 
-    /// Why a save fails; nil if it doesn't.
+    /// Why a save fails; nil if it succeeds.
     private func save(
         _ name: String,
         _ type: String,
@@ -131,7 +131,7 @@ import Testing
         #expect(try save(name, type, list, text: text, by: caller) == nil)
     }
 
-    /// Why a download fails; nil if it doesn't.
+    /// Why a download fails; nil if it succeeds.
     private func download(
         _ list: ChunkList,
         from name: String? = "d",
@@ -155,9 +155,9 @@ import Testing
         }
     }
 
-    /// Ends all leases that began before now, without a look at the assets themselves.
+    /// Ends all leases that began before now, but leaves the assets alone.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: The number of leases that ended.
     @discardableResult private func endLeases() throws -> Int {
         let collection = AssetCollection(idleBefore: store.now)
         let scope = try store.scopeNumber()
@@ -209,14 +209,14 @@ import Testing
             try download(Self.secret, from: "none", by: .alice),
             try download(Self.secret, "s", by: .alice),
             try download(Self.secret, "files", by: .alice),
-            // A record of his own is not enough: it has to hold that asset.
+            // A record of Bob's own is not enough: it must hold that asset.
             try download(Self.secret, from: "other", by: .bob),
         ]
-        // An operator needs none, as long as some record names it.
+        // An operator needs no record, as long as some record names the asset.
         #expect(try download(Self.secret, from: nil, by: .administrator) == nil)
         for refusal in refusals { #expect(refusal?.code == .assetNotAvailable) }
         #expect(Set(refusals.map { $0?.message }).count == 1)
-        // Another field holds it then, in a list; then the record goes.
+        // Later another field holds it, in a list; then the record is deleted.
         let files = FieldValue.list([
             .asset(Asset(digest: Self.secret.digest, size: Self.secret.size))
         ])
@@ -241,7 +241,7 @@ import Testing
         try showDiaries()
         #expect(try missing(Self.secret, by: .bob) == [])
         #expect(try missing(Self.edited, by: .bob) == [0])
-        // What he was told then is not his.
+        // The answer that Bob got then gives him no right to the asset.
         try hideDiaries()
         #expect(try missing(Self.secret, by: .bob) == [0, 1])
         #expect(try missing(Self.edited, by: .bob) == [0, 1])
@@ -270,7 +270,7 @@ import Testing
         }
     }
 
-    /// All of it, although it is there.
+    /// Bob must send all of it, although it is stored already.
     @Test func whoSendsItAllHasItToo() throws {
         try upload(Self.secret)
         #expect(try missing(Self.secret, by: .bob) == [0, 1])
@@ -285,7 +285,7 @@ import Testing
         #expect(try DerivedRows.differences(in: store.engine) == [])
     }
 
-    /// A list that is wrong about a chunk's size does not take it from the same caller's other
+    /// A list with a wrong size of a chunk must not take the chunk from the same caller's other
     /// assets.
     @Test func aWrongSizeUndoesNothing() throws {
         let wrong = SampleAsset.list(of: [65_537, 1_000])
@@ -312,7 +312,7 @@ import Testing
         #expect(refusal?.message.contains("of which 2 chunks are missing") == true)
         try showDiaries()
         #expect(try save("p", "Page", Self.secret, by: .bob) == nil)
-        // By now he may read it in a record of his own.
+        // Bob may read the asset in a record of his own by now.
         try hideDiaries()
         #expect(try save("p2", "Page", Self.secret, by: .bob) == nil)
     }
@@ -323,7 +323,7 @@ import Testing
         #expect(try endLeases() == 3)
         #expect(try save("d", "Diary", Self.secret, text: "u", by: .alice) == nil)
         #expect(try download(Self.secret, by: .alice) == nil)
-        // Who may write a record and not read it names nothing by repeating what is there.
+        // A caller who may write a record, but not read it, can't name an asset by repeating it.
         try upload(Self.unknown, to: "x", "Drop")
         passHour()
         try endLeases()
@@ -333,13 +333,13 @@ import Testing
         }
     }
 
-    /// Sent, and not saved within the time of grace: as if it had not been sent.
+    /// An asset that was sent, and not saved within the time of grace, counts as not sent.
     @Test func aLeaseEnds() throws {
         #expect(try missing(Self.secret, by: .alice) == [0, 1])
         #expect(try send(Array(Self.secret.entries), by: .alice).refusal == nil)
         passHour()
         #expect(try missing(Self.secret, by: .alice) == [])
-        // To prepare it again has renewed it.
+        // Preparing the asset again has renewed the lease.
         #expect(try endLeases() == 0)
         passHour()
         #expect(try endLeases() == 3)
@@ -350,8 +350,8 @@ import Testing
         #expect(try save("d", "Diary", Self.secret, by: .alice) == nil)
     }
 
-    /// A request that comes again is told that it was done, also when its caller could not name the
-    /// asset any more.
+    /// A repeated request is told that it was done, even if its caller could not name the asset any
+    /// more.
     @Test func aRepeatedSaveWasDone() throws {
         #expect(try missing(Self.secret, by: .alice) == [0, 1])
         #expect(try send(Array(Self.secret.entries), by: .alice).refusal == nil)
@@ -372,7 +372,7 @@ import Testing
 
     // MARK: Bounds
 
-    /// Ten records that name it are looked at.
+    /// The writer looks at ten records that name the asset.
     @Test(arguments: [9, 10]) func soManyRecordsAreLookedAt(hidden: Int) throws {
         for number in 0..<hidden { try upload(Self.secret, to: "d\(number)") }
         try upload(Self.secret, to: "z", "Page")
@@ -382,7 +382,7 @@ import Testing
         #expect(try download(Self.secret, from: "z", by: .bob) == nil)
     }
 
-    /// 4 MiB of records are looked at, beside those that are saved.
+    /// The writer looks at 4 MiB of records, besides the saved ones.
     @Test func soMuchOfThemIsLookedAt() throws {
         let text = String(repeating: "x", count: 700_000)
         let names = (0..<7).map { "d\($0)" }
@@ -396,7 +396,7 @@ import Testing
         #expect(try save("p", "Page", Self.secret, by: .bob) == nil)
     }
 
-    /// What others have there takes the caller's room, as if it were new.
+    /// Content that others sent takes the caller's quota as if it were new.
     @Test func theQuotaTellsNothing() throws {
         try upload(Self.secret)
         var limits = Limits.standard
@@ -421,7 +421,7 @@ import Testing
 
     // MARK: Private databases
 
-    /// There everything is the owner's, and nothing more is written.
+    /// In a private database everything is the owner's, and no leases are written.
     @Test func aPrivateDatabaseHasNoLeases() throws {
         #expect(
             try prepare([Self.secret], in: .private, by: .bob).map { try $0.get() } == [[0, 1]]

@@ -1,5 +1,5 @@
-// Uploads, saves and deletions against the collection of assets; `cumulus-sim --history assets`
-// runs more.
+// Plays uploads, saves and deletions against the collection of assets; `cumulus-sim --history
+// assets` runs more.
 
 import CumulusTesting
 import Testing

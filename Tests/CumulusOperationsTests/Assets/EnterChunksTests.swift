@@ -1,5 +1,5 @@
-// Chunks that a caller sent: all of a message or none of it, and at one price, however many assets
-// contain them.
+// Tests chunks that a caller sent: all of a message enters or none of it, at the same cost however
+// many assets contain them.
 
 import CumulusAssets
 import CumulusModel
@@ -82,13 +82,13 @@ import Testing
         #expect(try DerivedRows.differences(in: engine) == [])
     }
 
-    /// Its digest stands in many lists, with a size that it hasn't got.
+    /// The chunk's digest is in many lists with a wrong size.
     @Test func wrongSizesDontHideTheRightOne() throws {
         let right = Self.list([Self.shared])
         let lists = (1...999).map {
             Self.list([ChunkList.Entry(digest: Self.shared.digest, size: $0)])
         }
-        // They stand before the right one.
+        // The wrong lists come before the right one.
         let wrong = lists.filter { precedes($0.digest, right.digest) }
         #expect(wrong.count > 200)
         _ = try prepare(wrong + [right])

@@ -1,4 +1,4 @@
-// Changes of zones and of databases: what is told, when, and which tokens are good for what.
+// Changes of zones and of databases: what is told, when, and for what a token is valid.
 
 import CumulusModel
 import CumulusOperations
@@ -48,7 +48,7 @@ import Testing
         #expect(later.records.map(\.name) == ["b"])
     }
 
-    /// Own writes come back with the tag that the save returned.
+    /// A device's own writes come back with the tag that the save returned.
     @Test func ownChangesAreTold() throws {
         let saved = try store.save([SaveItem("a", in: zone)]).saves[0].saved
         #expect(try store.changes(in: "z").records.map(\.changeTag) == [saved?.changeTag])
@@ -72,7 +72,7 @@ import Testing
         let all = try store.changes(in: "z")
         #expect(all.records.map(\.name) == ["b"])
         #expect(all.deletions.isEmpty)
-        // But those that happen before its last page.
+        // Deletions that happen before the last page are told.
         try save("c", "d")
         let first = try store.changes(in: "z", limit: 2)
         try store.delete([DeleteItem("b", in: zone), DeleteItem("c", in: zone)])
@@ -87,7 +87,7 @@ import Testing
         #expect(try store.changes(in: "z", keys: []).records.map(\.fields) == [[]])
     }
 
-    /// Twelve records of one commit and others, in pages that end anywhere.
+    /// The pages hold twelve records of one commit and others, and end anywhere.
     @Test(arguments: 1...14) func pagesLeaveNothingOut(limit: Int) throws {
         try store.save((0..<12).map { SaveItem("n\($0)", in: zone) })
         try save("a")
@@ -105,7 +105,7 @@ import Testing
         #expect(token?.progress == nil)
     }
 
-    /// What changes behind the place that a fetch has reached is told before its end.
+    /// Changes behind the place that a fetch has reached are told before its end.
     @Test func aFetchEndsWithThePresent() throws {
         try save("a")
         try save("b")
@@ -142,7 +142,7 @@ import Testing
         #expect(changes.deletions.map(\.reason) == [0, 0])
         #expect(try store.zoneChanges(since: changes.token).deletions.isEmpty)
         #expect(try store.zoneChanges().deletions.isEmpty)
-        // Made again, it is a zone that changed.
+        // A zone that is made again counts as changed.
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
         #expect(try store.zoneChanges(since: before).changed.map(\.name) == ["z"])
     }
@@ -152,7 +152,7 @@ import Testing
         let first = try store.zoneChanges(limit: 2)
         #expect(first.changed.map(\.name) == ["a", "b"])
         #expect(first.moreComing)
-        // What changes behind the place that the fetch has reached is left to the next fetch.
+        // Changes behind the place that the fetch has reached are left to the next fetch.
         try store.save([SaveItem("n", in: ZoneAddress(name: "a"))])
         let second = try store.zoneChanges(since: first.token, limit: 2)
         #expect(second.changed.map(\.name) == ["c", "z"])
@@ -160,7 +160,7 @@ import Testing
         #expect(try store.zoneChanges(since: second.token).changed.map(\.name) == ["a"])
     }
 
-    // MARK: Where there are none
+    // MARK: Databases and zones without changes
 
     @Test func thePublicDatabaseAndTheDefaultZoneKeepNone() throws {
         #expect(code { _ = try store.changes(in: "_defaultZone") } == .invalidArguments)
@@ -202,7 +202,7 @@ import Testing
         #expect(code { _ = try store.changes(in: "z", since: token) } == .changeTokenExpired)
     }
 
-    /// Never from an older state than the caller has seen.
+    /// A fetch never goes on from an older state than the caller has seen.
     @Test func aTokenFromTheFutureWaits() throws {
         var token = try store.changes(in: "z").token
         token.base[Incarnation(77)] = 1

@@ -1,5 +1,5 @@
-// The turns that a page of the shared database takes: none reads a whole zone, however many records
-// of it are hidden.
+// Tests the turns of a page of the shared database: no turn reads a whole zone, however many of its
+// records are hidden.
 
 import CumulusModel
 import CumulusOperations
@@ -57,10 +57,10 @@ import Testing
         try hide(20_000, in: ShareTestBed.zone)
         let (nothing, rows) = try page(since: begin.page.token)
         #expect(nothing.changed == [] && nothing.deletions == [] && !nothing.moreComing)
-        // Four full turns of 4,096 records, and the rest.
+        // The page takes four full turns of 4,096 records, and one for the rest.
         #expect(rows.count == 5)
         #expect(try #require(rows.max()) < rows.reduce(0, +) / 3)
-        // The one that is shown comes last.
+        // The only visible change comes last.
         try bed.save("c", under: "r", by: owner)
         let news = try page(since: begin.page.token)
         #expect(news.page.changed == [bed.zone(of: carol)] && !news.page.moreComing)
@@ -69,7 +69,7 @@ import Testing
         #expect(later.page.changed == [bed.zone(of: carol)] && later.rows.count == 1)
     }
 
-    /// What a turn may read is for all zones together.
+    /// The limit of a turn is for all zones together.
     @Test func zonesShareTheTurns() throws {
         let zones = ["x", "y", "z"]
         for zone in zones { try shareTree(in: zone) }

@@ -34,7 +34,7 @@ import Testing
         )
     }
 
-    /// The names on the next page; nil if the follower is not told of it.
+    /// The names on the next page; nil if the page is not sent.
     private func next(_ follower: inout FollowChanges, by caller: Caller = .alice) throws
         -> [String]?
     {
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: Pages
 
-    /// A follower of a zone in which nothing is hears at once that it has everything.
+    /// A follower of an empty zone is told at once that it has everything.
     @Test func thereIsAlwaysACheckpoint() throws {
         var follower = follower()
         #expect(try next(&follower) == [])
@@ -90,7 +90,7 @@ import Testing
         #expect(follower.isUpToDate)
     }
 
-    /// A page that is full may be followed by one that is empty: it is the checkpoint.
+    /// A full page may be followed by an empty one, which is the checkpoint.
     @Test func aCheckpointMayBeEmpty() throws {
         var follower = follower()
         let fetched = try store.changes(in: "z")
@@ -115,7 +115,7 @@ import Testing
         #expect(try next(&upToDate) == nil)
     }
 
-    /// Bytes are shared by those who are at the same place, once each has had a page of its own.
+    /// Followers at the same place share the bytes of a page, once each has had a page of its own.
     @Test func followersAtTheSamePlaceAskTheSame() throws {
         var (one, other) = (follower(), follower())
         func asked(_ follower: FollowChanges) -> FollowChanges.Question? {
@@ -134,7 +134,7 @@ import Testing
         #expect(asked(one) != asked(other))
     }
 
-    // MARK: What CloudKit keeps no changes of
+    // MARK: Zones without changes in CloudKit
 
     @Test func defaultZonesAreFollowed() throws {
         var follower = follower(of: Names.defaultZone)
@@ -143,7 +143,7 @@ import Testing
         #expect(try next(&follower) == ["a"])
         try store.delete([DeleteItem("a")])
         #expect(try next(&follower) == ["-a"])
-        // Fetches are as CloudKit's.
+        // A fetch is refused, as in CloudKit.
         let fetch = #expect(throws: ServiceError.self) {
             _ = try store.changes(in: Names.defaultZone)
         }
@@ -185,7 +185,7 @@ import Testing
         let gone = refusal(follower)
         #expect(gone?.code == .zoneNotFound)
         #expect(gone?.message.contains("was deleted") == true)
-        // Made again meanwhile, it is another one.
+        // A zone that was made again is another zone.
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
         #expect(refusal(follower)?.code == .changeTokenExpired)
         let never = refusal(self.follower(of: "y"))

@@ -23,7 +23,7 @@ import Testing
         try administer(AddUser(name: name, id: Bytes(repeating: id, count: 16))).get()
     }
 
-    /// Whom a token lets in.
+    /// The user whom a token lets in; nil if it lets nobody in.
     private func find(_ token: Bytes) throws -> Users.User? {
         try Sessions.find(Sessions.digest(of: token), now: store.now, in: store.reader)?.user
     }
@@ -52,7 +52,7 @@ import Testing
         #expect(try Users.all(in: store.reader).map(\.name) == ["car", "carol", "carole"])
     }
 
-    /// Names that differ in more than case and spaces, and one that was there before.
+    /// These names differ in more than case and spaces; one of them existed before.
     @Test func otherNamesDoNotLookAlike() throws {
         let names = ["carol", "carlo", "caro1", "car-ol", "caroll", "c", "10"]
         for (index, name) in names.enumerated() {
@@ -61,7 +61,7 @@ import Testing
         #expect(try add("carol", 9).existed == true)
     }
 
-    /// As an earlier release made them: each stays the user of its own name.
+    /// Earlier releases made such names; each still leads to its own user.
     @Test func namesWithOuterSpacesLeadToTheirUsers() throws {
         let spaced = try add("dave ", 1).user
         #expect(try Users.find("dave ", in: store.reader) == spaced)
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// A CI may make one for each of its runs.
+    /// A CI may make a container for each of its runs.
     @Test func containersAreLimited() throws {
         var state = store.state
         state.node.nextScope = ScopeNumber(2 * Containers.most + 1)
@@ -121,7 +121,8 @@ import Testing
         }
         #expect(error.code == .limitExceeded)
 
-        // One that another node made is known by its name, and what that node made since comes too.
+        // A container of another node is known by its name, and what that node made since arrives,
+        // too.
         state.node.nextScope = .max
         var group = GroupCommit(engine: store.engine, state: state)
         let existed = try group.run(now: store.now) {

@@ -1,4 +1,4 @@
-// A feature is used once every listed member has said that it knows it.
+// A feature is used once every listed member has said that it knows the feature.
 
 import CumulusModel
 import CumulusOperations
@@ -53,7 +53,7 @@ import Testing
         }
         #expect(try codes() == [nil])
         let number = try store.scopeNumber()
-        // The user is not known to this node yet.
+        // This node does not know the user yet.
         let (found, isComplete) = try WebhookSubscribers.all(in: store.scope, number, store.reader)
         #expect(found.isEmpty && !isComplete)
         let subscriber = WebhookSubscriber(
@@ -67,7 +67,7 @@ import Testing
         #expect(try WebhookSubscribers.lastChange(in: number, store.reader) ?? 0 > 0)
     }
 
-    /// A release without lives by key would make two lives of what the key says is one.
+    /// A release without keys of lives would make two lives of one key.
     @Test func keysOfCreationsWaitForAllMembers() throws {
         func origin(ofNew name: String) throws -> Commit.Origin? {
             let before = try store.vectors()
@@ -100,7 +100,7 @@ import Testing
         #expect(try refusal() == nil)
     }
 
-    /// A node says it once, not at each start.
+    /// A node announces a feature once, not at each start.
     @Test func itIsSaidOnce() throws {
         func commits() throws -> Int { try store.reader.rows(.log, .all(.commit)).count }
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in

@@ -1,4 +1,4 @@
-// The list of members, whatever a peer wrote into it.
+// Tests the list of members with anything that a peer may write into it.
 
 import CumulusModel
 import CumulusOperations
@@ -7,7 +7,7 @@ import CumulusTesting
 import Testing
 
 @Suite struct MembersTests {
-    /// It is dialled, logged and shown to operators.
+    /// Members' endpoints are dialled, logged and shown to operators.
     @Test func whatNoNodeCanBeCalledIsNotListed() throws {
         let store = try TestStore(seed: 1)
         let known = Bytes(repeating: 1, count: 16)

@@ -1,5 +1,5 @@
-// Users' own records: there without being made, changed by their user only, never deleted or
-// listed.
+// Users' own records exist without being made, are changed by their user only, and are never
+// deleted or listed.
 
 import CumulusModel
 import CumulusOperations
@@ -33,7 +33,7 @@ import Testing
         if case .failure(let error) = result { error.code == .unknownItem } else { false }
     }
 
-    /// nil means it was done.
+    /// The code of the error; nil if the item was done.
     private static func code<Done>(_ item: Result<Done, ModifyOutcome.Failure>)
         -> ServiceError.Code?
     {
@@ -55,7 +55,7 @@ import Testing
         #expect(try save(first, in: database, by: Self.anna) == nil)
         let saved = try store.fetch(Self.annaName, in: database, by: Self.anna).get()
         #expect(saved.fields == WireField.body(["nick": "Anna"]))
-        // A second device that has not seen it is told.
+        // A second device that has not seen the change is told of it.
         #expect(try save(first, in: database, by: Self.anna) == .serverRecordChanged)
         let second = SaveItem(
             Self.annaName,

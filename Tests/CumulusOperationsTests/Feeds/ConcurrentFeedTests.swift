@@ -1,4 +1,4 @@
-// What devices are told where two nodes changed something at the same time.
+// What devices are told when two nodes change something at the same time.
 
 import CumulusModel
 import CumulusOperations
@@ -47,12 +47,14 @@ import Testing
         return page
     }
 
-    /// The device may hold this record, which does not match.
+    /// The news that the device may hold this record, which does not match.
     private func miss(_ name: String) -> FeedNews.Change {
         .record(zone: "_defaultZone", name: name, .updated, .uncertainMiss)
     }
 
-    /// Both nodes fire before they hear of each other: one firing stays, and no node is silent.
+    /// Both nodes fire before they know of each other: one firing stays.
+    ///
+    /// Where the other one is lost, the subscription is reset.
     @Test func whereAFiringIsLostTheSubscriptionIsReset() throws {
         try subscribe([.firesOnRecordCreation, .firesOnce])
         let token = try page(since: nil, at: one).token
@@ -64,7 +66,7 @@ import Testing
         try other.take(from: one)
         let pages = [try page(since: token, at: one), try page(since: token, at: other)]
         let name = SubscriptionName(databaseScope: .private, subscriptionID: "s")
-        // The later one stands.
+        // The later firing stays.
         #expect(pages[0].news.isEmpty && pages[0].reset == .subscriptions([name]))
         #expect(pages[1].news.count == 1 && pages[1].reset == nil)
         for (store, page) in zip([one, other], pages) {
@@ -94,7 +96,7 @@ import Testing
 
     /// At the next node another record had come and gone before a request created this one there.
     ///
-    /// The device knows of the same request's creation at the first node: it keeps the record.
+    /// The device knows of the same request's creation at the first node, so it keeps the record.
     @Test func whatCameAndWentBeforeARepeatedCreationTakesNothingBack() throws {
         try subscribe(.standard)
         let other = try TestStore(copying: one, seed: 2)
@@ -118,7 +120,7 @@ import Testing
             .uncertainMatch
         )
         #expect(try page(since: token, at: other).news.map(\.change) == [match])
-        // The same if a page ends between them.
+        // A page that ends between them makes no difference.
         let part = try page(since: token, at: other, through: place - 2)
         #expect(part.news.count == 1 && !part.isLast)
         #expect(try page(since: part.token, at: other).news.map(\.change) == [match])
@@ -173,10 +175,10 @@ import Testing
         #expect(news.count == 1, "\(news)")
     }
 
-    /// Nodes apply the two changes in another order, and tell one notification.
+    /// Nodes apply the two changes in different orders, and make one notification.
     @Test func aNotificationHasOneNameOnAllNodes() throws {
         try subscribe(.standard)
-        // Of a device that has asked its queries.
+        // The token is of a device that has asked its queries.
         let token = try page(since: page(since: nil, at: one).token, at: one).token
         let other = try TestStore(copying: one, seed: 2)
         try one.save([SaveItem("n", ["stars": 2])], by: tablet)
@@ -186,7 +188,7 @@ import Testing
         let news = try [one, other].map { try #require(page(since: token, at: $0).news.first) }
         #expect(news[0].identity == news[1].identity)
         #expect(Set(news[0].dots) == Set(news[1].dots) && news[0].dots.count == 2)
-        // Only who has read all of it has read it.
+        // A notification is read only if all of its commits are.
         let id = FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16))
         var marks = ReadMarks(upTo: VersionVector())
         marks.vector[news[0].dots[0].incarnation] = news[0].dots[0].seq
@@ -195,8 +197,10 @@ import Testing
         #expect(marks.holds(id, of: news[0].dots))
     }
 
-    /// The device has seen one of two concurrent changes: it is told how the record is now, if the
-    /// other one may be a change of the kinds that the subscription asks for.
+    /// The device has seen one of two concurrent changes.
+    ///
+    /// It is told how the record is now, if the other change may be of a kind that the subscription
+    /// asks for.
     @Test(
         arguments: [
             (.standard, true), (.firesOnRecordUpdate, true), (.firesOnRecordCreation, true),
@@ -220,7 +224,8 @@ import Testing
         #expect(told == (isTold ? [change] : []))
     }
 
-    /// The device asked its queries where the record matched by one of two concurrent changes.
+    /// The device asked its queries at a node where one of two concurrent changes made the record
+    /// match.
     ///
     /// At the node where it goes on, the record never matched.
     @Test func aDeviceThatAskedElsewhereIsToldOfConcurrentChanges() throws {
@@ -278,8 +283,9 @@ import Testing
         }
     }
 
-    /// The device knows of a zone's deletion, which took a record along at one node; at the other
-    /// one the record matched, and left or stayed, before the deletion came.
+    /// The device knows of a zone's deletion, which took a record along at one node.
+    ///
+    /// At the other node the record matched, and left or stayed, before the deletion came.
     @Test(arguments: [0, 2] as [Int64])
     func ofADeletedZoneNothingIsToldForSure(stars: Int64) throws {
         let zone = ZoneAddress(name: "z")
@@ -303,9 +309,10 @@ import Testing
         )
     }
 
-    /// Of two concurrent changes the other one came first at the next node: there was no match.
+    /// At the next node the other one of two concurrent changes came first, so there was no match.
     ///
-    /// The device's token covers one of them. The page that it had before it left told the other.
+    /// The device's token covers one of them. Its last page at the former node told of the other
+    /// one.
     @Test func whatOnlyTheNodeBeforeShowedIsTakenBack() throws {
         try subscribe(.standard)
         let start = try page(since: page(since: nil, at: one).token, at: one).token
@@ -325,7 +332,7 @@ import Testing
         #expect(rest.news.map(\.change) == [miss("n")])
     }
 
-    /// The device was told of a record that another one, of another type, hides at the next node.
+    /// The device was told of a record that a record of another type hides at the next node.
     @Test func aRecordLeavesWhereAnotherTypeHidesIt() throws {
         try subscribe(.standard)
         let start = try page(since: page(since: nil, at: one).token, at: one).token
@@ -339,7 +346,7 @@ import Testing
         #expect(try page(since: told.token, at: other).news.map(\.change) == [miss("x")])
     }
 
-    /// The same where the record had ended before it came: a request created it at both nodes.
+    /// The record had ended before another type took its name: a request created it at both nodes.
     @Test func aRecordLeavesWhereItEndedAndAnotherTypeFollowed() throws {
         try subscribe(.standard)
         let start = try page(since: page(since: nil, at: one).token, at: one).token
@@ -359,8 +366,8 @@ import Testing
         #expect(try page(since: told.token, at: other).news.map(\.change) == [miss("x")])
     }
 
-    /// Of a record with concurrent changes is told how it is now, behind the deletion of its zone,
-    /// with which the device drops all records there.
+    /// The state of a record with concurrent changes is told behind the deletion of its zone, with
+    /// which the device drops all records there.
     @Test func aRecordOfAZoneMadeAnewIsToldBehindItsDeletion() throws {
         let zone = ZoneAddress(name: "z")
         try one.modify(ModifyZones(saving: ["z"]), by: tablet)

@@ -1,4 +1,4 @@
-// What a feed keeps between two pages on one node, and what feeds that ask the same share.
+// What a feed keeps between two pages on one node, and what feeds with equal reads share.
 
 import CumulusModel
 import CumulusOperations
@@ -52,7 +52,7 @@ import Testing
             _ = try next(in: store)
         }
 
-        /// The ids of the subscriptions that tell something, and of those that are reset.
+        /// The ids of the subscriptions that tell something, and of the ones that are reset.
         mutating func next(in store: TestStore) throws -> (told: [String], reset: FeedReset?) {
             let number = try store.scopeNumber()
             let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
@@ -69,7 +69,7 @@ import Testing
         #expect(try feed.next(in: store).reset != nil)
         try save("n", stars: 1, by: tablet)
         #expect(try feed.next(in: store).told == ["a"])
-        // One of another user changes nothing.
+        // A subscription of another user changes nothing.
         try subscribe("c", by: bob)
         try subscribe("b", above: 1, by: phone)
         try save("n", stars: 2, by: tablet)
@@ -102,7 +102,7 @@ import Testing
         for index in feeds.indices { #expect(try feeds[index].next(in: store).told == ["a"]) }
         #expect(feeds[0].read == feeds[1].read)
         #expect(feeds[0].read?.hashValue == feeds[1].read?.hashValue)
-        // From then on one of them watches something else.
+        // One of the two users watches something else from then on.
         try subscribe("b", above: 5, by: bob)
         for index in feeds.indices { _ = try feeds[index].next(in: store) }
         try save("n", stars: 2, by: tablet)
@@ -115,7 +115,7 @@ import Testing
         try store.importType("Note", "stars INT64 QUERYABLE SORTABLE, \(grants)")
     }
 
-    /// Rights are no part of what is shared: each user is told what it may read.
+    /// Rights are not part of what is shared: each user is told what it may read.
     @Test func aFeedTellsOnlyOfRecordsThatItsUserMayRead() throws {
         try grant(#"GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud""#)
         try subscribe("a", by: phone)
@@ -137,7 +137,7 @@ import Testing
         #expect(try told() == [0, 0])
     }
 
-    /// The record under that name may be of another type by now, with fields that are not for all.
+    /// A record of another type may have the name by now, with fields that not everybody may read.
     @Test func aRecordOfAnotherTypeShowsNoFields() throws {
         var info = Subscription.NotificationInfo()
         info.desiredKeys = ["stars"]
@@ -167,11 +167,11 @@ import Testing
         try store.importType("Secret", "stars INT64, \(grants)")
         let item = SaveItem("n", ["stars": 9], type: "Secret")
         #expect(try store.save([item], in: .public, by: tablet).codes == [nil])
-        // The one that it knew is gone.
+        // The record that the subscription knew is gone.
         #expect(try fields() == [[:]])
     }
 
-    /// It would be lost with a change of which nobody is told.
+    /// Otherwise the firing would be lost with a change that nobody is told of.
     @Test func aSubscriptionFiresOnceOnWhatItsUserMayRead() throws {
         try grant(#"GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud""#)
         try subscribe("a", options: [.firesOnRecordCreation, .firesOnce], by: bob)
@@ -197,7 +197,7 @@ import Testing
         #expect(feeds[0].read != feeds[1].read)
     }
 
-    /// Whose changes are in it is known, so that no device is told of its own.
+    /// The read names the authors of its changes, so that no device is told of its own.
     @Test func theAuthorsOfChangesAreNamed() throws {
         try subscribe("a", by: phone)
         var feed = try Feed(of: phone, in: store)

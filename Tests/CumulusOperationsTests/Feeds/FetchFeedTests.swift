@@ -69,7 +69,7 @@ import Testing
         try page(since: page(since: nil, by: caller).token, by: caller).token
     }
 
-    /// What is told, in a line for each.
+    /// The news of a page, with one line for each.
     private func lines(_ page: FetchFeed.Page) -> [String] {
         page.news.map { news in
             switch news.change {
@@ -120,7 +120,8 @@ import Testing
         #expect(lines(try page(since: token)) == ["s \(zone)/n created entered"])
     }
 
-    /// A device that asks its queries after a page may have found what went before the next one.
+    /// A device that asks its queries after a page may have found what disappeared before the next
+    /// one.
     @Test func whatCameAndWentIsToldToADeviceThatAsked() throws {
         func comeAndGo(_ name: String) throws {
             try store.save([SaveItem(name, ["stars": 2])], by: tablet)
@@ -135,10 +136,10 @@ import Testing
             try comeAndGo(name)
             let next = try page(since: first.token)
             #expect(told(next) == ["s \(zone)/\(name) updated uncertainMiss"])
-            // What comes and goes after that is not told.
+            // Records that come and go after that are not told.
             try comeAndGo("later")
             #expect(told(try page(since: next.token)) == [])
-            // A device that is told to ask again holds later records again.
+            // A device that is told to ask again may hold later records again.
             let other = Query.Predicate.field("title") == name
             try subscribe("s\(name)", .query(recordType: "Note", predicate: other))
             first = try page(since: next.token)
@@ -151,7 +152,7 @@ import Testing
         try comeAndGo("d")
         let third = try page(since: second.token)
         #expect(told(third) == ["s \(zone)/d updated uncertainMiss"])
-        // A page in the middle of a read changes nothing about it.
+        // A page in the middle of a read makes no difference.
         try comeAndGo("e")
         try comeAndGo("f")
         let head = try FeedHead(of: store.scopeNumber(), in: store.reader)
@@ -166,7 +167,7 @@ import Testing
         try store.save([SaveItem("n", ["stars": 2])], by: phone)
         #expect(lines(try page(since: tokens.phone)) == [])
         #expect(lines(try page(since: tokens.tablet, by: tablet)).count == 1)
-        // Of what others changed too it is told.
+        // The device is told of its own change once another device changes the record, too.
         try store.save([SaveItem("n", ["stars": 3])], by: tablet)
         #expect(lines(try page(since: tokens.phone)) == ["s \(zone)/n created entered"])
     }
@@ -187,7 +188,7 @@ import Testing
         #expect(lines(try page(since: updated.token)) == ["d \(zone)/n deleted left"])
     }
 
-    /// It tells of the commit on which it fired, also later, and can be saved again.
+    /// It tells of the commit on which it fired, even later, and can be saved again.
     @Test func aSubscriptionThatFiresOnceIsGoneThen() throws {
         let options: Subscription.Options = [.firesOnRecordUpdate, .firesOnce]
         try subscribe("s", many, options: options)
@@ -241,7 +242,7 @@ import Testing
         #expect(lines(try page(since: token)) == ["all [\"y\", \"z\"]", "z [\"z\"]"])
     }
 
-    /// Nothing is left of what was watched; when it is watched again, the feed begins there.
+    /// Nothing is left of the former watch; when the zone is watched again, the feed begins there.
     @Test func zonesAreWatchedAgain() throws {
         let kinds: [Subscription.Kind] = [.database(), .zone(RecordZone.ID(zoneName: "z"))]
         for (number, kind) in kinds.enumerated() {
@@ -262,7 +263,7 @@ import Testing
         }
     }
 
-    /// Each device leaves a head in each run of a node; no feed tells of it after the retention.
+    /// Each device leaves a head in each run of a node, which no feed tells after the retention.
     @Test func oldHeadsOfWatchedZonesAreDropped() throws {
         try subscribe("all", .database())
         let token = try start()
@@ -308,7 +309,7 @@ import Testing
         #expect(lines(next).count == 2)
     }
 
-    /// The last page of a read says that a subscription is newer than the token; no other one does.
+    /// Only the last page of a read says that a subscription is newer than the token.
     @Test func aLongReadResetsASubscriptionOnce() throws {
         try subscribe("s", many)
         var token = try start()
@@ -345,8 +346,9 @@ import Testing
 
     // MARK: Pages
 
-    /// More changes than a page holds: each record once, and the same from the place that a
-    /// follower keeps.
+    /// There are more changes than a page holds.
+    ///
+    /// Each record is told once, also from the place that a follower keeps.
     @Test func pagesFollowEachOther() throws {
         try subscribe("s", many)
         let first = try start()
@@ -364,14 +366,14 @@ import Testing
         }
         #expect(told.count == total)
         #expect(pages > 1)
-        // A page that is not the last one is continued by this run of the node only.
+        // Only this run of the node goes on in the middle of a read.
         let part = try page(since: first)
         #expect(!part.isLast)
         let elsewhere = try page(since: part.token) { $0.run = Incarnation(1) }
         #expect(lines(elsewhere) == lines(part))
     }
 
-    /// A page that ends earlier tells a record as it was there, and the next one goes on.
+    /// A page that ends earlier tells a record as it was there, and the next page goes on.
     @Test func aPageEndsWhereItIsTold() throws {
         try subscribe("s", many)
         let start = try page(since: nil)
@@ -388,8 +390,8 @@ import Testing
 
     /// A page that is not the last one tells a record of a custom zone as it is now.
     ///
-    /// The change that brought it there comes with a later page, and enters though the device has
-    /// the record.
+    /// The change that brought it there comes with a later page, and counts as entering although
+    /// the device has the record.
     @Test func whatWasToldAsItIsEntersWithALaterPage() throws {
         try subscribe("s", many)
         let start = try page(since: start())
@@ -402,8 +404,9 @@ import Testing
         #expect(lines(rest) == ["s z/n updated entered"] && rest.isLast)
     }
 
-    /// A device that goes on elsewhere in the middle may hold what came and went: it is told, also
-    /// by the pages behind the first one there.
+    /// A device that goes on at another node in the middle may hold records that came and went.
+    ///
+    /// It is told of these, even by later pages there.
     @Test func whatCameBeforeACutIsTakenBack() throws {
         try subscribe("s", many)
         let start = try page(since: start())
@@ -415,7 +418,7 @@ import Testing
         try store.save([SaveItem("n", ["stars": 0])], by: tablet)
         try store.delete([DeleteItem("m")], by: tablet)
 
-        // A node without what was told can't go on.
+        // A node that lacks changes that the device was told of can't go on.
         func behind(_ other: TestStore) throws -> FetchFeed.Page {
             let fetch = FetchFeed(
                 since: early.token,
@@ -438,19 +441,19 @@ import Testing
         let told = ["o created entered", "n updated uncertainMiss", "m deleted uncertainMiss"]
             .map { "s \(zone)/\($0)" }
         #expect(lines(try elsewhere(early.token)) == told)
-        // In a later window of the same run too: an earlier one may have told of concurrent changes
-        // how a record stood then.
+        // A later window of the same run tells the same: an earlier one may have told the state
+        // after concurrent changes.
         #expect(lines(try page(since: early.token)) == told)
-        // Who begins at the same place without having been told anything has nothing to drop.
+        // A device that begins at the same place, and was told nothing, has nothing to drop.
         #expect(lines(try elsewhere(start.token)) == [told[0]])
 
-        // The first page there ends before all of it.
+        // The first page there ends before all changes.
         let first = try elsewhere(early.token, end: start.place)
         #expect(lines(first) == [] && first.token.progress?.isCut == true)
         let second = try elsewhere(first.token)
         #expect(lines(second) == told && second.isLast)
 
-        // What left in a window that is not all of it may not be held: it may have come again.
+        // A record that left in a window that is not the last may have come again.
         try store.save([SaveItem("o", ["stars": 0])], by: tablet)
         let half = try page(since: second.token, through: second.place)
         let last = try elsewhere(try elsewhere(half.token, end: second.place).token)
@@ -460,7 +463,7 @@ import Testing
         #expect(try FeedToken(content: token.content) == token)
     }
 
-    /// A device that stays within pages, or connected, until the rows behind its place are dropped.
+    /// The device stays within pages, or connected, until the rows behind its place are dropped.
     @Test func aPlaceWhoseRowsAreGoneIsReset() throws {
         try subscribe("s", many)
         let start = try page(since: nil)
@@ -476,7 +479,8 @@ import Testing
         #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
     }
 
-    /// Nothing happened since the device was told last, and no milestone stands there yet.
+    /// Nothing happened since the device was told last, and there is no milestone at that place
+    /// yet.
     @Test func aDeviceThatIsUpToDateOutlastsTheRows() throws {
         try subscribe("s", many)
         for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
@@ -488,7 +492,7 @@ import Testing
         #expect(next.reset == nil && lines(next) == ["s \(zone)/o created entered"])
     }
 
-    /// Of very many topics no more is read than a page holds.
+    /// Even with very many topics, no more rows are read than a page holds.
     @Test func pagesOfManyTopicsAreBounded() throws {
         for number in 0..<40 {
             let predicate: Query.Predicate = .field("stars") > Int64(number)
@@ -502,7 +506,7 @@ import Testing
         var (told, pages) = (0, 0)
         repeat {
             let page = try page(since: token)
-            // One commit has 4,000.
+            // One commit has 4,000 changes.
             #expect(page.news.count <= 8_000)
             (told, pages, token) = (told + page.news.count, pages + 1, page.token)
             if page.isLast { break }
@@ -545,7 +549,7 @@ import Testing
         #expect(try notifications(since: token).isEmpty, "it came and went")
     }
 
-    /// Parts go in CloudKit's order, and no more of them than must.
+    /// Parts are dropped in CloudKit's order, and no more than necessary.
     @Test func aLargeNotificationIsPruned() throws {
         var info = Subscription.NotificationInfo()
         info.desiredKeys = ["title"]

@@ -10,7 +10,7 @@ import Testing
     private let store: TestStore
     private let phone = Caller(role: .user("_alice"), device: [1])
     private let tablet = Caller(role: .user("_alice"), device: [2])
-    /// What the keys of its registers begin with.
+    /// The beginning of the registers' keys.
     private let keys = StoredSubscription.key(
         "_alice",
         DatabaseID(kind: .private, owner: "_alice")
@@ -35,7 +35,7 @@ import Testing
         )
     }
 
-    /// Saves and deletes with a limit of two.
+    /// Saves and deletes subscriptions, with a limit of two.
     private func modify(
         saving saves: [Subscription] = [],
         deleting deletes: [Subscription.ID] = []
@@ -60,7 +60,7 @@ import Testing
         return try store.reader.register(scope, StoredSubscription.namespace, key)
     }
 
-    /// Drops old rows of feeds as the collector does; those of today stay.
+    /// Drops old rows of feeds as the collector does; the rows of today stay.
     private func collect(_ store: TestStore) throws {
         let (scope, now) = (try store.scopeNumber(), store.now)
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
@@ -70,7 +70,7 @@ import Testing
 
     // MARK: Firing
 
-    /// Each firing is a commit of its own, and the order of these does not depend on the process.
+    /// Each firing is a commit of its own, and the order of firings does not depend on the process.
     @Test func severalFireInTheOrderOfTheirIDs() throws {
         let ids = (0..<8).map { "s\($0)" }
         let saves = ids.enumerated().map { once($1, above: Int64(7 - $0)) }
@@ -81,7 +81,7 @@ import Testing
         #expect(stamps.count == 8 && stamps == stamps.sorted())
     }
 
-    /// It tells that the zone is gone, and no second change.
+    /// It tells that the zone is gone, and tells no second change.
     @Test(
         arguments: [(.firesOnRecordDeletion, true), (.firesOnRecordCreation, false)]
             as [(Subscription.Options, Bool)]
@@ -102,7 +102,7 @@ import Testing
         #expect(try store.subscriptions().isEmpty)
     }
 
-    /// More changes than a page holds were made before the firing, and more after it.
+    /// There are more changes than a page holds, both before the firing and after it.
     @Test func aFiringIsFoundAmongManyChanges() throws {
         let deletion = once("a", options: [.firesOnRecordDeletion, .firesOnce])
         #expect(try modify(saving: [deletion, once("b", options: .standard)]) == [nil, nil])
@@ -163,12 +163,12 @@ import Testing
         #expect(try since("a") == nil)
         #expect(try modify(saving: [once("c"), once("d", above: 2)]) == [nil, nil])
         #expect(try modify(deleting: ["a"]) == [.unknownItem])
-        // Who was told of the firing goes on.
+        // A device that was told of the firing goes on.
         let next = try page(since: told.token, at: store)
         #expect(next.reset == .subscriptions([name("c"), name("d")]) && next.news.isEmpty)
     }
 
-    /// Where the store learned of a subscription.
+    /// The position at which the store learned of a subscription.
     private func since(_ id: String) throws -> SeqRow? {
         try store.reader.row(.subscribed(store.scopeNumber(), keys + [Bytes(id.utf8)]))
     }
@@ -177,7 +177,7 @@ import Testing
         SubscriptionName(databaseScope: .private, subscriptionID: id)
     }
 
-    /// How old the firing is does not matter: the device may have seen nothing of it yet.
+    /// The age of the firing does not matter: the device may not have seen it yet.
     @Test func aNodeThatHeardOfTheFiringLateStillTells() throws {
         #expect(try modify(saving: [once("a")]) == [nil])
         let other = try TestStore(copying: store, seed: 2)
@@ -193,8 +193,8 @@ import Testing
         #expect(told.news.map(\.subscription.id) == ["a"] && told.reset == nil)
     }
 
-    /// Neither a later save at another node nor the removal itself is undone by the nodes that
-    /// remove at other times.
+    /// Nodes that remove the register at different times undo neither a later save at another node
+    /// nor the removal itself.
     @Test func nodesThatRemoveAtDifferentTimesAgree() throws {
         #expect(try modify(saving: [once("a"), once("b", above: 2)]) == [nil, nil])
         try store.save([SaveItem("n", ["stars": 3])], by: tablet)
@@ -205,7 +205,7 @@ import Testing
         try store.forgetFeeds()
         try store.take(from: other)
         #expect(try store.subscriptions().map(\.id) == ["a"])
-        // A state holds the register of the other node, which still keeps it.
+        // The state holds the register of the other node, which still keeps it.
         let (kept, scope) = (try #require(try row("b", at: other)), try store.scopeNumber())
         #expect(kept.value != nil)
         let key = keys + [Bytes("b".utf8)]

@@ -1,5 +1,5 @@
-// Windows of very many rows: what a feed asks of each row is found without going through all others
-// again.
+// Windows with very many rows: what a feed looks up for each row is found without reading all other
+// rows.
 
 import CumulusModel
 import CumulusStorage
@@ -40,7 +40,7 @@ import Testing
         return try #require(page.watches.list.first?.topic)
     }
 
-    /// All events of a topic.
+    /// The window with all events of a topic.
     private func window(of topic: Topic) throws -> FeedWindow {
         let reader = store.reader
         return try FeedWindow(
@@ -99,7 +99,7 @@ import Testing
             let key = try telling.key(of: dot, event.name, in: event.zone, topic)
             if key != plain?.row.key { Issue.record("\(event.name) has the key \(key as Any)") }
         }
-        // A record that has no event, and a commit that did not create it.
+        // A record without an event, and a commit that did not create the record.
         let zone = try #require(events.first?.zone)
         let row = try #require(try store.reader.record(zone, "old"))
         let birth = row.birth.dot
@@ -108,7 +108,7 @@ import Testing
         #expect(keys == [row.requestKey, nil])
     }
 
-    /// A record is made and deleted very often, and each request that makes it runs at two nodes.
+    /// A record is made and deleted very often, and two nodes run each request that makes it.
     @Test func aRecordsRepeatsAreReadOnce() throws {
         let rounds = 100
         let other = try TestStore(copying: store, seed: 2)
@@ -119,7 +119,7 @@ import Testing
             try store.take(from: other)
             try store.delete([DeleteItem("x")], in: .private, by: tablet)
             try other.take(from: store)
-            // The device heard of the first half at the other node.
+            // The device was told of the first half at the other node.
             let run = other.state.incarnation
             if round == rounds / 2 { known[run] = try other.vector()[run] }
         }

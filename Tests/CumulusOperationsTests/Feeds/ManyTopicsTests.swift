@@ -1,5 +1,5 @@
-// Very many topics: a record is held against those that ask for what it has, one more subscription
-// costs what the first one did, and after a start all are known again.
+// Very many topics: a record is compared with few of them, one more subscription costs as much as
+// the first one, and after a start all are known again.
 
 import CumulusModel
 import CumulusOperations
@@ -19,7 +19,7 @@ import Testing
         try store.reader.typeSchema(try store.scopeNumber(), "Note")
     }
 
-    /// No two are equal.
+    /// A predicate that differs from all others.
     private func predicate(_ number: Int) -> Query.Predicate {
         switch number % 4 {
         case 0: .field("stars") == Int64(number)
@@ -30,7 +30,7 @@ import Testing
 
     // MARK: A record
 
-    /// Takes some seconds: so many predicates are held against the schema.
+    /// The test takes some seconds, since so many predicates are checked against the schema.
     @Test func ofManyTopicsARecordMeetsFew() throws {
         let count = 100_000
         let schema = try schema()
@@ -49,7 +49,7 @@ import Testing
         }
         let topics = (0..<count).map { insert(predicate($0)) }
         #expect(Set(topics).count == count)
-        // These have no value to stand under, and are always judged.
+        // No value leads to these topics, so they are always compared.
         let ranges = (0..<10).map { insert(.field("stars") > Int64($0 * 100)) }
         try store.save([SaveItem("a", ["stars": 8, "title": "t6"])], in: .public)
         try store.save([SaveItem("b", ["stars": 901, "title": "t5"])], in: .public)
@@ -67,7 +67,7 @@ import Testing
 
     // MARK: The index
 
-    /// Saves subscriptions, a thousand of each user.
+    /// Saves subscriptions, a thousand for each user.
     private func subscribe(_ numbers: Range<Int>) throws {
         let schema = try schema()
         let scope = try store.scopeNumber()
@@ -115,7 +115,7 @@ import Testing
         let token = try page(of: user, since: nil).token
         try store.restart()
         try store.save([SaveItem("n", ["stars": 1, "title": "t7002"])], in: .public)
-        // They are held against the schema a turn at a time.
+        // Topics are checked against the schema one turn at a time.
         try store.payComparisons()
         let page = try page(of: user, since: token)
         #expect(page.reset == nil)
@@ -123,7 +123,7 @@ import Testing
         #expect(page.news.map(\.subscription.id) == ["s7002"])
     }
 
-    /// A copy of all topics for each would be more than ten times slower.
+    /// Copying all topics for each subscription would be more than ten times slower.
     @Test func oneMoreCostsNoMoreThanTheFirst() throws {
         func fastest(_ begins: [Int]) throws -> Duration {
             var times: [Duration] = []
@@ -132,7 +132,7 @@ import Testing
             }
             return times.min() ?? .zero
         }
-        // Topics are held against the schema from the first record on.
+        // Topics are checked against the schema when the first record is saved.
         try subscribe(0..<500)
         try store.save([SaveItem("n", ["stars": 1, "title": "t"])], in: .public)
         let few = try fastest([500, 1_000, 1_500])

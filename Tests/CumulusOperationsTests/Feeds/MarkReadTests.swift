@@ -1,5 +1,5 @@
-// Marks of what is read, and the history that shows them: whose they are, how many there may be,
-// and where a history begins.
+// Marks of what is read, and the history that shows them: to whom they belong, how many there may
+// be, and where a history begins.
 
 import CumulusModel
 import CumulusOperations
@@ -62,7 +62,7 @@ import Testing
         return page
     }
 
-    /// Any function of its identity will do here; that of nodes has a key.
+    /// Any function of the identity will do here; the nodes' function has a key.
     private func id(of news: FeedNews) -> FeedNotification.ID {
         var bytes = Bytes(repeating: 0, count: FeedNotification.ID.byteCount)
         for (index, byte) in news.identity.enumerated() {
@@ -71,7 +71,7 @@ import Testing
         return FeedNotification.ID(bytes: bytes)
     }
 
-    /// What a page tells, a word for each: the record or the zones, and a star if it is read.
+    /// The news of a page, a word for each: the record or the zones, and a star if it is read.
     private func told(_ page: FetchFeed.Page) throws -> [String] {
         let number = try store.scopeNumber()
         let head = try FeedHead(of: number, in: store.reader)
@@ -119,7 +119,7 @@ import Testing
         try store.mark(MarkRead([id(of: before.news[0])]), by: tablet)
         #expect(try told(page()) == ["n*", "m"])
         #expect(try told(page(by: watch)) == ["n*", "m"])
-        // A change that comes later is another notification.
+        // A later change is another notification.
         try store.save([SaveItem("n", ["stars": 6])], by: tablet)
         #expect(try told(page()) == ["m", "n"])
     }
@@ -141,14 +141,14 @@ import Testing
         try save("m")
         try store.mark(MarkRead(upTo: token), by: phone)
         #expect(try told(page()) == ["n*", "m"])
-        // An older token takes nothing back.
+        // An older token takes no mark back.
         try store.mark(MarkRead(upTo: start), by: phone)
         #expect(try told(page()) == ["n*", "m"])
         try store.mark(MarkRead(upTo: page().token), by: phone)
         #expect(try told(page()) == ["n*", "m*"])
     }
 
-    /// Their notifications have the same ids.
+    /// The notifications of both users have the same ids.
     @Test func marksOfAnotherUserDoNotCount() throws {
         for user in [Caller.alice, .bob] { try subscribe("s", in: .public, by: user) }
         try save("n", in: .public)
@@ -160,7 +160,7 @@ import Testing
         #expect(try told(page(by: .bob)) == ["n"])
     }
 
-    /// The vector is short: it does not name the run that made the change, which is retired.
+    /// The vector is short: it does not name the retired run that made the change.
     @Test func aTokenMarksWhatEarlierRunsMade() throws {
         try subscribe("s")
         try save("n")
@@ -181,7 +181,7 @@ import Testing
         few.itemsPerRequest = 2
         #expect(error { try store.mark(MarkRead(someIDs(3), limits: few)) }?.code == .limitExceeded)
         #expect(try marks() == ReadMarks())
-        // Of a greater limit for requests some would be forgotten at once.
+        // With a greater limit for requests, some marks would be forgotten at once.
         var many = Limits.standard
         many.itemsPerRequest = 1_000
         let refused = error { try store.mark(MarkRead(someIDs(401), limits: many)) }
@@ -191,7 +191,7 @@ import Testing
         #expect(someIDs(400).allSatisfy { held.holds($0) })
     }
 
-    /// Also where the clock went back.
+    /// The last marks stay even if the clock went back.
     @Test(arguments: [1_000, -1_000] as [Int64]) func theLastMarksStay(step: Int64) throws {
         let ids = someIDs(402)
         try store.mark(MarkRead([ids[0]]))
@@ -237,7 +237,7 @@ import Testing
         let first = try page()
         #expect(try told(first) == ["n"])
         #expect(first.reset == nil && first.isLast)
-        // Its token goes on like any other.
+        // The token of a history goes on like any other.
         try save("m")
         #expect(try told(page(since: first.token, isHistory: false)) == ["m"])
 
@@ -247,7 +247,7 @@ import Testing
         try save("l0")
         try save("l")
         #expect(try told(page()) == ["l0", "l"])
-        // Where records changed without commits, it begins behind that.
+        // After records changed without commits, the history begins behind that point.
         let number = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             try transaction.noteFeedBreak(in: number)
@@ -263,7 +263,7 @@ import Testing
         #expect(try told(page(by: tablet)) == [])
     }
 
-    /// Others watched the same before: what happened then is not this user's.
+    /// Another user watched the same earlier; what happened then is not told to this user.
     @Test func aSubscriptionTellsWhatHappenedSinceItWasSaved() throws {
         try subscribe("b", in: .public, by: .bob)
         try save("early", in: .public)
@@ -272,7 +272,7 @@ import Testing
         let hers = try page()
         #expect(try told(hers) == ["late"] && hers.reset == nil)
         #expect(try told(page(by: .bob)) == ["early", "late"])
-        // A feed that is no history has it reset.
+        // A feed without history resets the subscription.
         let token = try page(by: .bob, isHistory: false).token
         try subscribe(
             "c",
@@ -296,7 +296,7 @@ import Testing
         #expect(try told(page()) == ["z*"])
     }
 
-    /// Each page of it is one.
+    /// Each page of a history is a history, too.
     @Test func aHistoryGoesOnBehindAPage() throws {
         try subscribe("b", in: .public, by: .bob)
         try save("early", in: .public)

@@ -1,5 +1,5 @@
 // Changes that a batch leaves to be compared with subscriptions later: feeds wait for them, and
-// tell what they would have told.
+// then tell the same as without the delay.
 
 import CumulusModel
 import CumulusOperations
@@ -50,7 +50,7 @@ import Testing
         try store.save([SaveItem(name, ["stars": .int64(stars)])], by: tablet)
     }
 
-    /// Names, and how each stands to the predicate.
+    /// The names of the records, with their transitions.
     private func told(_ page: FetchFeed.Page) -> [String] {
         page.news.map { news in
             guard case .record(_, let name, _, let transition) = news.change else { return "?" }
@@ -71,7 +71,7 @@ import Testing
         #expect(try owed == 2)
         let waiting = try page(since: token)
         #expect(waiting.news.isEmpty && !waiting.isLast && waiting.awaited.count == 1)
-        // A turn compares one change at least.
+        // A turn compares at least one change.
         try store.payComparisons(turns: 1)
         #expect(try owed == 1)
         try store.payComparisons()
@@ -82,7 +82,7 @@ import Testing
         #expect(try self.page(since: page.token).news.isEmpty)
     }
 
-    /// Each holds a record, or two.
+    /// Each turn holds one record or two.
     @Test func aTurnReadsFewLargeChanges() throws {
         let text = FieldValue.string(String(repeating: "x", count: 1_000))
         for name in ["a", "b", "c"] {
@@ -96,7 +96,7 @@ import Testing
         #expect(try owed == 0)
     }
 
-    /// A page ends before the first change that is owed, and the next one goes on there.
+    /// A page ends before the first owed change, and the next page goes on there.
     @Test func whatComesBeforeIsTold() throws {
         let token = try page(since: nil).token
         store.comparisonSteps = 60_000
@@ -112,13 +112,13 @@ import Testing
         #expect(told(second) == ["b entered", "c entered"] && second.isLast)
     }
 
-    /// A feed that watches another type does not wait, nor does one that begins later.
+    /// A feed that watches another type does not wait, and neither does one that begins later.
     @Test func othersDoNotWait() throws {
         try store.modify(ModifySubscriptions(deleting: ["s"]), by: phone)
         try subscribe("t", to: "Other", .field("n") > Int64(0))
         let token = try page(since: nil).token
         try save("a", stars: 5)
-        // Nobody watches it.
+        // Nobody watches the type.
         #expect(try owed == 0)
         try subscribe("s", to: "Note", .field("stars") > Int64(1))
         let later = try page(since: token)
@@ -134,7 +134,7 @@ import Testing
         #expect(try page(since: begun.token).news.isEmpty)
     }
 
-    /// Owed changes stand in the store, and are told in their order after a restart.
+    /// Owed changes are stored, and are told in their order after a restart.
     @Test func theyOutliveTheProcess() throws {
         let token = try page(since: nil).token
         for number in 0..<40 { try save("n\(number)", stars: 5) }
@@ -152,9 +152,9 @@ import Testing
         #expect(names == (0..<40).map { "n\($0)" } + ["last"])
     }
 
-    /// What came and went in one batch of commits is told as one change each.
+    /// The changes of one record are told as one, even if they are compared later.
     @Test func aRecordsChangesAreToldTogether() throws {
-        // The device has asked its queries: what comes and goes from now on is not told.
+        // The device has asked its queries, so records that come and go from now on are not told.
         let token = try page(since: page(since: nil).token).token
         try save("a", stars: 5)
         try save("a", stars: 6)
@@ -167,7 +167,7 @@ import Testing
         #expect(told(try page(since: token)) == ["old entered"])
     }
 
-    /// A commit changes records and deletes them: a cascade takes them along.
+    /// One commit changes records, and deletes them with a cascade.
     @Test(arguments: [0, 1, 60_000]) func partsOfOneCommitAreOneChange(steps: Int) throws {
         store.comparisonSteps = 60_000
         try store.save([SaveItem("owner")])
@@ -197,14 +197,14 @@ import Testing
         let token = try page(since: nil).token
         try save("a", stars: 5)
         try save("b", stars: 5)
-        // Another run of the node pays what this one owes.
+        // Another run of the node compares the changes that this one owes.
         try store.restart()
         try store.payComparisons()
         #expect(try store.subscriptions().isEmpty)
         #expect(told(try page(since: token)) == ["a entered"])
     }
 
-    /// More than the store may keep of it: feeds begin anew.
+    /// If more is owed than the store may keep, feeds are reset.
     @Test func beyondItsBytesFeedsAreReset() throws {
         let token = try page(since: nil).token
         store.owedChangeBytes = 2_000
@@ -221,7 +221,7 @@ import Testing
 
     // MARK: Steps
 
-    /// Each change has some comparisons free; what is beyond is for the batch.
+    /// Some comparisons of each change are free; the others count for the batch.
     @Test func aBatchComparesAsMuchAsItMay() throws {
         let comparisons = (0..<99).map { Query.Predicate.field("stars") != Int64(1_000 + $0) }
         let all = comparisons.reduce(Query.Predicate.field("stars") > Int64(1)) { $0 && $1 }
@@ -229,14 +229,15 @@ import Testing
         store.comparisonSteps = 600
         let items = (0..<40).map { SaveItem("n\($0)", ["stars": 5]) }
         try store.save(items, by: tablet)
-        // Each takes some hundred steps, of which two are free; before that the topics are bound.
+        // Each change takes some hundred steps, two of which are free; before that the topics are
+        // bound.
         let left = try owed
         #expect((30...39).contains(left))
         try save("single", stars: 5)
         #expect(try owed == left)
     }
 
-    /// A row is read whole or not at all.
+    /// A row is read completely or not at all.
     @Test func damagedRowsAreNotRead() throws {
         try save("a", stars: 5)
         let (_, row) = try #require(try store.reader.rows(.log, .all(.owedChange)).first)

@@ -1,4 +1,4 @@
-// The topics that a record matches are those whose queries find it, whatever way leads to them.
+// A record matches a topic if and only if the topic's query finds it, by whatever way.
 
 import CumulusModel
 import CumulusOperations
@@ -7,7 +7,7 @@ import CumulusTesting
 import Testing
 
 @Suite struct TopicGroupTests {
-    /// 200 random predicates about 60 random records: as topics and as queries.
+    /// Compares 200 random predicates on 60 random records, as topics and as queries.
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func topicsMatchWhatQueriesFind(seed: UInt64) throws {
         var random = RandomQueries(dice: SeededGenerator(seed: seed))
@@ -33,7 +33,7 @@ import Testing
             )
             group.insert(topic)
             if number % 4 == 0, found[topic.id] == nil {
-                // What went leaves nothing behind.
+                // A topic that is removed leaves nothing behind.
                 group.remove(topic.id)
                 continue
             }
@@ -49,7 +49,7 @@ import Testing
         #expect(found.values.reduce(0) { $0 + $1.count } > 200)
     }
 
-    /// `NOW()` is the time of the change, also beside other values and comparisons.
+    /// `NOW()` is the time of the change, even next to other values and comparisons.
     @Test func nowIsTheTimeOfTheChange() throws {
         let store = try TestStore()
         let due = FieldValue.timestamp(Timestamp(millisecondsSince1970: 5_000))

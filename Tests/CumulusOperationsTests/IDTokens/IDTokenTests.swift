@@ -1,5 +1,5 @@
-// Which ID tokens count, judged from values: every claim that is wrong, and what is no token at
-// all. Signatures are the business of `IDTokenSignInTests` of the node.
+// Which ID tokens count, judged from values: every wrong claim, and texts that are no tokens at
+// all. `IDTokenSignInTests` of the node tests signatures.
 
 import CumulusModel
 import CumulusOperations
@@ -59,7 +59,7 @@ import Testing
         ([:], [:]),
         ([:], ["typ": nil]),
         ([:], ["typ": "jwt"]),
-        // The only one of its kind.
+        // The key is the only one of its kind.
         ([:], ["kid": nil]),
         (["aud": .array([.string(TestIssuer.app)])], [:]),
         (
@@ -86,7 +86,7 @@ import Testing
         ("algorithm", [:], ["alg": "PS256"]),
         ("algorithm", [:], ["alg": nil]),
         ("algorithm", [:], ["alg": .integer(1)]),
-        // The key is there, and of another kind.
+        // The key exists, but is of another kind.
         ("no such key", [:], ["alg": "RS256"]),
         ("no such key", [:], ["alg": "EdDSA"]),
         ("no such key", [:], ["kid": "three"]),
@@ -165,7 +165,7 @@ import Testing
         #expect(throws: IDToken.Problem.self) { try IDToken(Bytes(text.utf8)) }
     }
 
-    /// A reader never traps, and of a cut token never makes another one.
+    /// A reader never traps, and never reads a cut token as another token.
     @Test func aTokenThatIsCutOrChanged() throws {
         let token = try token(["email": "ada@example.org", "email_verified": .bool(true)])
         let whole = try IDToken(token)

@@ -1,4 +1,4 @@
-// Which user a subject is, on one node and on two that don't hear of each other.
+// Which user a subject is, on one node and on two that don't know of each other.
 
 import CumulusModel
 import CumulusOperations
@@ -66,7 +66,7 @@ import Testing
         #expect(try People.profile(of: user.id, in: store.reader).displayName == "Ada")
         #expect(try handles(user, at: store).map(\.handle.text) == ["ada@example.org"])
         #expect(try handles(user, at: store).map(\.verifiedBy) == [TestIssuer.url])
-        // What the issuer says later, and another key, make no other user of it.
+        // Later claims of the issuer, or another key, lead to the same user.
         let later = try ada {
             ($0.displayName, $0.mayBeMade) = ("Countess", false)
             $0.userID = Bytes(repeating: 9, count: 16)
@@ -124,7 +124,7 @@ import Testing
         let given = SetHandle(email, user: "alice", isHeld: true)
         try run(given, at: store)
         #expect(try handles(signIn(subject), at: store).isEmpty)
-        // An address that was taken from its user is free, also for a later subject.
+        // An address that was taken from its user is free, even for a later subject.
         try run(SetHandle(email, user: "alice", isHeld: false), at: store)
         let bob = try ada {
             $0.subject = "bob"
@@ -140,7 +140,7 @@ import Testing
         #expect(try isRefused(subject))
     }
 
-    /// Hands one node's commits of the cluster's scope to another one.
+    /// Copies one node's commits of the cluster's scope to another node.
     private func hand(from one: TestStore, to other: TestStore) throws {
         let scope = try #require(try one.reader.scope(.cluster))
         let run = one.state.incarnation
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    /// Should two nodes ever make two ids, both keep the first one.
+    /// If two nodes should ever make two ids, both keep the first one.
     @Test func theFirstIDStands() throws {
         let other = try TestStore(seed: 2)
         other.now += 5

@@ -1,5 +1,5 @@
-// Key sets of identity providers, and the operator's file that names them: what is taken of them,
-// and what is told about a mistake.
+// Key sets of identity providers, and the operator's file that names them: what is read from them,
+// and what is said about a mistake.
 
 import CumulusModel
 import CumulusOperations
@@ -30,7 +30,7 @@ import Testing
             other[member: name] = value
             others.append(other)
         }
-        // Of 1024 bits.
+        // This key has 1024 bits.
         others.append([
             "kty": "RSA", "n": .string(Base64URL.encode(Bytes(repeating: 0xFF, count: 128))),
             "e": "AQAB",
@@ -39,7 +39,7 @@ import Testing
         #expect(throws: TokenKeys.Problem.self) { try keys(others) }
     }
 
-    /// Some providers write the sign of a number that has none.
+    /// Some providers write a leading zero byte, as if numbers had a sign.
     @Test func zerosInFrontMakeNoOtherNumber() throws {
         let key = try TestIssuer.Key.p256("one")
         var jwk = try key.jwk
@@ -103,7 +103,7 @@ import Testing
         (web(["secret": "s"]), "'secret' is no setting of 'web'; known are"),
     ]
 
-    /// How browsers sign in, with something else.
+    /// Settings of how browsers sign in, with some changes.
     private static func web(_ changes: [String: JSON?] = [:]) -> [String: JSON?] {
         var web: JSON = [
             "clientID": .string(TestIssuer.app), "authorization": "https://id.example.org/auth",

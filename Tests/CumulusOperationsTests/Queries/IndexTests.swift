@@ -1,4 +1,4 @@
-// Indexes follow the schema, are built beside writers and over restarts, and hold what records do.
+// Indexes follow the schema, are built beside writers and over restarts, and match the records.
 
 import CumulusModel
 import CumulusOperations
@@ -23,7 +23,7 @@ import Testing
         _ = try store.run(request).get()
     }
 
-    /// "field form state" of the indexes of a type, sorted.
+    /// The field, form and state of each index of a type, sorted.
     private func indexes(of type: String = "Note") throws -> [String] {
         try store.reader.indexRows(of: type, store.scopeNumber()).map { _, row in
             let state =
@@ -79,7 +79,7 @@ import Testing
         try importTypes("RECORD TYPE Note (n INT64, p LOCATION QUERYABLE);")
         #expect(try indexes() == ["n value dropped", "p cell ready"])
         try expectWhole()
-        // Nothing is written to it any more.
+        // Nothing is written to the dropped index any more.
         try store.save([SaveItem("r3", ["n": 99])])
         #expect(try rowCount() == 40)
         try store.settleIndexes()
@@ -88,7 +88,7 @@ import Testing
         try expectWhole()
     }
 
-    /// What was dropped and wanted again is another index.
+    /// An index that is dropped and wanted again is a new index.
     @Test func anIndexThatIsWantedAgainIsBuiltAnew() throws {
         try importTypes("RECORD TYPE Note (n INT64 QUERYABLE);")
         try store.save([SaveItem("a", ["n": 1])])
@@ -137,7 +137,7 @@ import Testing
         #expect(try indexes() == ["n value ready", "s word ready"])
     }
 
-    /// The writer never hears of them: a node that joined builds its indexes while it serves.
+    /// Only matching records go to the writer: a node that joined builds indexes while it serves.
     @Test func recordsOfOtherTypesAreOnlyLookedAt() throws {
         try importTypes("RECORD TYPE A (n INT64); RECORD TYPE B (n INT64);")
         try store.save((0..<50).map { SaveItem("r\($0)", ["n": .int64($0)], type: "A") })
@@ -158,7 +158,7 @@ import Testing
         try expectWhole()
     }
 
-    /// A page of them may be looked for on a thread that others wait for.
+    /// The search for a page of records may run on a thread that others wait for.
     @Test func largeRecordsCountAsMany() throws {
         try importTypes("RECORD TYPE A (s STRING); RECORD TYPE B (n INT64);")
         let text = FieldValue.string(String(repeating: "x", count: 80_000))
@@ -181,7 +181,7 @@ import Testing
         try expectWhole()
     }
 
-    /// The writer reads each of them whole.
+    /// The writer reads each record of a page whole.
     @Test func aPageFindsFewLargeRecords() throws {
         try importTypes("RECORD TYPE A (s STRING, n INT64);")
         let text = FieldValue.string(String(repeating: "x", count: 1_000))
@@ -202,14 +202,14 @@ import Testing
         }
     }
 
-    /// Indexes that come at different times are at different places, and end together.
+    /// Indexes that are added at different times are at different places, and end together.
     @Test func indexesOfSeveralTypesAreBuiltTogether() throws {
         try importTypes("RECORD TYPE A (n INT64, m INT64);")
         try store.save((0..<20).map { SaveItem("r\($0)", ["n": .int64($0), "m": 1], type: "A") })
         try importTypes("RECORD TYPE A (n INT64 QUERYABLE, m INT64);")
         try store.settleIndexes(limit: 5, steps: 2)
         try importTypes("RECORD TYPE A (n INT64 QUERYABLE, m INT64 QUERYABLE);")
-        // The second one catches up, and goes on with the first.
+        // The second index catches up, and goes on with the first.
         try store.settleIndexes(limit: 5, steps: 2)
         #expect(try store.reader.indexWork(of: store.scopeNumber()).building.count == 2)
         try store.settleIndexes(limit: 5, steps: 3)
@@ -217,7 +217,7 @@ import Testing
         try expectWhole()
     }
 
-    /// It is refused with what brought it: the writer goes on.
+    /// A schema is refused with the commit that brought it, and the writer goes on.
     @Test func aSchemaThatCanNotBeReadIsRefused() throws {
         try store.save([SaveItem("a", ["n": 1])])
         let scope = try store.scopeNumber()
@@ -260,7 +260,7 @@ import Testing
 
     // MARK: Rows
 
-    /// A text of more words than have rows is found all the same, by each of its words.
+    /// A text with more words than there are rows is found by each of its words.
     @Test func moreWordsThanHaveRows() throws {
         let words = (0..<IndexedValues.most + 50).map { "w\($0)" }
         let text = FieldValue.string(words.joined(separator: " "))
@@ -283,7 +283,7 @@ import Testing
         try expectWhole()
     }
 
-    /// Texts are kept by their first bytes: those that can't be told apart are compared whole.
+    /// Rows hold only the first bytes of texts; texts with equal first bytes are compared whole.
     @Test func textsThatOnlyDifferFarBehind() throws {
         let stem = String(repeating: "x", count: 600)
         for end in ["a", "b", "c"] { try store.save([SaveItem(end, ["s": .string(stem + end)])]) }
@@ -300,7 +300,7 @@ import Testing
         #expect(try names(.field("s").begins(with: stem)) == ["a", "b", "c"])
     }
 
-    /// No value reaches into the rows of another one, or of another index.
+    /// The range of a value never includes rows of another value, or of another index.
     @Test func valuesStayWithinTheirRanges() throws {
         let texts = ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "b"]
         for (number, text) in texts.enumerated() {

@@ -1,5 +1,5 @@
-// Rows of indexes that a batch leaves to be written later: queries find what they would have found,
-// and the rows are right in the end.
+// Index rows that a batch leaves for later: queries find the same as without the delay, and the
+// rows are right in the end.
 
 import CumulusModel
 import CumulusOperations
@@ -10,7 +10,7 @@ import Testing
 @Suite struct OwedIndexRowsTests {
     private let store: TestStore
 
-    /// A store with two records, of which all that comes later is owed.
+    /// Makes a store with two records; the index rows of all later records are owed.
     init() throws {
         store = try TestStore()
         try store.save([SaveItem("a", ["n": 1, "s": "x"]), SaveItem("b", ["n": 2, "s": "y"])])
@@ -110,7 +110,7 @@ import Testing
         #expect(try names(.field("n") == 1, type: "Other") == ["a"])
     }
 
-    /// Each turn writes the rows in one index, and the record changes between two turns.
+    /// Each turn writes the rows of one index, and the record changes between two turns.
     @Test func aRecordIsWrittenInParts() throws {
         let words = (0..<40).map { "w\($0)" }.joined(separator: " ")
         try store.save([SaveItem("a", ["n": 7, "s": .string(words)])])
@@ -129,7 +129,7 @@ import Testing
 
     // MARK: Limits
 
-    /// What a request writes beyond its rows is owed, and others of the same batch are not.
+    /// A request owes only the rows beyond its limit, and other requests of the batch owe none.
     @Test func onlyWhatIsBeyondTheLimitIsOwed() throws {
         store.limitIndexRows(20)
         let large = ModifyRecords(
@@ -155,7 +155,7 @@ import Testing
         try pay()
     }
 
-    /// Nothing is left of a request that is refused, and smaller ones are taken.
+    /// A refused request leaves nothing behind, and smaller requests are accepted.
     @Test func aZoneThatOwesTooMuchTakesNoMore() throws {
         store.limitIndexRows(0, owed: 1)
         let error = #expect(throws: ServiceError.self) {
@@ -164,7 +164,7 @@ import Testing
         #expect(error?.code == .requestRateLimited && error?.retryAfterMilliseconds != nil)
         #expect(try owed == 0)
         try save("a", 5)
-        // It is owed already.
+        // The record is owed already.
         try save("a", 6)
         #expect(throws: ServiceError.self) { try save("b", 5) }
         try pay()
@@ -206,7 +206,7 @@ import Testing
         #expect(try names(.field("s") == "y") == ["b"])
     }
 
-    /// The walk passes records that are owed: their rows are written with what is owed.
+    /// The walk skips owed records: their rows are written when the debt is paid.
     @Test(arguments: [false, true]) func anIndexIsBuiltMeanwhile(isGone: Bool) throws {
         try importTypes("RECORD TYPE Late (n INT64, s STRING QUERYABLE);")
         try store.save([SaveItem("l", ["n": 1, "s": "x"], type: "Late")])
@@ -223,7 +223,7 @@ import Testing
         #expect(try names(.field("n") == 1, type: "Late") == ["l"])
     }
 
-    /// Writers, builds, payments and restarts by turns.
+    /// Writers, builds, payments and restarts take turns.
     @Test(arguments: 1...20 as ClosedRange<UInt64>) func allIsRightInTheEnd(seed: UInt64) throws {
         var dice = SeededGenerator(seed: seed)
         try importTypes("RECORD TYPE Mix (n INT64 QUERYABLE, s STRING, m INT64);")

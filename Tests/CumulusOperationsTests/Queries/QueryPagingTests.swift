@@ -1,5 +1,5 @@
-// The order of a query's results, and their pages: no record twice, none left out, whatever else
-// is saved meanwhile; and what a cursor can't be used for.
+// The order of a query's results, and their pages: no record comes twice and none is left out,
+// whatever is saved meanwhile; and for what a cursor can't be used.
 
 import CumulusModel
 import CumulusOperations
@@ -26,7 +26,7 @@ import Testing
         try store.query(query, zone: zone).records.map(\.record.name)
     }
 
-    /// All pages, each of a random size.
+    /// The names on all pages, each page with a random size.
     private func paged(
         _ query: Query,
         zone: ZoneAddress? = ZoneAddress(),
@@ -52,7 +52,7 @@ import Testing
     @Test func recordNamesDecideBetweenEquals() throws {
         for name in ["c", "a", "b"] { try store.save([SaveItem(name, ["here": 1, "n": 5])]) }
         #expect(try names(Self.sorted(.init(key: "n"))) == ["a", "b", "c"])
-        // The way of the last sort key.
+        // The direction of the last sort key holds for names, too.
         #expect(try names(Self.sorted(.init(key: "n", ascending: false))) == ["c", "b", "a"])
         #expect(try names(Self.sorted()) == ["a", "b", "c"])
     }
@@ -152,7 +152,7 @@ import Testing
         let query = query(using: &dice)
         let whole = try store.query(query, zone: nil, limit: 400).records
             .map { "\($0.zone.name)/\($0.record.name)" }
-        // Others come, change and go; these records have names of their own.
+        // Other records come, change and go; they have names of their own.
         var mover = SeededGenerator(seed: seed + 100)
         let pages = try paged(query, zone: nil, using: &dice) {
             let name = "x\(Int.random(in: 0..<5, using: &mover))"
@@ -180,7 +180,7 @@ import Testing
         #expect(second.next == nil)
     }
 
-    /// In the order of names a page is read from its cursor on, and no further than it is full.
+    /// An unsorted page reads names from its cursor on, and stops when it is full.
     @Test func anUnsortedPageReadsWhatItShows() throws {
         try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1]) })
         let first = try store.query(Self.sorted(), limit: 5)
@@ -192,7 +192,7 @@ import Testing
         #expect(try store.query(Self.sorted(), counts: true).count == 50)
     }
 
-    /// What no index serves is read by name, and what has to be sorted is read whole.
+    /// Without an index, records are read by name, and all of them if the results are sorted.
     @Test func withoutAnIndexRecordsAreRead() throws {
         try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1, "n": 2]) })
         var query = Query(
@@ -240,7 +240,7 @@ import Testing
         #expect(names == ["Other/r11", "_defaultZone/r11", "_defaultZone/r13"])
         #expect(page.work.rowsRead == 4)
         #expect(page.work.plan == "look up 4 names (in the last of 2 zones)")
-        // A negation says nothing about the names that results can have, nor does one side of OR.
+        // A negation does not limit the names of results, and neither does one side of OR.
         query.predicate = .field("here") == 1 && !(.field("recordID").isIn(ids))
         #expect(try store.query(query).records.count == 23)
         query.predicate = .field("here") == 1 || .field("recordID").isIn(ids)

@@ -1,4 +1,4 @@
-// What each shape of a predicate finds, row by row of CloudKit's tables; on a handful of cities.
+// Tests what each form of a predicate finds, row by row of CloudKit's tables, on a few cities.
 
 import CumulusModel
 import CumulusOperations
@@ -46,7 +46,7 @@ import Testing
         ]
     }
 
-    /// The names of what a predicate finds, in their order.
+    /// The names of the records that a predicate finds, in their order.
     private func found(
         _ format: String,
         _ arguments: any QueryArgument...,
@@ -70,7 +70,7 @@ import Testing
         return error.message
     }
 
-    /// Chooses the indexes of a field, as an import of a schema does.
+    /// Chooses the indexes of a field, as the import of a schema does.
     private func choose(_ indexes: Schema.Indexes, of field: String) throws {
         let register = Commit.Register(
             namespace: SchemaRegister.indexNamespace,
@@ -130,7 +130,7 @@ import Testing
         #expect(try found("population IN {134000, 1}") == ["bern"])
     }
 
-    /// An app that asks for none of a list reads none.
+    /// An app that asks for no element of a list reads no records.
     @Test func membershipInNothingFindsNothingAtOnce() throws {
         for format in [
             "country IN {}", "recordID IN {}", "FALSEPREDICATE",
@@ -177,7 +177,7 @@ import Testing
         #expect(try found("NOT (motto BEGINSWITH 'be')") == ["b", "d", "tokyo"])
     }
 
-    /// Names decide last in any case; who asks for it may say so.
+    /// Names always decide last; a query may also say so.
     @Test(arguments: [Schema.Indexes.queryable, .sortable])
     func sortingByName(index: Schema.Indexes) throws {
         func sorted(_ keys: (key: String, ascending: Bool)...) throws -> [String] {
@@ -354,7 +354,7 @@ import Testing
         let format = "country == 'CH' OR population > 3000000"
         #expect(try found(format, extended: true) == ["berlin", "bern", "tokyo"])
         #expect(try refusal(format).hasPrefix("OR is not supported by CloudKit; use IN"))
-        // An absent field makes one side unknown, not the whole.
+        // An absent field makes one side unknown, not the whole predicate.
         let half = "empty == 1 OR country == 'CH'"
         #expect(try found(half, extended: true) == ["bern", "nowhere"])
     }
@@ -392,7 +392,7 @@ import Testing
         #expect(try refusal("___recordID == 'mine'").contains("'recordName' is not marked"))
     }
 
-    /// Swift takes the sign of Kelvin for a K.
+    /// Swift compares the Kelvin sign as equal to K.
     @Test func namesAreComparedAsTheyAreSpelt() throws {
         try choose(.queryable, of: "___recordID")
         try store.save([SaveItem("K", ["Key": 1])])
@@ -424,7 +424,7 @@ import Testing
         #expect(try found("self CONTAINS 'STRASSE'") == ["street"])
     }
 
-    /// Texts in ASCII are cut by code of their own.
+    /// A separate function splits texts in ASCII into words.
     @Test func textsInASCIIAreCutAsAllOthers() {
         var dice = SeededGenerator(seed: 1)
         let letters = Array("abcXYZ019_'.:,; \n-".utf8)
@@ -464,7 +464,7 @@ import Testing
         #expect(error.code == .limitExceeded)
     }
 
-    /// One record is enough work to ask again whether anybody waits.
+    /// One long record is enough work to check again whether anybody waits.
     @Test func aLongListDoesNotHoldUpWhoeverIsGone() throws {
         let numbers = FieldValue.list((0..<200_000).map { .int64(Int64($0 % 60)) })
         try store.save([SaveItem("long", ["numbers": numbers])])
@@ -476,7 +476,7 @@ import Testing
         #expect(try store.query(short, refusal: gone).records.isEmpty)
     }
 
-    /// Records times comparisons, whatever the way to the records is.
+    /// The limit is for records times comparisons, whatever way leads to the records.
     @Test func whatAQueryComparesIsBounded() throws {
         let numbers = (0..<100).map { SaveItem("n\($0)", ["population": .int64($0)]) }
         try store.save(numbers)
@@ -510,7 +510,7 @@ import Testing
         }
     }
 
-    /// Two nodes gave a field two types; the other one chose indexes that this type can't have.
+    /// Two nodes gave a field two types; the other node chose indexes that this type can't have.
     @Test func indexesThatATypeCannotHaveDoNotCount() throws {
         try choose([.queryable, .sortable, .searchable], of: "marks")
         let scope = try store.scopeNumber()

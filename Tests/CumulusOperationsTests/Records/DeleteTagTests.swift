@@ -1,4 +1,4 @@
-// Deletions that say what they saw: done if the record is still that, and else not.
+// Deletions with a change tag: done if the record still has that tag, and refused if not.
 
 import CumulusModel
 import CumulusOperations

@@ -1,4 +1,4 @@
-// Counters: exact, whatever else happens to the field.
+// Counters stay exact, whatever else happens to the field.
 
 import CumulusModel
 import CumulusOperations
@@ -21,7 +21,7 @@ import Testing
         try store.save([SaveItem("r", ["n": value])]).saves[0].code
     }
 
-    /// The record's fields, as they should be.
+    /// Expects the record to have these fields.
     private func expect(_ fields: [String: FieldValue?]) throws {
         #expect(
             try store.fetch("r", in: .private, by: .alice).get().fields == WireField.body(fields)
@@ -110,7 +110,7 @@ import Testing
         try expect(["n": -1])
     }
 
-    /// What counts is what the field shows, whatever the runs' own sums have come to.
+    /// Only the shown value counts for the limit, whatever the sums of single runs are.
     @Test func sumsOfRunsMayLeaveTheRange() throws {
         #expect(try increment(.max) == nil)
         try store.restart()

@@ -1,5 +1,5 @@
-// Cascades that are too long for one turn of the writer: they go in steps, the root first, and what
-// is left is owed, whatever happens in between.
+// Cascades that are too long for one turn of the writer: they go in steps, the root first, and the
+// rest is owed, whatever happens in between.
 
 import CumulusModel
 import CumulusOperations
@@ -19,7 +19,7 @@ import Testing
     private static func prepare(_ store: TestStore) throws -> TestStore {
         store.cascadeRecords = step
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
-        // A tree of 31 records, and a chain of 20 that hangs on it.
+        // The cascade has a tree of 31 records, and a chain of 20 that hangs on it.
         try store.save([save("r"), save("other")])
         try store.save((0..<5).map { save("r\($0)", ["of": .owner("r")]) })
         for branch in 0..<5 {
@@ -58,7 +58,7 @@ import Testing
         try store.run(request).get()
     }
 
-    /// Deletes the root, without what is left after the first turn.
+    /// Deletes the root, but not the rest that is left after the first turn.
     private func begin() throws -> ModifyOutcome {
         try run(store.request(LongCascadeTests.deletion("r"), by: .alice))
     }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// As many as there is room for: in one commit, as ever.
+    /// A cascade for which there is room goes in one commit.
     @Test func aCascadeThatHasRoomIsOneCommit() throws {
         store.cascadeRecords = 51
         let outcome = try begin()
@@ -101,7 +101,8 @@ import Testing
         #expect(try names() == ["other"])
     }
 
-    /// Not all 6,000 that refer to what it deletes; the survey before it reads these once.
+    /// A turn doesn't read all 6,000 records that refer to a deleted one; the survey reads them
+    /// once.
     @Test func aTurnReadsFewRows() throws {
         let engine = CountingEngine()
         let store = try TestStore(engine: engine)
@@ -151,7 +152,7 @@ import Testing
 
     // MARK: Ends in the middle
 
-    /// A run that ends before or after any call of its store: all is there, or all goes.
+    /// A run ends before or after any call of its store: all records are there, or all go.
     @Test(arguments: [true, false]) func whatAnEndInterruptsGoesOn(isPowerCut: Bool) throws {
         let base = try #require(try store.backup() as? MemoryEngine)
         for moment in CountingEngine.Moment.allCases {
@@ -196,7 +197,7 @@ import Testing
         _ = try begin()
         let doomed = try #require(names().first { $0 != "other" })
         try save("new", ["of": .owner(doomed)])
-        // Its owner is gone already: it refers to nothing.
+        // The owner is gone already, so the record refers to nothing.
         try save("late", ["of": .owner("r0")])
         try store.payCascades()
         #expect(try names() == ["late", "other"])
@@ -227,7 +228,7 @@ import Testing
 
     // MARK: Parents
 
-    /// Found behind what the first commit would have deleted.
+    /// The child is found behind the records that the first commit would have deleted.
     @Test func aChildByParentForbidsAllOfIt() throws {
         try save("stays", parent: "c19")
         #expect(try begin().codes == [.referenceViolation])

@@ -1,5 +1,5 @@
-// Saves of very many references: what they refer to is looked up before the writer's turn, and what
-// changed since is looked at again in it.
+// Saves with very many references: their targets are looked up before the writer's turn, and the
+// ones that changed since are looked up again in it.
 
 import CumulusModel
 import CumulusOperations
@@ -14,7 +14,7 @@ import Testing
     private let engine = CountingEngine()
     private let store: TestStore
 
-    /// A zone with the records `t0`, `t1` and so on, to which saves refer.
+    /// Makes a zone with the records `t0`, `t1` and so on, to which saves refer.
     init() throws {
         store = try TestStore(engine: engine)
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
@@ -40,7 +40,7 @@ import Testing
         #expect(try store.delete([DeleteItem(name, in: Self.zone)]).codes == [nil])
     }
 
-    /// A save of the record `n` that refers to so many.
+    /// A save of the record `n` with `count` references.
     private static func request(
         _ count: Int = many,
         _ saves: [SaveItem] = [],
@@ -55,7 +55,7 @@ import Testing
         )
     }
 
-    /// The request with what is found of its targets now.
+    /// The request with the findings about its targets.
     private func surveyed(_ request: ModifyRecords) throws -> ModifyRecords {
         let scope = try store.scopeNumber()
         var survey = try TargetSurvey(request, of: scope, by: .alice, in: store.reader)
@@ -82,12 +82,12 @@ import Testing
         return try store.reader.record(zone, name)
     }
 
-    /// The lives to which `n` refers, in their order.
+    /// The lives to which `n` refers, in the order of its references.
     private func births() throws -> [Dot] {
         try #require(try row("n")).targets.map(\.birth)
     }
 
-    /// The life of `t` and this number to which `n` refers; several are of one commit.
+    /// The life of the target with this number; several targets are of one commit.
     private func target(_ number: Int) throws -> Dot? {
         try #require(try row("n")).targets.first { $0.element == number }?.birth
     }
@@ -105,7 +105,7 @@ import Testing
         #expect(try LogReplay.differences(in: engine) == [])
     }
 
-    // MARK: Who is surveyed
+    // MARK: Which requests are surveyed
 
     @Test func onlyVeryManyReferencesAreSurveyed() throws {
         #expect(try !isSentBack(Self.request(Self.few)))
@@ -126,7 +126,7 @@ import Testing
         #expect(try store.modify(request, by: .alice).codes == [nil])
         #expect(engine.reads - before < Self.few / 5)
         #expect(try births().count == Self.many)
-        // Nor when the record is there already.
+        // The writer doesn't look them up if the record exists already, either.
         let again = try surveyed(Self.request())
         before = engine.reads
         #expect(try store.modify(again, by: .alice).codes == [nil])
@@ -154,7 +154,8 @@ import Testing
         #expect(try store.modify(request, by: .alice).codes == [nil])
         #expect(try births().count == Self.many - 1)
         #expect(try target(7) == nil)
-        // It was saved while there was none: it goes with the next one of that name.
+        // The reference was saved while there was no target, so it matches the next record of that
+        // name.
         try save([Self.item("t7")])
         try delete("t7")
         #expect(try !names().contains("n"))
@@ -173,7 +174,7 @@ import Testing
         try checkRows()
     }
 
-    /// By a request that shares the writer's turn: nothing of it is in the engine yet.
+    /// The deletion shares the writer's turn, so nothing of it is in the engine yet.
     @Test func aTargetThatIsDeletedInTheSameTurnIsMissing() throws {
         let request = try surveyed(Self.request())
         let deletion = ModifyRecords(database: .private, deletes: [DeleteItem("t7", in: Self.zone)])
@@ -188,7 +189,7 @@ import Testing
         try checkRows()
     }
 
-    /// More changes than targets: all are looked up again.
+    /// With more changes than targets, all targets are looked up again.
     @Test func veryManyChangesHideNone() throws {
         let request = try surveyed(Self.request())
         try save((0...Self.many).map { Self.item("other\($0)") })
@@ -220,9 +221,9 @@ import Testing
         #expect(try store.modify(request, by: .alice).codes == [.zoneNotFound])
     }
 
-    // MARK: The same request
+    // MARK: Targets in the same request
 
-    /// Surveyed or not, a request sees what it saves and deletes itself.
+    /// A request sees its own saves and deletes, whether or not it was surveyed.
     @Test(arguments: [5, many]) func targetsOfTheSameRequestCount(count: Int) throws {
         try delete("t0")
         let request = Self.request(count, [Self.item("t0")], deleting: ["t3"])
@@ -264,7 +265,7 @@ import Testing
         request.limits.ownersPerRecord = 2
         request = try surveyed(request)
         try delete("a")
-        // A change of one that stays counts once.
+        // A change of an owner that stays counts once.
         try save([Self.item("b", ["title": "changed"])])
         #expect(try store.modify(request, by: .alice).codes == [nil])
         try checkRows()
@@ -282,7 +283,7 @@ import Testing
         #expect(error?.code == .limitExceeded && error?.reason == .tooManyItems)
         #expect(error?.message.contains("21 references") == true)
         #expect(error?.message.contains("(20)") == true)
-        // Counted before anything is looked up.
+        // References are counted before anything is looked up.
         #expect(engine.reads - before < 10)
         request.limits.ownersPerRequest = 21
         #expect(try store.modify(request, by: .alice).codes == [nil, nil])

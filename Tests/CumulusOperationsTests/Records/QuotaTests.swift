@@ -1,5 +1,5 @@
-// The quota of a database: what it holds is measured, and a save that would make it grow beyond is
-// refused with what to do.
+// The quota of a database: its size is measured, and a save that would exceed the quota is refused
+// with advice.
 
 import CumulusAssets
 import CumulusModel
@@ -68,7 +68,7 @@ import Testing
         let text = refused[0]?.message ?? ""
         #expect(text.hasPrefix("your private database takes 80"))
         #expect(text.contains("of 10000 bytes") && text.contains("delete records or assets"))
-        // Others have databases of their own.
+        // Other users have databases of their own.
         #expect(try save([item("c", bytes: 9_000)], by: .bob) == [nil])
         #expect(try usage().total < Self.quota && usage().records == 3)
     }
@@ -78,7 +78,7 @@ import Testing
         free.privateDatabaseBytes = 0
         let saves = [item("a", bytes: 9_000), item("b", bytes: 9_000)]
         #expect(try save(saves, free) == [nil, nil])
-        // It is over the quota now: an operator set one.
+        // The database is over the quota that an operator has set.
         #expect(try save([item("c", bytes: 1)])[0]?.code == .quotaExceeded)
         #expect(try save([item("b", bytes: 8_000)]) == [nil])
         #expect(try save([item("b", bytes: 8_001)])[0]?.code == .quotaExceeded)
@@ -91,7 +91,7 @@ import Testing
         #expect(
             try save([item("a", bytes: 4_000, in: "x"), item("a", bytes: 4_000)]) == [nil, nil]
         )
-        // In one request, too: a zone is a commit, and the next one sees it.
+        // A request has one commit per zone, and the next zone counts the one before.
         let both = try save([item("b", bytes: 1_000, in: "x"), item("b", bytes: 1_000, in: "y")])
         #expect(both[0] == nil && both[1]?.code == .quotaExceeded)
         try store.modify(ModifyZones(deleting: ["x"]), by: .alice)
@@ -113,14 +113,14 @@ import Testing
         (limits.privateDatabaseBytes, limits.publicDatabaseBytes) = (0, Self.quota)
         let large = item("a", bytes: 9_000)
         #expect(try save([large], in: .public, limits) == [nil])
-        // The author does not matter.
+        // The quota counts for the database, not for the author.
         let refused = try save([item("b", bytes: 2_000)], in: .public, limits, by: .bob)[0]
         #expect(refused?.code == .quotaExceeded)
         #expect(refused?.message.contains("publicDatabaseBytes") == true)
         #expect(try save([large, item("b", bytes: 9_000)], limits) == [nil, nil])
     }
 
-    /// Sizes that no disk could hold, as nodes and callers may say them.
+    /// Nodes and callers may claim sizes that no disk could hold.
     @Test func sumsDontOverflow() throws {
         let asset = Asset(digest: Bytes(repeating: 1, count: 32), size: UInt64(Int64.max))
         let fields = try RecordBody(checking: ["file": .asset(asset)])
@@ -139,7 +139,7 @@ import Testing
             _ = try transaction.perform(operations, in: scope, zone: zone, author: Author())
         }
         #expect(try save([SaveItem("new", ["n": 1])])[0]?.code == .quotaExceeded)
-        // It is named here, so its content need not be.
+        // The asset is named here, so its content need not be here.
         let copies = (0..<9).map { SaveItem("copy\($0)", ["file": .asset(asset)]) }
         #expect(try save(copies).allSatisfy { $0?.code == .quotaExceeded })
         let none: [String: FieldValue?] = ["file": nil]
@@ -178,7 +178,7 @@ import Testing
         #expect(try save([named("a")]) == [nil])
         #expect(try usage().assetBytes == 6_000)
         #expect(try save([named("b")])[0]?.code == .quotaExceeded)
-        // The upload of what is there already goes on.
+        // The upload of content that is here already goes on.
         #expect(try prepare(list, limits) == nil)
         #expect(try save([SaveItem("a", ["file": asset, "n": 1])]) == [nil])
         let none: [String: FieldValue?] = ["file": nil]

@@ -1,4 +1,4 @@
-// Fetching and listing: what is asked for, in order, from one snapshot.
+// Fetching and listing records: the requested ones, in order, from one snapshot.
 
 import CumulusModel
 import CumulusOperations
@@ -47,7 +47,7 @@ import Testing
         #expect(words == ["11", "k", "11", "26", "11", "11", "26", "11", "n", "26"])
     }
 
-    /// It fails alone, and somebody is told where it stands.
+    /// A damaged record is the only item that fails, and its place is reported.
     @Test func aDamagedRecordFailsAlone() throws {
         try store.save([SaveItem("a"), SaveItem("b"), SaveItem("c")])
         let zone = try #require(try store.zoneNumber(ZoneAddress(), by: .alice))
@@ -94,7 +94,7 @@ import Testing
         return pages
     }
 
-    /// Records that are gone, more than one turn looks at, end no page.
+    /// Deleted records end no page, even if there are more than one turn looks at.
     @Test func whatIsNotToldEndsNoPage() throws {
         let names = (0..<1_200).map { "n\($0)" }
         for start in stride(from: 0, to: names.count, by: 200) {

@@ -1,4 +1,4 @@
-// References: owners that take along what they own, and parents that must be there.
+// References: owners that are deleted with what they own, and parents that must exist.
 
 import CumulusModel
 import CumulusOperations
@@ -102,7 +102,7 @@ import Testing
         try store.save([save("x"), save("n", ["of": .owner("x")])])
         try store.save([save("n", ["of": .link("x")])])
         #expect(try delete("x") == [nil])
-        // Saved while there was no `x`: it matches by name, also the `x` that comes later.
+        // The reference was saved while there was no `x`: it matches by name, and so any later `x`.
         try store.save([save("m", ["of": .owner("x")])])
         try store.save([save("x")])
         #expect(try delete("x") == [nil])
@@ -127,7 +127,7 @@ import Testing
         let outcome = try store.delete([DeleteItem("n0", in: zone)])
         #expect(outcome.codes == [nil])
         #expect(try names() == [])
-        // 250 records in the first commit, 125 in each further one.
+        // The first commit deletes 250 records, and each further one 125.
         #expect(outcome.dots.count == 39)
         try checkDerivedRows()
         #expect(try LogReplay.differences(in: store.engine) == [])
@@ -150,7 +150,7 @@ import Testing
         try checkDerivedRows()
     }
 
-    /// Other nodes take one commit after the other: what was asked for must be in one of them.
+    /// Other nodes apply one commit after the other, so one commit must hold all named records.
     @Test func whatIsNamedIsInTheFirstCommit() throws {
         let owners = (0..<300).map { "owner\($0)" }
         try store.save(owners.map { save($0) })
@@ -197,8 +197,8 @@ import Testing
             return
         }
         #expect((failure.code, failure.reason) == (.limitExceeded, .tooManyOwners))
-        // What holds one already may be saved again, links and other targets are free, and a place
-        // that is left is free again.
+        // A record that refers to the target may be saved again, links and other targets have no
+        // limit, and a reference that is removed makes room.
         let codes = try store.save([
             save("n0", ["of": .owner("x")]), save("link", ["of": .link("x")]),
             save("other", ["of": .owner("y")]),
@@ -216,7 +216,7 @@ import Testing
         #expect(try store.modify(modify, by: .alice).codes.contains(.limitExceeded))
         modify.saves.removeLast()
         #expect(try store.modify(modify, by: .alice).codes == [nil, nil])
-        // A list that names the target twice owns it once.
+        // A list that names the target twice counts once.
         modify.saves = [save("n0", ["of": nil]), save("n1", ["of": .list([.owner("x")])])]
         #expect(try store.modify(modify, by: .alice).codes.contains(.invalidArguments))
         modify.saves = [save("n3", ["list": .list([.owner("y"), .owner("y"), .owner("y")])])]
@@ -240,7 +240,7 @@ import Testing
 
     private static let tooLarge = String(repeating: "x", count: 1_100_000)
 
-    /// Wherever it stands in the batch.
+    /// A batch makes room for references wherever it releases one.
     @Test func theLimitDoesNotCountWhatTheBatchReleases() throws {
         var modify = ModifyRecords(
             database: .private,
@@ -249,7 +249,8 @@ import Testing
         )
         modify.limits.ownersPerRecord = 2
         #expect(try store.modify(modify, by: .alice).codes == [nil, nil, nil])
-        // To another field of the same record, to another record, and in place of one that goes.
+        // The reference moves to another field of the record, to another record, and to one that
+        // takes the place of a deleted one.
         modify.saves = [save("n0", ["of": nil, "of2": .owner("x")])]
         #expect(try store.modify(modify, by: .alice).codes == [nil])
         modify.saves = [save("n2", ["of": .owner("x")]), save("n0", ["of2": nil])]
@@ -263,8 +264,8 @@ import Testing
         try checkDerivedRows()
     }
 
-    /// Ten times as many take about ten times the processor time; quadratic work would take a
-    /// hundred times as much.
+    /// Ten times as many references take about ten times the processor time; quadratic work would
+    /// take a hundred times as much.
     @Test func aLongListOfReferencesIsNotQuadraticWork() throws {
         var request = ModifyRecords(database: .private, policy: .changedKeys)
         request.limits.ownersPerRequest = 20_000
@@ -284,7 +285,7 @@ import Testing
         try checkDerivedRows()
     }
 
-    /// Of this thread, in seconds: what other tests take doesn't count.
+    /// The processor time of this thread, in seconds, so that other tests don't count.
     private static var processorTime: Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -369,8 +370,9 @@ import Testing
         #expect(codes == Array(repeating: .referenceViolation, count: 399) + [.invalidArguments])
     }
 
-    /// As the one of a save that fails and the other of a delete that does; four times as many take
-    /// about four times the processor time.
+    /// One chain begins with a save that fails, and the other with a delete that fails.
+    ///
+    /// Four times as many records take about four times the processor time.
     @Test func longChainsThatFailAreNotQuadraticWork() throws {
         func work(_ count: Int) throws -> Double {
             let names = (0..<count).map { "c\(count)n\($0)" }
@@ -404,7 +406,7 @@ import Testing
         #expect(many < 40 * few)
     }
 
-    /// A save whose parent was to be deleted, and stays, is no orphan.
+    /// A save is no orphan if its parent was to be deleted, and stays.
     @Test func aParentWhoseDeletionFailsIsThere() throws {
         try store.save([SaveItem("p"), SaveItem("c", parent: "p")])
         let modify = ModifyRecords(

@@ -1,4 +1,4 @@
-// The three save policies against each state in which a record can be, and what tags do.
+// The three save policies with each state of a record, and the effect of tags.
 
 import CumulusModel
 import CumulusOperations
@@ -21,7 +21,7 @@ import Testing
         try store.save([SaveItem("n", ["new": 1], tag: tag)], policy).saves[0]
     }
 
-    /// What the record holds, as bytes; nil if it isn't there.
+    /// The fields of the record, as bytes; nil if it doesn't exist.
     private func fields() throws -> Bytes? {
         try? store.fetch("n", in: .private, by: .alice).get().fields
     }

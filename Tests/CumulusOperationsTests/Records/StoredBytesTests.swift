@@ -1,5 +1,5 @@
-// Requests that change records which are stored large: how much one of them may read, what is looked
-// up before its turn, and how cascades go on by bytes.
+// Requests that change large stored records: how much a request may read, what is looked up before
+// its turn, and how cascades go on by bytes.
 
 import CumulusModel
 import CumulusOperations
@@ -13,7 +13,7 @@ import Testing
     private static let large = FieldValue.string(String(repeating: "x", count: 1_000))
     private let store: TestStore
 
-    /// Two zones with records of about 1,000 bytes.
+    /// Makes two zones with records of about 1,000 bytes.
     init() throws {
         store = try TestStore()
         try store.modify(ModifyZones(saving: ["z", "y"]), by: .alice)
@@ -30,7 +30,7 @@ import Testing
         SaveItem(name, fields, in: ZoneAddress(name: zone), parent: parent)
     }
 
-    /// A large record that goes with the record `root`.
+    /// A large record that is deleted with the record `root`.
     private static func child(_ name: String) -> SaveItem {
         item(name, ["s": large, "of": .owner("root")])
     }
@@ -51,7 +51,7 @@ import Testing
         )
     }
 
-    /// Bytes of a record as it is stored.
+    /// The size of a record as it is stored.
     private func size(_ name: String, in zone: String = "z") throws -> Int {
         let number = try #require(try store.zoneNumber(ZoneAddress(name: zone), by: .alice))
         return try #require(try store.reader.get(.record(number, name))).count
@@ -75,7 +75,8 @@ import Testing
         }
     }
 
-    /// Holds a request to what it reads: one byte less refuses it, and leaves everything as it was.
+    /// Expects that the request reads this many bytes: a bound with one byte less refuses it, and
+    /// nothing changes.
     private func expectBound(
         _ bytes: Int,
         of modify: ModifyRecords,
@@ -106,7 +107,7 @@ import Testing
         #expect(try tag(of: "r1") != before)
     }
 
-    /// The zone that comes first is not changed either.
+    /// The zone that comes first stays unchanged, too.
     @Test func allZonesOfARequestCountTogether() throws {
         let sum = try size("r0") + size("r1") + size("other", in: "y")
         try expectBound(sum, of: Self.deletion("r0", "r1", other: true))
@@ -128,7 +129,7 @@ import Testing
         #expect(try refusal(of: modify) == nil)
     }
 
-    /// A client that got no answer is told what was done, however large the records are by now.
+    /// A repeated request gets its answer, however large the records are by now.
     @Test func aRepeatedRequestIsAnsweredAnyhow() throws {
         let saves = ["a", "b"].map { Self.item($0, ["n": 1]) }
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: saves)
@@ -141,7 +142,7 @@ import Testing
         #expect(try refusal(of: modify)?.code == .limitExceeded)
     }
 
-    // MARK: What is read beside
+    // MARK: Targets and shares
 
     /// Whether the writer sends the request back, so that its targets are looked up.
     private func needsTargets(_ modify: ModifyRecords) throws -> Bool {
@@ -155,7 +156,7 @@ import Testing
         return isSentBack
     }
 
-    /// One record may refer to many: it can't be divided.
+    /// One record may refer to many, and can't be divided.
     @Test func largeTargetsAreLookedUpBeforeTheTurn() throws {
         store.storedBytesPerRequest = 3_000
         let owners = FieldValue.list((0..<6).map { .owner("r\($0)") })
@@ -187,7 +188,7 @@ import Testing
         #expect(try store.modify(missing, by: .alice).codes.contains(.referenceViolation))
     }
 
-    /// What hangs below a root is looked through, and can't be shared in parts.
+    /// The records below a root are read for its share, which can't be divided.
     @Test func aRootIsSharedWhateverHangsBelowIt() throws {
         let bed = try ShareTestBed()
         try bed.save("root", by: bed.owner)
@@ -202,11 +203,11 @@ import Testing
 
     // MARK: Turns
 
-    /// The named record goes first, and each turn takes what fits.
+    /// The named record goes first, and each turn takes as many as fit.
     @Test func aCascadeOverLargeRecordsGoesInTurns() throws {
         try store.save([Self.item("root", ["n": 1])])
         try store.save((0..<8).map { Self.child("c\($0)") })
-        // A turn takes half of it.
+        // A turn reads up to half of this bound.
         store.storedBytesPerRequest = 4_000
         let request = store.request(Self.deletion("root"), by: .alice)
         let outcome = try store.run(request).get()
@@ -223,7 +224,7 @@ import Testing
         #expect(try LogReplay.differences(in: store.engine) == [])
     }
 
-    /// However small the bound is, each turn deletes one.
+    /// Each turn deletes at least one record, however small the bound is.
     @Test func aCascadeEndsUnderTheSmallestBound() throws {
         try store.save([Self.item("root", ["n": 1])])
         try store.save((0..<4).map { Self.child("c\($0)") })
@@ -232,7 +233,7 @@ import Testing
         #expect(try names() == ["r0", "r1", "r2", "r3", "r4", "r5"])
     }
 
-    /// A batch that has read much takes no further request.
+    /// A batch that has read much accepts no further request.
     @Test func otherRequestsWaitForTheNextBatch() throws {
         store.storedBytesPerRequest = 8_000
         var group = GroupCommit(engine: store.engine, state: store.state)
@@ -244,7 +245,7 @@ import Testing
         #expect(isFull == [false, false, true])
     }
 
-    /// A step of a walk finds no more for the writer than a turn may read.
+    /// One step of a walk finds no more for the writer than a turn may read.
     @Test func walksFindLargeRecordsOneByOne() throws {
         let zone = try #require(try store.zoneNumber(Self.zone, by: .alice))
         let place = try #require(

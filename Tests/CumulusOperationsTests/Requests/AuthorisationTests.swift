@@ -1,4 +1,4 @@
-// Who may do what: every caller against every database and verb, and other people's data.
+// Who may do what: every caller with every database and verb, and other people's data.
 
 import CumulusModel
 import CumulusOperations
@@ -9,7 +9,7 @@ import Testing
 @Suite struct AuthorisationTests {
     private let store: TestStore
 
-    /// Alice has a record in the public and in her private database, and a zone.
+    /// Gives Alice a record in the public and in her private database, and a zone.
     init() throws {
         store = try TestStore()
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
@@ -24,7 +24,8 @@ import Testing
     struct Row: Sendable {
         var caller: Caller
         var database: DatabaseScope
-        /// Of reading, creating, changing and deleting in the default zone; nil means done.
+        /// The codes of reading, creating, changing and deleting in the default zone; nil means
+        /// done.
         var read: ServiceError.Code?
         var create: ServiceError.Code?
         var change: ServiceError.Code?
@@ -51,7 +52,7 @@ import Testing
             [nil, .permissionFailure, .permissionFailure, .permissionFailure]
         ),
         Row(.alice, .private, [nil, nil, nil, nil]),
-        // Bob's private database is another one: nothing of Alice's is in it.
+        // Bob's private database is another one, and holds nothing of Alice's.
         Row(.bob, .private, [.unknownItem, nil, nil, nil]),
         Row(.anonymous, .private, Array(repeating: .notAuthenticated, count: 4)),
         Row(.administrator, .private, Array(repeating: .permissionFailure, count: 4)),
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    /// The code of a call, whether it failed as a whole or for its item.
+    /// The error code of a call, whether it failed as a whole or for its item.
     private func code(_ call: () throws -> ServiceError.Code?) throws -> ServiceError.Code? {
         do {
             return try call()

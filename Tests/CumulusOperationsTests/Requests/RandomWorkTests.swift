@@ -1,5 +1,5 @@
 // Random work on a store, with restarts: the records are what a model says, every derived row can
-// be rebuilt, and the logs replayed elsewhere make the same rows. Where nobody else writes, a merge
+// be rebuilt, and the logs replayed elsewhere make the same rows. If nobody else writes, a merge
 // policy changes nothing that is seen.
 
 import CumulusModel

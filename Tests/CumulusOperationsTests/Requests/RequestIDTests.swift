@@ -53,7 +53,7 @@ import Testing
         #expect(try fields() == WireField.body(["n": 1]))
     }
 
-    /// With it the caller merges; what is stored of the outcome has none.
+    /// The caller merges with the server's record, which is not stored with the outcome.
     @Test func aRepeatedConflictComesWithTheServersRecordAgain() throws {
         try store.run(request(store.newRequestID()))
         let saves = [SaveItem("r", ["s": .string("mine")]), SaveItem("new", ["n": .int64(1)])]
@@ -112,7 +112,8 @@ import Testing
         #expect(first.codes == [nil, .serverRecordChanged, nil])
         #expect(serverRecord(first.saves[1])?.name == "old")
         #expect(try outcome(request) == first)
-        // What others created is not his to change any more; his own he may have made.
+        // Bob may no longer change what others created. He may have created one of the records
+        // himself.
         try grant(#"GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator""#)
         let second = try outcome(request)
         #expect(second.codes == [.permissionFailure, .permissionFailure, nil])
@@ -120,7 +121,8 @@ import Testing
         #expect(try second.saves[2].get() == first.saves[2].get())
         try grant(#"GRANT READ TO "_world""#)
         #expect(try outcome(request).codes == Array(repeating: .permissionFailure, count: 3))
-        // Nothing of that was written: who may again is told as before.
+        // Nothing of that was written: a caller who gets its rights back is told the same as
+        // before.
         try grant(#"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#)
         #expect(try outcome(request) == first)
     }

@@ -40,7 +40,7 @@ import Testing
         return try store.reader.storedSchema(of: number, in: environment)
     }
 
-    /// Saves in production; the code of the refusal, and its message.
+    /// Saves in production; returns the code and the message of the refusal.
     private func save(_ item: SaveItem, by caller: Caller = .alice) throws -> String? {
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [item])
         let request = WriteRequest(
@@ -69,7 +69,7 @@ import Testing
         );
         """
 
-    /// As CloudKit's tool prints it: teams compare the files.
+    /// The text is that of CloudKit's tool, as teams compare the files.
     @Test func anExportIsTheFileThatWasImported() throws {
         let file = """
             DEFINE SCHEMA
@@ -120,7 +120,7 @@ import Testing
                 "note ENCRYPTED STRING 0", "rating INT64 0", "title STRING 5",
             ]
         )
-        // A new type begins with other grants, which the file doesn't have.
+        // A new type begins with grants that the file doesn't have, so they are taken away.
         #expect(
             trail.grants.map { "\($0.role) \($0.permissions.rawValue)" } == [
                 "Moderator 5", "_world 1",
@@ -219,7 +219,7 @@ import Testing
         try store.save([SaveItem("a", ["s": "x"])])
         _ = try run(.development, in: .production)
         let before = try stored(.production)
-        // Development goes on: another field, fewer indexes.
+        // Development goes on with another field and fewer indexes.
         try store.save([SaveItem("a", ["t": 1])])
         let text = try stored().ckdb.replacing(" SEARCHABLE", with: "")
         _ = try run(.file(Schema(ckdb: text), drops: false), in: .development)
@@ -276,7 +276,7 @@ import Testing
         #expect(try stored().recordTypes.map(\.name) == ["Users"])
     }
 
-    /// The registers of new fields count as bytes of the commit that makes them.
+    /// The registers of new fields count as bytes of their commit.
     @Test func aBatchOfNewTypesThatFitsIntoNoCommitIsRefused() throws {
         let name = String(repeating: "T", count: 250)
         let fields = Dictionary(
@@ -295,7 +295,7 @@ import Testing
         #expect(commits.allSatisfy { $0 <= Limits.standard.frameBytes })
     }
 
-    /// Increments count too.
+    /// Increments count as bytes of their commit, too.
     @Test func aCommitFitsIntoAFrameWhateverItsSavesAreMadeOf() throws {
         let long = String(repeating: "f", count: 240)
         let increments = Dictionary(
@@ -317,7 +317,7 @@ import Testing
         #expect(commits.allSatisfy { $0 <= Limits.standard.frameBytes - 64 << 10 })
     }
 
-    /// An item that fails brings no field about, and takes no room.
+    /// A failed item adds no field to the schema, and takes no room.
     @Test func whatFailsSaysNothingAboutTheSchema() throws {
         var limits = Limits.standard
         limits.recordBytes = 1_000

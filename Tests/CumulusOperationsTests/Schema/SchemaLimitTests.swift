@@ -66,7 +66,7 @@ import Testing
         #expect(outcome.codes == [nil, nil, nil, .limitExceeded, .limitExceeded])
         guard case .failure(let failure) = outcome.saves[3] else { return }
         #expect(failure.error.message.contains("typesPerSchema"))
-        // What is there already can be saved.
+        // Types that exist already can be saved.
         #expect(try save(types(0..<3), limits).codes == [nil, nil, nil])
         #expect(try save(types(3..<4), limits).codes == [.limitExceeded])
         let size = try store.reader.storedSchemaSize(of: store.scopeNumber())
@@ -98,7 +98,7 @@ import Testing
         #expect(try save(types(1..<4), limits).codes == [nil, nil, .limitExceeded])
     }
 
-    /// Nodes that don't hear of each other do that.
+    /// Nodes that don't know of each other may exceed the limits.
     @Test func aSchemaBeyondTheLimitOnlyStopsToGrow() throws {
         #expect(try save(types(0..<5), .standard).codes == Array(repeating: nil, count: 5))
         let limits = limits { $0.typesPerSchema = 3 }
@@ -112,7 +112,7 @@ import Testing
         try importing(.production, .development, limits)
     }
 
-    /// What was read can be imported again, whatever the names are.
+    /// A schema that was exported can be imported again, however long its names are.
     @Test(arguments: [1, 10, 250]) func theTextOfALargestSchemaFitsIntoARequest(
         fields: Int
     ) throws {
@@ -144,7 +144,7 @@ import Testing
 
     // MARK: What one caller adds
 
-    /// Allows so many types.
+    /// Allows this many types.
     private final class Allowance: SchemaAllowance {
         let left: Mutex<Int>
 
@@ -165,7 +165,7 @@ import Testing
         let refused = ServiceError.Code.requestRateLimited
         #expect(outcome.codes == [nil, nil, nil, refused, refused])
         #expect(allowance.left.withLock { $0 } == 0)
-        // What is known costs nothing.
+        // Known types cost nothing.
         #expect(try save(types(0..<3), .standard, allowance: allowance).codes == [nil, nil, nil])
         #expect(try save(types(3..<4), .standard, allowance: Allowance(1)).codes == [nil])
     }

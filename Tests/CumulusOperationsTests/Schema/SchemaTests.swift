@@ -1,4 +1,4 @@
-// The schema that grows with the data, and the limits of records.
+// Tests the schema that grows with the data, and the limits of records.
 
 import CumulusModel
 import CumulusOperations
@@ -80,7 +80,7 @@ import Testing
         #expect(try save("n", ["ds": 1.5]) == .invalidArguments)
     }
 
-    /// What would be stored otherwise than it was saved is refused.
+    /// A value is refused if it would be stored differently.
     @Test func anIntegerThatNoDoubleIsIsRefused() throws {
         let largest = 1 << 53
         #expect(try save("n", ["d": 1.5, "ds": [1.5]]) == nil)
@@ -143,7 +143,7 @@ import Testing
 
     // MARK: Limits
 
-    /// As in CloudKit's development environment.
+    /// The indexes are those that CloudKit's development environment makes.
     @Test func aFieldAppearsWithTheIndexesOfItsType() {
         let all: Schema.Indexes = [.queryable, .sortable, .searchable]
         #expect(FieldType.one(.string).usualIndexes == all)
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func aRecordIsJudgedByItsEncodedFields() throws {
-        // 11 bytes: tags, lengths and the name `b` around the content.
+        // Tags, lengths and the name `b` take 11 bytes besides the content.
         let largest = Limits.standard.recordBytes - 11
         let fits = FieldValue.bytes(Bytes(repeating: 1, count: largest))
         let tooLarge = FieldValue.bytes(Bytes(repeating: 1, count: largest + 1))

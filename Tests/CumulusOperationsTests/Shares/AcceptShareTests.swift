@@ -1,4 +1,4 @@
-// Joining and leaving shares, and what somebody learns of one by its URL.
+// Joining and leaving shares, and what somebody learns of a share by its URL.
 
 import CumulusModel
 import CumulusOperations
@@ -38,7 +38,7 @@ import Testing
         #expect(try bed.accept(by: bob) == nil)
         #expect(try bed.code("a", by: bob) == nil)
         #expect(try bed.zones(by: bob) == [bed.zone(of: bob)])
-        // Twice is once.
+        // Accepting twice has the effect of accepting once.
         let before = try store.vector()
         #expect(try bed.accept(by: bob) == nil)
         #expect(try store.vector() == before)
@@ -53,14 +53,14 @@ import Testing
         #expect(try bed.accept(unknown, by: bob) == .unknownItem)
     }
 
-    /// 33 URL of a share that was stopped.
+    /// Case 33: the URL of a share that was stopped.
     @Test func aStoppedShareIsNotThere() throws {
         try bed.share("r", with: [bed.member(bob)])
         let id = try bed.shareID("share-r")
         try bed.delete("share-r", by: owner)
         #expect(try bed.accept(id, by: bob) == .unknownItem)
         #expect(try bed.refusal { _ = try bed.metadata(of: id, by: bob) } == .unknownItem)
-        // 20 root deleted and made again: the new one was never shared.
+        // Case 20: the root is deleted and made again; the new root was never shared.
         try bed.share("r", with: [bed.member(bob)])
         try bed.delete("r", by: owner)
         try bed.save("r", by: owner)
@@ -79,7 +79,7 @@ import Testing
         #expect(found.map(\.user) == [bob.user] && found.map(\.isCaller) == [true])
     }
 
-    /// 15 handle moves to another user after accept: the one who accepted stays.
+    /// Case 15: a handle moves to another user after it was accepted; the first user stays.
     @Test func aHandleThatMovesAfterAccept() throws {
         try bed.shareZone(with: [try member("bob@example.org")])
         try give("bob@example.org", to: "bob")
@@ -89,7 +89,7 @@ import Testing
         #expect(try bed.code(Names.zoneShare, by: bob) == nil)
     }
 
-    /// 16 look-alike handle.
+    /// Case 16: a look-alike handle is another handle.
     @Test func aLookAlikeHandleIsAnother() throws {
         try bed.shareZone(with: [try member("bob@example.org")])
         // The second letter is Cyrillic.
@@ -99,7 +99,7 @@ import Testing
         #expect(try bed.accept(by: bob) == nil)
     }
 
-    /// A stranger learns neither who is invited nor whether an invited address is held.
+    /// A stranger learns neither who is invited nor whether anybody has an invited address.
     @Test func strangersAreToldTheSameWhoeverIsInvited() throws {
         try give("dave@example.org", to: "dave")
         let invited = [
@@ -134,13 +134,13 @@ import Testing
         #expect(try bed.accept(by: bob) == nil)
         #expect(try bed.code("a", by: bob) == nil)
         #expect(try bed.save("b", by: bob) == .permissionFailure)
-        // Removed in this era, it does not come back by itself.
+        // A user who was removed in this era can't come back by itself.
         #expect(try bed.set([], .readOnly) == nil)
         #expect(try bed.accept(by: bob) == .permissionFailure)
         #expect(try bed.code("a", by: bob) == .zoneNotFound)
     }
 
-    /// Who joins changes the share's record; only those who see all participants see that.
+    /// A user who joins changes the share's record; only users who see all participants see that.
     @Test func strangersDoNotSeeWhoJoinedLast() throws {
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
         #expect(try bed.set([bed.member(bob)], .readOnly) == nil)
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// An invitation and an opening that did not know of each other.
+    /// An invitation and an opening are made without knowing of each other.
     @Test func anInvitationToAnOpenShareIsSettledByItsOwner() throws {
         try bed.shareZone()
         let other = try bed.copied(seed: 2)
@@ -168,7 +168,7 @@ import Testing
         try bed.exchange(with: other)
         #expect(try bed.accept(by: bob) == .participantAlreadyInvited)
         #expect(try bed.accept(by: carol) == nil)
-        // Saving it unchanged settles nothing. Closing it does, and so does opening it again.
+        // Saving it unchanged settles nothing, but closing it does, and so does opening it again.
         let all = [bed.member(bob), bed.member(carol, .readOnly, as: .publicUser)]
         #expect(try bed.set(all, .readOnly) == nil)
         #expect(try bed.accept(by: bob) == .participantAlreadyInvited)
@@ -205,7 +205,8 @@ import Testing
         #expect(throws: Never.self) { try store.run(request).get() }
     }
 
-    /// 12 accept of invitation 1 after invitation 2: an answer counts for what it answered.
+    /// Case 12: invitation 1 is accepted after invitation 2; an answer counts for its own
+    /// invitation.
     @Test func acceptOfInvitationOneAfterInvitationTwo() throws {
         try bed.shareZone(with: [bed.member(bob)])
         let other = try bed.copied(seed: 2)
@@ -276,7 +277,7 @@ import Testing
 
     // MARK: URLs
 
-    /// 33 URL guessed, cut, case-changed.
+    /// Case 33: a URL is guessed, cut, or has another case.
     @Test func aURLGuessedCutOrCaseChanged() throws {
         try bed.shareZone(with: [bed.member(bob)])
         let key = ShareURLKey(secret: Bytes(repeating: 3, count: 32))
@@ -304,7 +305,7 @@ import Testing
         #expect(try bed.leave(by: bob) == .zoneNotFound)
         #expect(try bed.code(Names.zoneShare, by: carol) == nil)
         #expect(try bed.code(Names.zoneShare, by: owner) == nil)
-        // Invited anew, it may come back.
+        // A user who is invited again may come back.
         #expect(try bed.accept(by: bob) == .permissionFailure)
         try bed.set([bed.member(bob), bed.member(carol)])
         #expect(try bed.accept(by: bob) == nil)

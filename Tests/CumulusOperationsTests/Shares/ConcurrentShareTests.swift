@@ -1,4 +1,4 @@
-// What two nodes do to shares without knowing of each other, and what both hold once they do.
+// What two nodes do to shares without knowing of each other, and what both hold afterwards.
 
 import CumulusModel
 import CumulusOperations
@@ -11,7 +11,7 @@ import Testing
 
     init() throws { bed = try ShareTestBed() }
 
-    /// Bob is in the zone's share, and there are two nodes.
+    /// Adds Bob to the zone's share, and makes a second node.
     private func twoNodes() throws -> ShareTestBed {
         try bed.save("a", by: owner)
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
@@ -29,11 +29,11 @@ import Testing
         return code
     }
 
-    /// 9 invited again where the removal is not known: the removal stands.
+    /// Case 9: invited again where the removal is not known; the removal stays.
     @Test func invitedAgainWhereTheRemovalIsNotKnown() throws {
         let other = try twoNodes()
         try bed.set([])
-        // Where it is known that he is in, a higher permission is no new invitation.
+        // The other node knows Bob as a member, so a higher permission there is no new invitation.
         try other.set([bed.member(bob, .readWrite, as: .administrator)])
         try bed.exchange(with: other)
         #expect(try code("a", by: bob, on: other) == .zoneNotFound)
@@ -43,7 +43,7 @@ import Testing
         #expect(try code("a", by: bob, on: other) == nil)
     }
 
-    /// 10 removed on A, permission raised on B, B's clock an hour ahead.
+    /// Case 10: removed on A, permission raised on B, whose clock is an hour ahead.
     @Test func removedOnAPermissionRaisedOnBWithAClockAhead() throws {
         let other = try twoNodes()
         try bed.set([])
@@ -54,7 +54,7 @@ import Testing
         #expect(try code("a", by: bob, on: other) == .zoneNotFound)
     }
 
-    /// Of two permissions at once the lesser stands, whatever the clocks say.
+    /// The lower one of two concurrent permissions stays, whatever the clocks say.
     @Test func theLesserOfTwoPermissionsStands() throws {
         let other = try twoNodes()
         try bed.set([bed.member(bob, .readOnly)])
@@ -66,7 +66,7 @@ import Testing
         #expect(try code("a", by: bob, on: other) == .zoneNotFound)
     }
 
-    /// 11 accept on A, share deleted on B.
+    /// Case 11: accepted on A, share deleted on B.
     @Test func acceptOnAShareDeletedOnB() throws {
         try bed.share("r", with: [bed.member(bob)])
         let other = try bed.copied(seed: 2)
@@ -78,7 +78,7 @@ import Testing
         #expect(try code("share-r", by: owner, on: other) == .unknownItem)
     }
 
-    /// 13 leave and accept at once.
+    /// Case 13: left and accepted at the same time.
     @Test func leaveAndAcceptAtOnce() throws {
         let other = try twoNodes()
         try bed.leave(by: bob)
@@ -87,7 +87,7 @@ import Testing
         #expect(try code("a", by: bob, on: other) == .zoneNotFound)
     }
 
-    /// 14 two invite one handle: it is one participant.
+    /// Case 14: two administrators invite one handle, which is one participant.
     @Test func twoInviteOneHandle() throws {
         try bed.shareZone()
         let other = try bed.copied(seed: 2)
@@ -101,7 +101,8 @@ import Testing
         }
     }
 
-    /// 17 share request repeated on another node, then removed, then stopped.
+    /// Case 17: a request that shares a record is repeated at another node; then a member is
+    /// removed, then the share is stopped.
     @Test func shareRequestRepeatedOnAnotherNodeThenRemovedThenStopped() throws {
         try bed.save("r", by: owner)
         let other = try bed.copied(seed: 2)
@@ -123,8 +124,10 @@ import Testing
         #expect(try code("r", by: bob, on: other) == .zoneNotFound)
     }
 
-    /// 17 the request makes the root as well: the life that is shown is shared with all who were
-    /// invited at either node, whichever life is the greater one; either URL leads there.
+    /// Case 17: the request makes the root, too.
+    ///
+    /// The shown life is shared with everybody who was invited at either node, whichever life is
+    /// the greater one, and both URLs lead to it.
     @Test(arguments: [-1_000, 1_000]) func requestWithANewRootRepeatedOnAnotherNode(
         ahead: Int64
     ) throws {
@@ -144,7 +147,7 @@ import Testing
         #expect(try other.accept(urls[0], by: carol) == nil)
         try bed.exchange(with: other)
         #expect(try code("r", by: carol, on: other) == nil)
-        // A save of the owner ends the life that is not shown.
+        // A save by the owner ends the life that is not shown.
         try bed.save("r", 2, by: owner)
         try bed.set([bed.member(bob)], of: "share-r")
         try bed.exchange(with: other)
@@ -156,7 +159,8 @@ import Testing
         #expect(try DerivedRows.differences(in: bed.store.engine) == [])
     }
 
-    /// 18 root shared on two nodes under two names: the one that the root names counts.
+    /// Case 18: the root is shared on two nodes under two names; the share that the root names
+    /// counts.
     @Test func rootSharedOnTwoNodesUnderTwoNames() throws {
         try bed.save("r", by: owner)
         let other = try bed.copied(seed: 2)
@@ -171,8 +175,8 @@ import Testing
         #expect(try code("r", by: carol, on: other) == nil)
     }
 
-    /// The URL of a root that was shared twice leads to the share that counts, in whatever order a
-    /// node heard of both.
+    /// The URLs of a root that was shared twice lead to the share that counts, in whatever order a
+    /// node hears of both.
     @Test(arguments: [-1_000, 1_000]) func aRootSharedTwiceIsFoundByItsURL(ahead: Int64) throws {
         try bed.save("r", by: owner)
         let other = try bed.copied(seed: 2)
@@ -189,7 +193,8 @@ import Testing
         for caller in [bob, carol] { #expect(try code("r", by: caller, on: other) == nil) }
     }
 
-    /// 19 ancestor and descendant at once: both stand, and rights are the union.
+    /// Case 19: ancestor and descendant are shared at the same time; both shares stay, and rights
+    /// are the union.
     @Test func ancestorAndDescendantAtOnce() throws {
         try bed.save("p", by: owner)
         try bed.save("r", under: "p", by: owner)
@@ -208,9 +213,10 @@ import Testing
         #expect(device.held == ["p", "r", "a", "share-p", "share-r"])
     }
 
-    /// A zone and a record of it at once: both stand, and rights are the union.
+    /// A zone and a record in it are shared at the same time; both shares stay, and rights are the
+    /// union.
     ///
-    /// Neither kind of share is made beside the other one, until that is deleted.
+    /// Afterwards neither kind of share can be made beside the other one, until that is deleted.
     @Test func aZoneAndARecordOfItAtOnce() throws {
         try bed.save("r", by: owner)
         try bed.save("a", by: owner)
@@ -233,7 +239,7 @@ import Testing
         #expect(try bed.shareZone() == nil)
     }
 
-    /// 20 root deleted and made again, while the other node shares it.
+    /// Case 20: the root is deleted and made again, while the other node shares it.
     @Test func rootDeletedAndMadeAgain() throws {
         try bed.save("r", by: owner)
         let other = try bed.copied(seed: 2)
@@ -247,7 +253,7 @@ import Testing
         #expect(try code("r", by: owner, on: other) == nil)
     }
 
-    /// What a directory of zones knows holds until a share changes; a root may go before that.
+    /// A directory of zones stays valid until a share changes, but a root may go before that.
     @Test func aDirectoryOfZonesAsksTheRoots() throws {
         try bed.save("r", by: owner)
         let other = try bed.copied(seed: 2)
@@ -271,7 +277,7 @@ import Testing
         #expect(try find() == nil)
     }
 
-    /// 21 cycle made by two nodes.
+    /// Case 21: two nodes make a cycle.
     @Test func cycleMadeByTwoNodes() throws {
         try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
         try bed.save("a", under: "r", by: owner)
@@ -286,13 +292,14 @@ import Testing
         #expect(try code("b", by: bob, on: other) == .unknownItem)
         try device.follow(other, limit: 1)
         #expect(device.held == ["r", "share-r"] && device.strange == [])
-        // The owner mends it.
+        // The owner ends the cycle.
         try bed.save("a", under: "r", by: owner)
         try device.follow(bed)
         #expect(device.held == ["r", "share-r", "a", "b"])
     }
 
-    /// 22 parent deleted on A, child added on B, then purge: the child leads nowhere at once.
+    /// Case 22: parent deleted on A, child added on B, then purged; the child leads nowhere at
+    /// once.
     @Test func parentDeletedOnAChildAddedOnBThenPurge() throws {
         try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
         try bed.save("a", under: "r", by: owner)
@@ -311,7 +318,7 @@ import Testing
         #expect(device.held == ["r", "share-r"])
     }
 
-    /// 23 record moved out on A before B learns of the share.
+    /// Case 23: a record is moved out on A before B learns of the share.
     @Test func recordMovedOutOnABeforeBLearnsOfTheShare() throws {
         try bed.save("r", by: owner)
         try bed.save("a", under: "r", by: owner)
@@ -326,7 +333,8 @@ import Testing
         #expect(device.held == ["r", "share-r"] && device.strange == [])
     }
 
-    /// 32 administrator removed on A invites on B: who was invited stays, and can be removed.
+    /// Case 32: an administrator who was removed on A invites on B; the invited user stays, and can
+    /// be removed.
     @Test func administratorRemovedOnAInvitesOnB() throws {
         try bed.save("a", by: owner)
         let admin = bed.member(bob, .readWrite, as: .administrator)
@@ -344,7 +352,8 @@ import Testing
         #expect(try code("a", by: carol, on: other) == .zoneNotFound)
     }
 
-    /// 34 removed joiner joins again on B, which does not know of it.
+    /// Case 34: a removed user who had joined by the URL joins again on B, which does not know of
+    /// the removal.
     @Test func removedJoinerJoinsAgainOnB() throws {
         try bed.save("a", by: owner)
         try bed.shareZone(with: [], .readOnly)
@@ -357,7 +366,7 @@ import Testing
         #expect(try code("a", by: bob, on: other) == .zoneNotFound)
     }
 
-    /// 42 101 participants by two nodes: nobody is dropped.
+    /// Case 42: two nodes add 101 participants; nobody is dropped.
     @Test func aHundredAndOneParticipantsByTwoNodes() throws {
         let members = (0..<100).map { number -> ShareParts.Member in
             let name = "_" + Bytes(repeating: UInt8(number + 10), count: 16).hex
@@ -378,7 +387,7 @@ import Testing
         #expect(try bed.accept(by: bob) == nil)
     }
 
-    /// 43 zone deleted while accepting.
+    /// Case 43: the zone is deleted while a user accepts.
     @Test func zoneDeletedWhileAccepting() throws {
         try bed.shareZone(with: [bed.member(bob)])
         let other = try bed.copied(seed: 2)

@@ -1,4 +1,4 @@
-// Shares with as many people as there may be: a share remembers all who were ever in it.
+// Shares with as many people as possible: a share remembers everybody who was ever in it.
 
 import CumulusModel
 import CumulusOperations
@@ -31,7 +31,7 @@ import Testing
         return try store.modify(modify, by: owner).codes[0]
     }
 
-    /// A full share still takes invitations of people whom it knows, and removals.
+    /// A full share still accepts invitations of people whom it knows, and removals.
     @Test func aShareRemembersABoundedNumberOfPeople() throws {
         var limits = Limits.standard
         limits.peoplePerShare = 2

@@ -9,7 +9,7 @@ import Testing
 @Suite struct OwnedShareTests: ShareTesting {
     let bed: ShareTestBed
 
-    /// The owner shares two trees with Bob, and Carol has a zone of her own that she shares.
+    /// Lets the owner share two trees with Bob, and Carol share a zone of her own.
     init() throws {
         bed = try ShareTestBed()
         for root in ["r", "q"] {
@@ -65,7 +65,7 @@ import Testing
         #expect(try bed.code("share-r", by: owner) == .unknownItem)
         #expect(try shares(of: "owner").map(\.share.name) == ["share-q"])
         #expect(try stop("share-r").get() == false)
-        // The root names no share any more, so it can have another one.
+        // The root names no share any more, so it can get another one.
         #expect(try bed.share("r", named: "next", with: [bed.member(carol)]) == nil)
         #expect(try bed.accept("next", by: carol) == nil)
     }

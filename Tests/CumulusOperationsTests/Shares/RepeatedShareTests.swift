@@ -1,5 +1,5 @@
-// A request about shares that is carried out at two nodes, because the first one's answer was lost:
-// what both hold once they hear of each other.
+// Requests about shares that two nodes carry out, because the answer of the first one was lost, and
+// what both nodes hold once they know of each other.
 
 import CumulusModel
 import CumulusOperations
@@ -12,7 +12,7 @@ import Testing
 
     init() throws { bed = try ShareTestBed() }
 
-    /// One request at both nodes, which don't hear of each other; their clocks differ.
+    /// Runs one request at both nodes, which don't know of each other; their clocks differ.
     private func saveTwice(_ root: SaveItem, _ policy: SavePolicy, _ other: ShareTestBed) throws {
         other.store.now += 10
         let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
@@ -31,7 +31,7 @@ import Testing
         #expect(try bed.accept("s", by: bob) == nil)
     }
 
-    /// The counter that begins anew has the key of the one before it, and nobody shared it.
+    /// A counter that begins again has the key of the one before it, but nobody shared it.
     @Test func aCounterThatBeginsAnewIsNotShared() throws {
         let counter = SaveItem("r", in: bed.zone(of: owner), increments: ["n": 1])
         try bed.save([counter], by: owner)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Root and share are one life each, with one URL, and the tag that both nodes gave.
+    /// Root and share are one life each, with one URL, and with the tag that both nodes gave.
     @Test func aShareHasOneURL() throws {
         let other = try bed.copied(seed: 2)
         try saveTwice(bed.item("r", by: owner), .changedKeys, other)
@@ -69,7 +69,7 @@ import Testing
         #expect(try bed.accept("s", by: bob) == nil)
         try bed.exchange(with: other)
         for node in [bed, other] { #expect(try node.code("r", by: bob) == nil) }
-        // Stopped at one node, it is stopped at both.
+        // A share that is stopped at one node is stopped at both.
         try other.delete("s", by: owner)
         try bed.exchange(with: other)
         for node in [bed, other] { #expect(try node.code("r", by: bob) == .zoneNotFound) }

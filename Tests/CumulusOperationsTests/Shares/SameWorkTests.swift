@@ -1,5 +1,5 @@
-// What is not there and what the caller may not know of cost a node the same work: rows looked at
-// and bytes of them, since a clock would tell little in a test.
+// A node does the same work for things that don't exist and for things that the caller may not know
+// of. Work is counted in rows and their bytes, since a clock would tell little in a test.
 
 import CumulusModel
 import CumulusOperations
@@ -14,7 +14,7 @@ import Testing
     private struct Work: Hashable {
         var looks: Int
         var bytes: Int
-        /// The code and text that were answered.
+        /// The code and the text of the answer.
         var answer: String
     }
 
@@ -45,12 +45,13 @@ import Testing
         }
     }
 
-    /// One row says that a zone is not for the caller, whether or not it is there.
+    /// One row says that a zone is not for the caller, whether or not the zone exists.
     @Test func zonesThatAreThereAndNot() throws {
         try store.modify(ModifyZones(saving: ["y"]), by: owner)
         let strangers = "_" + String(repeating: "0", count: 32)
         let places = [
-            // Shared with another user; not shared; not there; of a user who isn't there.
+            // The zones are shared with another user, not shared, not existing, and of a user who
+            // doesn't exist.
             (ShareTestBed.zone, owner.user), ("y", owner.user), ("x", owner.user),
             ("y", strangers),
         ]
@@ -77,7 +78,7 @@ import Testing
 
     private var reader: ReadTransaction { store.reader }
 
-    /// Guesses, also one that is nearly right.
+    /// The URLs are guesses; some of them are nearly right.
     @Test func urlsThatLeadNowhere() throws {
         let real = try bed.shareID()
         var guesses = (0..<8).map { ShareID(bytes: Bytes(repeating: UInt8($0 * 31), count: 16)) }
@@ -97,7 +98,7 @@ import Testing
         #expect(known.answer == "done" && known.looks > 1)
     }
 
-    /// A handle that no user has, and those of users who don't want to be found.
+    /// A handle that no user has costs as much as a handle of a user who doesn't want to be found.
     @Test func handlesOfNobodyAndOfTheHidden() throws {
         func change(_ change: some AccountChange) throws {
             let request = WriteRequest(change, caller: .administrator)

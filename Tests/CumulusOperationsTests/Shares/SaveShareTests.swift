@@ -11,7 +11,7 @@ import Testing
 
     init() throws { bed = try ShareTestBed() }
 
-    /// Those who are in the zone's share, as one of them sees it.
+    /// The participants of the zone's share, as one of them sees them.
     private func members(
         of name: String = Names.zoneShare,
         by caller: Caller
@@ -40,7 +40,7 @@ import Testing
         let root = try bed.fetch("r", by: owner).get()
         #expect(root.share == "share-r")
         #expect(try bed.fetch("share-r", by: owner).get().sharing?.root == "r")
-        // A later save of the root keeps it.
+        // A later save of the root keeps its share.
         try bed.save([bed.item("r", 2, by: owner)], .allKeys, by: owner)
         #expect(try bed.fetch("r", by: owner).get().share == "share-r")
     }
@@ -84,7 +84,7 @@ import Testing
         try bed.save("a", under: "r", by: owner)
         try bed.save("b", under: "a", by: owner)
         #expect(try bed.share("r", named: "again") == .alreadyShared)
-        // Below a shared record, and above one.
+        // A record can't be shared below a shared one, or above one.
         #expect(try bed.share("b") == .alreadyShared)
         try bed.save(
             [bed.item("top", by: owner), bed.item("r", under: "top", by: owner)],
@@ -96,7 +96,7 @@ import Testing
         #expect(try bed.share("b") == nil)
     }
 
-    /// New records and stored ones, in either order, directly below each other or not.
+    /// The records are new or stored, in either order, and directly below each other or not.
     @Test(arguments: [false, true], [false, true]) func oneBatchSharesNoRecordAboveAnother(
         areStored: Bool,
         isLowerFirst: Bool
@@ -116,18 +116,18 @@ import Testing
         #expect(names == (areStored ? ["c", "m", "p"] : []))
     }
 
-    /// What a batch moves counts as it will be.
+    /// Records that a batch moves count at their new places.
     @Test func aBatchSharesNoRecordAboveOneThatItMoves() throws {
         try bed.save("x", by: owner)
         try bed.save("d", under: "x", by: owner)
         try bed.share("d")
-        // `d` is shared already, and comes to hang below `p` with `x`.
+        // `d` is shared already, and moves below `p` together with `x`.
         let batch = [
             bed.item("p", by: owner), bed.item("x", under: "p", by: owner),
             bed.shareItem("s", ShareParts(root: "p"), by: owner),
         ]
         #expect(try bed.save(batch, by: owner) == .alreadyShared)
-        // Moved away, it does not.
+        // If it moves elsewhere, it is not below `p`.
         try bed.save("q", by: owner)
         try bed.save("x", under: "q", by: owner)
         let other = [
@@ -167,7 +167,7 @@ import Testing
         #expect(try bed.share("r") == nil)
     }
 
-    /// Wherever in the zone it is, also below other records and among many.
+    /// A shared record is found wherever it is in the zone, also below others and among many.
     @Test func aZoneWithASharedRecordIsNotShared() throws {
         try bed.save((0..<10).map { bed.item("a\($0)", by: owner) }, by: owner)
         try bed.save("m", under: "a0", by: owner)
@@ -181,7 +181,7 @@ import Testing
         #expect(failure.code == .alreadyShared)
         #expect(failure.message.contains("'m'") && failure.message.contains("'share-m'"))
         #expect(try bed.code(Names.zoneShare, by: owner) == .unknownItem)
-        // A share that ended, with its record or its root, is none.
+        // A share that ended with its record or its root doesn't count.
         try bed.delete("share-m", by: owner)
         #expect(try bed.shareZone() == nil)
         try bed.delete(Names.zoneShare, by: owner)
@@ -189,11 +189,12 @@ import Testing
         #expect(try bed.shareZone() == .alreadyShared)
         try bed.delete("m", by: owner)
         #expect(try bed.shareZone() == nil)
-        // Who is in it can be changed as ever.
+        // Its participants can still be changed.
         #expect(try bed.set([bed.member(bob)]) == nil)
     }
 
-    /// Also where one request does both: a share that it deletes is gone, one that it makes counts.
+    /// The rule also holds if one request does both: a share that it deletes doesn't count, one
+    /// that it makes does.
     @Test func oneRequestSharesTheZoneOrARecord() throws {
         let zone = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
         let tree = [
@@ -213,7 +214,7 @@ import Testing
         #expect(try bed.fetch("r", by: owner).get().share == nil)
     }
 
-    /// The zone is looked through before the writer's turn; what changes meanwhile counts.
+    /// The zone is searched before the writer's turn; changes since then count.
     @Test(arguments: [false, true]) func aShareThatComesAfterTheSurveyCounts(
         goes: Bool
     ) throws {
@@ -250,7 +251,8 @@ import Testing
         #expect(try store.modify(modify, by: owner).codes == [nil, nil])
     }
 
-    /// A repeated save, un-sharing and sharing anew: the address stays.
+    /// The URL of a root stays when it is un-shared and shared again, and is new if the root is
+    /// made again.
     @Test func theURLOfARootStays() throws {
         try bed.share("r")
         let first = try bed.shareID("share-r")
@@ -272,7 +274,7 @@ import Testing
         #expect(Set(found.keys) == [carol.user, dave.user])
         #expect(found[carol.user]?.role == .administrator)
         #expect(found[carol.user]?.permission == .readOnly)
-        // The owner is in anyway.
+        // The owner has access in any case.
         #expect(try bed.set([bed.member(owner), admin]) == nil)
         #expect(Set(try members(by: owner).keys) == [carol.user])
     }
@@ -281,7 +283,7 @@ import Testing
         try bed.shareZone(with: [bed.member(bob)])
         let tag = try bed.fetch(Names.zoneShare, by: owner).get().changeTag
         try bed.accept(by: bob)
-        // Whatever the policy: the list is of before the answer.
+        // The list is refused under every policy, since it is older than the answer.
         for policy in [SavePolicy.ifUnchanged, .changedKeys, .allKeys] {
             let item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), tag: tag, by: owner)
             let outcome = try bed.outcome(of: [item], policy, by: owner)
@@ -346,7 +348,7 @@ import Testing
     @Test func openSharesDontMixWithInvitations() throws {
         try bed.shareZone(with: [bed.member(bob), bed.member(carol)])
         try bed.accept(by: bob)
-        // Opening drops who has not accepted; who has stays.
+        // Opening drops the users who have not accepted, and keeps the ones who have.
         #expect(try bed.set([bed.member(bob), bed.member(carol)], .readOnly) == nil)
         #expect(Set(try members(by: owner).keys) == [bob.user])
         #expect(try bed.set([bed.member(bob), bed.member(dave)], .readOnly) == .invalidArguments)
@@ -354,7 +356,8 @@ import Testing
         #expect(try bed.set([bed.member(bob), bed.member(dave)], .none) == nil)
     }
 
-    /// 34 public raised: joiners stay; closed and opened: out.
+    /// Case 34: if the public permission is raised, users who joined stay; if the share is closed
+    /// and opened, they are out.
     @Test func publicRaisedJoinersStayClosedAndOpenedOut() throws {
         try bed.shareZone(with: [], .readOnly)
         #expect(try bed.accept(by: bob) == nil)
@@ -370,8 +373,8 @@ import Testing
         #expect(try bed.code("a", by: bob) == nil)
     }
 
-    /// The owner is not shown who joined in a former era, so a list without that user does not
-    /// remove it.
+    /// The owner does not see a user who joined in a former era, so a list without that user does
+    /// not remove it.
     @Test func aUserOfAFormerEraJoinsAgain() throws {
         try bed.shareZone(with: [], .readOnly)
         try bed.save("a", by: owner)
@@ -399,7 +402,7 @@ import Testing
         }
     }
 
-    /// The type of shares belongs to no app, and so to no file.
+    /// The type of shares belongs to no app, so files don't hold it.
     @Test func anImportedSchemaEndsNoShare() throws {
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
         try bed.save("a", by: bob)
@@ -439,7 +442,8 @@ import Testing
         #expect(Set(own.keys) == [bob.user] && own[bob.user]?.isCaller == true)
     }
 
-    /// Who has not answered shows to the owner, to those who may invite, and to itself.
+    /// An unanswered invitation is shown to the owner, to users who may invite, and to the invited
+    /// user.
     @Test func invitationsShowToThoseWhoMayInvite() throws {
         let address = Handle.Kind.email
         let eve = ShareParts.Member(
@@ -459,7 +463,7 @@ import Testing
             [bob.user, carol.user, dave.user, "eve@example.org"], [bob.user, carol.user]
         )
         #expect(try told(owner) == Set(everybody))
-        // An administrator, too, invites only once it is in.
+        // An administrator, too, can invite only once it has accepted.
         for caller in [bob, carol, dave] { #expect(try told(caller) == [caller.user]) }
         try bed.accept(by: bob)
         try bed.accept(by: carol)
@@ -467,7 +471,7 @@ import Testing
         #expect(try told(carol) == Set(everybody))
         #expect(try told(bob) == Set(accepted))
         #expect(try told(dave) == Set(accepted + [dave.user]))
-        // All ways to the share's record tell the same.
+        // All ways of reading the share's record tell the same.
         let page = try bed.changes(by: bob)
         let shares =
             page.records.compactMap(\.sharing) + [
@@ -544,6 +548,6 @@ import Testing
 }
 
 extension ShareDetails.Participant {
-    /// The user, or the handle of somebody who is not known yet.
+    /// The user record name, or the handle of somebody who is not known yet.
     fileprivate var name: String { user.isEmpty ? handle?.text ?? "" : user }
 }

@@ -1,8 +1,8 @@
-// Random histories of sharing on two or three nodes that hear of each other in any order: a
+// Random histories of sharing on two or three nodes that exchange commits in any order. A
 // participant's device holds what it may read and nothing else, whichever node answers it, and all
-// nodes agree in the end on who is in.
+// nodes agree in the end on who has access.
 //
-// `cumulus-sim --history shares` runs more. Each rule is taken away once, to see that some check
+// `cumulus-sim --history shares` runs more. Each rule is broken once, to see that some check
 // notices.
 
 import CumulusTesting
@@ -42,7 +42,7 @@ import Testing
         for what in needed { #expect(counts[what, default: 0] > 10, "\(what): \(counts)") }
     }
 
-    /// Seeds from which those rules are searched that few histories show; others from the first.
+    /// The first seed for rules that few histories show; other rules begin with seed 1.
     private static let late: [Rule: UInt64] = [
         .lateMoves: 1805, .laterEnds: 1752, .claimedInvitations: 900, .numbers: 770,
         .tokenHorizon: 690, .always: 430, .removal: 95, .break: 89, .lostRoots: 33,
@@ -66,9 +66,11 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations)")
     }
 
-    /// Devices kept records that had left: what a repeated creation said of the parent was not
-    /// remembered (348, 703), or counted where the first creation was known; or what counted was
-    /// forgotten for it (7799, 10891, 14789).
+    /// Devices kept records that had left.
+    ///
+    /// The parent in a repeated creation was not remembered (348, 703), or counted although the
+    /// first creation was known, or the parent that counted was forgotten for it (7799, 10891,
+    /// 14789).
     @Test(arguments: [348, 703, 7_799, 10_891, 14_789]) func aRepeatedCreationHangsAsTheFirst(
         seed: UInt64
     ) throws {

@@ -1,4 +1,4 @@
-// A zone of one user and four others, for tests of sharing.
+// A zone of one user, and three other users, for tests of sharing.
 
 import CumulusModel
 import CumulusOperations
@@ -23,7 +23,7 @@ struct ShareTestBed {
         try store.modify(ModifyZones(saving: [Self.zone]), by: owner)
     }
 
-    /// Another node that holds what this one holds now.
+    /// A copy of this node as it is now.
     func copied(seed: UInt64) throws -> ShareTestBed {
         ShareTestBed(
             store: try TestStore(copying: store, seed: seed),
@@ -39,7 +39,7 @@ struct ShareTestBed {
         (self.carol, self.dave) = (carol, dave)
     }
 
-    /// Both nodes apply what the other one has.
+    /// Lets both nodes apply what the other one has.
     func exchange(with other: ShareTestBed) throws {
         try store.take(from: other.store)
         try other.store.take(from: store)
@@ -149,7 +149,7 @@ struct ShareTestBed {
         return item
     }
 
-    /// Shares the zone.
+    /// Shares the zone; returns the error's code.
     @discardableResult
     func shareZone(
         with members: [ShareParts.Member] = [],
@@ -159,7 +159,7 @@ struct ShareTestBed {
         return try save([shareItem(Names.zoneShare, parts, by: owner)], by: owner)
     }
 
-    /// Shares a record and what hangs below it, in a batch with the record.
+    /// Shares a record and what hangs below it, in one batch with the record.
     @discardableResult
     func share(
         _ root: String,
@@ -174,7 +174,7 @@ struct ShareTestBed {
         return try save(items, by: owner)
     }
 
-    /// Saves who is in a share as it should be, with the tag that the share has.
+    /// Saves the wanted participants of a share, with the tag that the share has.
     @discardableResult
     func set(
         _ members: [ShareParts.Member],
@@ -282,13 +282,13 @@ struct ShareTestBed {
         }
     }
 
-    /// What stands in the shared database of a caller.
+    /// The zones in the shared database of a caller.
     func zones(by caller: Caller) throws -> [ZoneAddress] {
         try ListZones(database: .shared).run(store.scopeNumber(), by: caller, in: store.reader)
             .map { ZoneAddress(name: $0.zone.name, owner: $0.zone.database.owner) }
     }
 
-    /// The code of what throws; nil if nothing is thrown.
+    /// The code of the error that is thrown; nil if nothing is thrown.
     func refusal(_ work: () throws -> Void) throws -> ServiceError.Code? {
         do {
             try work()
@@ -301,12 +301,12 @@ struct ShareTestBed {
     }
 }
 
-/// A device of a participant that follows a zone: what it holds.
+/// A participant's device that follows a zone, and the records that it holds.
 struct ShareDevice {
     let caller: Caller
     private(set) var held: Set<String> = []
     private(set) var token: ChangeToken?
-    /// Names that were told as deleted and that it never held.
+    /// The names that were told as deleted although it never held them.
     private(set) var strange: Set<String> = []
     private var known: Set<String> = []
 
@@ -319,7 +319,7 @@ struct ShareDevice {
         known.insert(name)
     }
 
-    /// Fetches all pages; without a token again if that has expired.
+    /// Fetches all pages; begins without a token if the token has expired.
     mutating func follow(
         _ bed: ShareTestBed,
         limit: Int = 1_000,
@@ -345,7 +345,7 @@ struct ShareDevice {
     }
 }
 
-/// A suite of tests that says what it does in the words of its test bed.
+/// A suite of tests whose helpers are those in its test bed.
 protocol ShareTesting {
     var bed: ShareTestBed { get }
 }

@@ -1,5 +1,5 @@
-// Shares after nodes went back to a backup: what one node forgot it hears again from the others,
-// and what all of them forgot is forgotten.
+// Shares after nodes were restored from a backup: what one node forgot it hears again from the
+// others, and what all of them forgot is lost.
 
 import CumulusModel
 import CumulusOperations
@@ -16,7 +16,7 @@ import Testing
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
     }
 
-    /// 40 backup from before a revocation, one node.
+    /// Case 40: one node is restored from a backup before a revocation.
     @Test func aNodeThatGoesBackHearsOfTheRemoval() throws {
         let other = try bed.copied(seed: 2)
         let backup = try other.store.backup()
@@ -26,7 +26,7 @@ import Testing
         try bed.exchange(with: other)
         #expect(try other.code("a", by: bob) == .zoneNotFound)
         try other.store.restore(backup)
-        // It can't know better, and a device goes on there.
+        // The node can't know better, and a device goes on there.
         #expect(try other.code("a", by: bob) == nil)
         #expect(try other.save("late", by: bob) == nil)
         try device.follow(other)
@@ -34,13 +34,14 @@ import Testing
         for node in [bed, other] {
             #expect(try node.code("a", by: bob) == .zoneNotFound)
             #expect(try node.save("later", by: bob) == .zoneNotFound)
-            // What was allowed where it was made stands.
+            // A save stays that was allowed where it was made.
             #expect(try node.code("late", by: owner) == nil)
             #expect(try node.refusal { try device.follow(node) } == .zoneNotFound)
         }
     }
 
-    /// 40 the same of all nodes: who was removed is in again, as the article Access says.
+    /// Case 40: all nodes are restored, so the removed user has access again, as the article Access
+    /// says.
     @Test func allNodesGoBack() throws {
         let backup = try bed.store.backup()
         try bed.set([])

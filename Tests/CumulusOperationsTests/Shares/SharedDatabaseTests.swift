@@ -1,5 +1,5 @@
-// What participants of a zone share do in the shared database: all ways of reading, saves, repeated
-// requests, tokens and cursors, and what is left when the right goes.
+// What participants of a zone's share do in the shared database: all ways of reading, saves,
+// repeated requests, tokens and cursors, and what is left when their right ends.
 
 import CumulusAssets
 import CumulusModel
@@ -65,7 +65,8 @@ import Testing
         #expect(try bed.refusal { _ = try query(zone: zone, by: dave) } == .zoneNotFound)
         #expect(try bed.save("b", by: dave) == .zoneNotFound)
         #expect(try bed.delete("a", by: dave) == .zoneNotFound)
-        // The owner's zone is not in the owner's shared database, nor in others' private ones.
+        // The owner's zone is neither in the owner's shared database nor in other users' private
+        // ones.
         let own = ZoneAddress(name: ShareTestBed.zone)
         for zone in [own, bed.zone(of: bob)] {
             let found = try store.fetch("a", in: .shared, zone: zone, by: owner)
@@ -75,7 +76,7 @@ import Testing
         #expect(throws: ServiceError.self) { try found.get() }
     }
 
-    /// Zones of the shared database have other owners, and can't be made there.
+    /// Zones in the shared database have other owners, and can't be made there.
     @Test func aZoneThatIsNotThereIsToldWithWhatToDo() throws {
         func text(_ zone: ZoneAddress, in database: DatabaseScope) throws -> String {
             let request = ModifyZones(database: database, deletes: [.success(zone)])
@@ -120,7 +121,7 @@ import Testing
         #expect(try bed.delete("missing", by: carol) == nil)
     }
 
-    /// 31 createdBy, entries written by a client: only a share says with whom it is.
+    /// Case 31: a client writes createdBy and entries; only a share says who its participants are.
     @Test func entriesWrittenByAClient() throws {
         var item = bed.shareItem(
             "c",
@@ -151,7 +152,7 @@ import Testing
         #expect(outcome.codes == [.quotaExceeded])
         let text = "the owner's database has no room for this; ask the owner"
         guard case .failure(let failure) = outcome.saves[0] else { return }
-        // How much the owner's database holds is not for participants.
+        // Participants are not told how much the owner's database holds.
         #expect(failure.error.message == text)
         let request = PrepareAssets(
             database: .shared,
@@ -167,7 +168,8 @@ import Testing
         #expect(refusal.code == .quotaExceeded && refusal.error.message == text)
     }
 
-    /// 2 token revoked while its save waits: after a removal the next save finds no zone.
+    /// Case 2: a token is revoked while its save waits; after a removal the next save finds no
+    /// zone.
     @Test func afterARemovalTheZoneIsGone() throws {
         let token = try bed.changes(by: bob).token
         let zones = try store.zoneChanges(of: .shared, by: bob)
@@ -179,7 +181,7 @@ import Testing
         #expect(later.changed == [] && later.deletions.map(\.zone) == [bed.zone(of: bob)])
         let last = try store.zoneChanges(since: later.token, of: .shared, by: bob)
         #expect(last.changed == [] && last.deletions == [])
-        // Those who stay see only that something changed.
+        // The other participants see only that something changed.
         #expect(try bed.code("a", by: carol) == nil)
     }
 
@@ -191,7 +193,7 @@ import Testing
 
     // MARK: Repeated requests
 
-    /// 28 old request id after removal, 14 in its outcome.
+    /// Cases 28 and 14: an old request id after a removal, and what its outcome shows.
     @Test func anOldRequestIDAfterRemoval() throws {
         let items = [
             bed.item("b", by: bob), bed.item("a", tag: Bytes(repeating: 1, count: 8), by: bob),
@@ -217,7 +219,7 @@ import Testing
 
     // MARK: Tokens and cursors
 
-    /// 30 another's cursor and token; owner's token as participant.
+    /// Case 30: the cursor and token of another user; the owner's token used by a participant.
     @Test func anothersCursorAndToken() throws {
         try bed.save("b", by: owner)
         let theirs = try bed.changes(by: bob).token
@@ -288,7 +290,7 @@ import Testing
         try bed.save("b", by: owner)
         let next = try store.zoneChanges(since: token, of: .shared, by: bob)
         #expect(next.changed == [bed.zone(of: bob)] && next.deletions == [])
-        // A zone that the owner deletes is gone, also if there is a new one of its name.
+        // A zone that the owner deletes is gone, even if there is a new one of its name.
         try store.modify(ModifyZones(deleting: ["x"]), by: owner)
         try store.modify(ModifyZones(saving: ["x"]), by: owner)
         let last = try store.zoneChanges(since: next.token, of: .shared, by: bob)
@@ -373,9 +375,9 @@ import Testing
         }
     }
 
-    /// 29 asset by digest: after removal, in an own record, in PREPARE.
+    /// Case 29: an asset by its digest: after a removal, in a record of one's own, in PREPARE.
     @Test func anAssetByDigestIsNoKey() throws {
-        // The owner has it, in another zone: to the others nothing of it is here.
+        // The owner has the asset in another zone, so it does not exist for the others here.
         try store.modify(ModifyZones(saving: ["y"]), by: owner)
         _ = try prepare(in: nil, by: owner)
         try send(by: owner)
@@ -388,7 +390,7 @@ import Testing
         #expect(try saveAsset("b", by: bob) == .assetNotAvailable)
         #expect(try prepare(in: bed.zone(of: bob), by: bob)?.get() == [0, 1])
         #expect(try saveAsset("b", by: bob) == .assetNotAvailable)
-        // What it sends itself it may name.
+        // A caller may name an asset that it sent itself.
         try send(by: bob)
         #expect(try saveAsset("b", by: bob) == nil)
         #expect(try read("b", by: bob) == nil)
@@ -399,7 +401,7 @@ import Testing
         #expect(try saveAsset("c", by: bob) == .zoneNotFound)
     }
 
-    /// What a schema dropped is no key either, though its records are still stored.
+    /// A type that the schema dropped gives no right either, though its records are still stored.
     @Test func anAssetOfADroppedTypeIsNoKey() throws {
         _ = try prepare(in: nil, by: owner)
         try send(by: owner)

@@ -6,7 +6,8 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
-/// A tree of three with a root, which Bob writes and Carol reads, beside records of the owner's.
+/// A tree with a root and three other records, which Bob writes and Carol reads, beside other
+/// records of the owner.
 @Suite struct SharedTreeTests: ShareTesting {
     let bed: ShareTestBed
     private static let tree: Set = ["r", "a", "aa", "b", "share-r"]
@@ -41,7 +42,8 @@ import Testing
         try device.follow(node ?? bed, limit: limit)
     }
 
-    /// Changes outside of the tree, more than one turn looks at, end no page and are no news.
+    /// Changes outside the tree end no page and are no news, even if there are more than one turn
+    /// looks at.
     @Test func whatIsOutsideEndsNoPage() throws {
         let token = try bed.changes(by: carol).token
         let zones = try store.zoneChanges(of: .shared, by: carol).token
@@ -55,7 +57,7 @@ import Testing
         try bed.save("c", under: "r", by: owner)
         let news = try store.zoneChanges(since: zones, of: .shared, by: carol)
         #expect(news.changed == [bed.zone(of: carol)])
-        // The token is older than all of them.
+        // The token is older than all of these changes.
         let page = try bed.changes(since: token, limit: 1, by: carol)
         #expect(page.records.map(\.name) == ["c"] && !page.moreComing)
     }
@@ -75,13 +77,13 @@ import Testing
         #expect(try query(by: carol, counts: true).count == 4)
     }
 
-    /// 26 orphan; unseen parent; unseen name.
+    /// Case 26: an orphan, an unseen parent, an unseen name.
     @Test func orphanUnseenParentUnseenName() throws {
         #expect(try bed.save("new", by: bob) == .permissionFailure)
         #expect(try bed.save("new", under: "out", by: bob) == .permissionFailure)
         #expect(try bed.save("new", under: "missing", by: bob) == .permissionFailure)
         #expect(try bed.save("new", under: "aa", by: carol) == .permissionFailure)
-        // A name that is taken by what it does not see.
+        // A record that Bob does not see has this name.
         #expect(try bed.save("out", under: "a", by: bob) == .permissionFailure)
         #expect(try bed.save("out", 2, by: bob) == .permissionFailure)
         let tag = Bytes(repeating: 1, count: 8)
@@ -106,7 +108,7 @@ import Testing
         #expect(try bed.save(orphans, by: bob) == .permissionFailure)
     }
 
-    /// 25 writer moves a record out, or to another tree.
+    /// Case 25: a writer moves a record out, or to another tree.
     @Test func aWriterMovesARecordOutOrToAnotherTree() throws {
         #expect(try bed.save("aa", under: "b", by: bob) == nil)
         #expect(try bed.save("aa", under: "out", by: bob) == .permissionFailure)
@@ -121,7 +123,8 @@ import Testing
         #expect(try bed.save("r", under: "a", by: bob) == .permissionFailure)
     }
 
-    /// 27 cascade reaches the root: neither the root nor the share goes by a participant.
+    /// Case 27: a cascade reaches the root; a participant can delete neither the root nor the
+    /// share.
     @Test func aCascadeReachesTheRoot() throws {
         #expect(try bed.delete("r", by: bob) == .permissionFailure)
         let root = SaveItem("r", ["of": .owner("b")], in: bed.zone(of: owner))
@@ -133,7 +136,7 @@ import Testing
 
     // MARK: Lists that go on
 
-    /// Each page of a list asks what its caller may read by now.
+    /// Each page of a list checks what its caller may read by now.
     @Test func aListThatGoesOnTellsWhatIsStillShared() throws {
         let list = ListRecords(database: .shared, zone: bed.zone(of: bob), keys: [])
         let scope = try store.scopeNumber()
@@ -151,7 +154,7 @@ import Testing
             return page.records.map(\.name)
         }
         #expect(Set(try rest()) == Self.tree)
-        // Moved out with what is below it; what comes in is of another moment.
+        // The record is moved out with what is below it; later records are not in this snapshot.
         try bed.save("a", under: "out", by: owner)
         try bed.save("under", under: "r", by: owner)
         #expect(Set(try rest()) == ["r", "b", "share-r"])
@@ -161,7 +164,7 @@ import Testing
 
     // MARK: References
 
-    /// What Bob saves, which names another record to go with.
+    /// Lets Bob save a record that refers to its owner record.
     private func refer(
         _ name: String,
         to target: String,
@@ -178,13 +181,14 @@ import Testing
         return try bed.save([item], by: caller)
     }
 
-    /// Otherwise a participant would have a hold on what it may not see: it would forbid that the
-    /// owner deletes it, or go with it.
+    /// Otherwise a participant would have a hold on a record that it may not see: the owner could
+    /// not delete that record, or would delete the participant's with it.
     @Test func participantsReferToWhatTheySee() throws {
         #expect(try refer("a", to: "out") == .referenceViolation)
         #expect(try refer("new", to: "out", under: "a") == .referenceViolation)
         #expect(try refer("new", to: "aa", under: "a") == nil)
-        // What is missing is told no other way, and nobody has a hold on what comes later.
+        // A missing target gets the same error, and nobody has a hold on a later record of its
+        // name.
         func text(_ target: String) throws -> String {
             let item = SaveItem("a", ["of": .owner(target)], in: bed.zone(of: bob))
             guard case .failure(let failure) = try bed.outcome(of: [item], by: bob).saves[0] else {
@@ -198,7 +202,7 @@ import Testing
         #expect(try bed.code("a", by: owner) == nil)
     }
 
-    /// Also a record that the same batch makes.
+    /// A target may be made by the same batch.
     @Test func participantsReferToWhatTheySave() throws {
         let items = [
             SaveItem("x", ["of": .owner("y")], in: bed.zone(of: bob), parent: "a"),
@@ -209,7 +213,8 @@ import Testing
         #expect(try bed.code("x", by: owner) == .unknownItem)
     }
 
-    /// The owner let the record go with one that Bob does not see: he saves the record as it is.
+    /// The owner let the record depend on one that Bob does not see; Bob may save the record as it
+    /// is.
     @Test func whatTheOwnerReferredToStays() throws {
         #expect(try refer("a", to: "out", by: owner) == nil)
         #expect(try refer("a", to: "out") == nil)
@@ -219,7 +224,7 @@ import Testing
         #expect(try bed.code("a", by: owner) == .unknownItem)
     }
 
-    /// A participant deletes no root, and lets none go with what it or the owner may delete.
+    /// A participant can't delete a root, and can't let one be deleted with a record.
     @Test func aRootGoesWithNothingByAParticipant() throws {
         #expect(try refer("r", to: "b") == .permissionFailure)
         #expect(try refer("r", to: "b", by: owner) == nil)
@@ -237,7 +242,7 @@ import Testing
         #expect(try bed.delete("a", "aa", by: bob) == nil)
     }
 
-    /// 21 cycle: a chain that comes back to itself leads nowhere.
+    /// Case 21: a chain that comes back to itself leads nowhere.
     @Test func aCycleLeadsNowhere() throws {
         try bed.save([bed.item("a", under: "aa", by: owner)], by: owner)
         #expect(try bed.code("a", by: bob) == .unknownItem)
@@ -269,14 +274,15 @@ import Testing
         }
     }
 
-    /// 44 zone of 1,000,000, tree of 10: a first fetch walks the tree, however large the zone is.
+    /// Case 44: a zone of 1,000,000 records with a tree of 10; a first fetch walks the tree,
+    /// however large the zone is.
     @Test func aFirstFetchCostsTheTree() throws {
         for part in 0..<10 {
             try bed.save((0..<300).map { bed.item("z\(part)-\($0)", by: owner) }, by: owner)
         }
         let page = try bed.changes(limit: 6, by: carol)
         #expect(Set(page.records.map(\.name)) == Self.tree && !page.moreComing)
-        // An unrelated change tells nothing, and costs what changed.
+        // An unrelated change tells nothing, and costs only itself.
         try bed.save("out", 2, by: owner)
         let next = try bed.changes(since: page.token, by: carol)
         #expect(next.records.isEmpty && next.deletions.isEmpty)
@@ -307,7 +313,7 @@ import Testing
         try bed.save("secret", under: "out", by: owner)
         try bed.delete("secret", by: owner)
         try bed.save("under", under: "", by: owner)
-        // In and out again between two fetches.
+        // The record comes and goes between two fetches.
         try bed.save("out", under: "r", by: owner)
         try bed.save("out", under: "", by: owner)
         try follow(&device, limit: 1)
@@ -332,7 +338,7 @@ import Testing
         }
     }
 
-    /// No fetch told the device of them, yet it holds them.
+    /// The device holds records that no fetch told it of.
     @Test(arguments: [1, 100]) func whatADeviceMadeAndWhatLeftTheTreeSince(limit: Int) throws {
         var device = ShareDevice(of: bob)
         var reader = ShareDevice(of: carol)
@@ -346,10 +352,10 @@ import Testing
         try bed.save("a", under: "out", by: owner)
         try device.follow(bed, limit: limit)
         #expect(device.held == ["r", "b", "stays", "share-r"])
-        // Who made none of them is told no name.
+        // Another participant, who made none of them, is told no names.
         try reader.follow(bed, limit: limit)
         #expect(reader.held == device.held && reader.strange == [])
-        // What happens to them outside is not told.
+        // Changes of these records outside the tree are not told.
         let token = try #require(device.token)
         try bed.save("moved", 2, by: owner)
         #expect(try bed.changes(since: token, by: bob).deletions.isEmpty)
@@ -366,7 +372,7 @@ import Testing
         #expect(device.held.contains("out"))
     }
 
-    /// 24 subtree of 10,000 out and back between two pages.
+    /// Case 24: a subtree of 10,000 records moves out and back between two pages.
     @Test func aSubtreeOutAndBackBetweenTwoPages() throws {
         for part in 0..<3 {
             try bed.save(

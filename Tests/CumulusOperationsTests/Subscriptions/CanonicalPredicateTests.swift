@@ -1,5 +1,5 @@
-// Predicates in their canonical form: one for all that say the same, and each still says what it
-// said.
+// Canonical forms of predicates: equivalent predicates have one form, and each form still means the
+// same.
 
 import CumulusModel
 import CumulusOperations
@@ -83,8 +83,8 @@ import Testing
         #expect(try canonical(mine, store) != canonical(mine, store, for: "_bob"))
     }
 
-    /// 1,000 random predicates about 60 random records find the same in both forms, and the second
-    /// form of a canonical one is the first.
+    /// 1,000 random predicates find the same among 60 random records in both forms, and the
+    /// canonical form of a canonical predicate is the predicate itself.
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func aCanonicalPredicateFindsTheSame(seed: UInt64) throws {
         var random = RandomQueries(dice: SeededGenerator(seed: seed))

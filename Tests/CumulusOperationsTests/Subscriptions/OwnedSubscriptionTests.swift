@@ -1,4 +1,4 @@
-// What an operator sees of a user's subscriptions, and how it ends them.
+// What an operator sees of a user's subscriptions, and how an operator ends them.
 
 import CumulusModel
 import CumulusOperations
@@ -55,7 +55,7 @@ import Testing
         #expect(found.map(\.database.kind) == [.public, .public, .private])
         #expect(found.map(\.subscription.id) == ["a", "b", "a"])
         #expect(found.map(\.comparisonCount) == [2, 2, 0])
-        // A value leads to the second one, and the third one watches zones as a whole.
+        // The second one is found by a value, and the third one watches zones as a whole.
         #expect(found.map(\.cost) == [2, 1, 0])
         #expect(found.allSatisfy { $0.user == ada.user })
         let error = #expect(throws: ServiceError.self) { try all(of: "nobody") }
@@ -70,7 +70,7 @@ import Testing
         #expect(try end([]).get() == 1)
         #expect(try all(of: "ada").isEmpty)
         #expect(try all(of: "bob").count == 3)
-        // What ended makes room for an equal one.
+        // A subscription that ended makes room for an equal one.
         let again = ModifySubscriptions(in: .public, saving: [try query("c", "stars > 1")])
         #expect(try store.modify(again, by: ada).codes == [nil])
     }

@@ -1,5 +1,5 @@
-// The comparisons that subscriptions take of each save: those of one user are bounded, and those of
-// all users to one type.
+// The comparisons that subscriptions add to each save: the number is limited for each user, and for
+// each type with the subscriptions of all users.
 
 import CumulusModel
 import CumulusOperations
@@ -16,7 +16,7 @@ import Testing
         for database in [DatabaseScope.private, .public] { try store.save([item], in: database) }
     }
 
-    /// A subscription of `count` comparisons; those of other ids or numbers have other values.
+    /// A subscription of `count` comparisons, whose values depend on `first`.
     private func many(_ id: String, _ count: Int, from first: Int) throws -> Subscription {
         let parts = (0..<count).map { "stars != \(first + $0)" }
         return try subscription(id, parts.joined(separator: " AND "))
@@ -41,7 +41,7 @@ import Testing
         return failure.error
     }
 
-    // MARK: Of one user
+    // MARK: One user
 
     @Test func comparisonsWithEveryRecordAreBounded() throws {
         for number in 0..<4 {
@@ -52,7 +52,8 @@ import Testing
         for part in ["2250", "at most 2000 ", "1800 are used"] {
             #expect(error.message.contains(part))
         }
-        // As many fit in as are left, in another database, and of another user.
+        // The remaining comparisons are accepted, and so are others in another database, or of
+        // another user.
         #expect(try refusal(many("q4", 200, from: 4_000)) == nil)
         #expect(try refusal(subscription("q5", "stars > 1"))?.code == .limitExceeded)
         #expect(try refusal(many("q5", 450, from: 5_000), in: .private) == nil)
@@ -61,7 +62,7 @@ import Testing
         #expect(try refusal(subscription("q5", "stars > 1")) == nil)
     }
 
-    /// A record has one title, and several tags.
+    /// A record has one title, but several tags.
     @Test func aValueThatIsNeededSparesComparisons() throws {
         func least(_ limits: inout Limits) { limits.subscriptionComparisonsPerDatabase = 4 }
         for number in 0..<20 {
@@ -79,7 +80,7 @@ import Testing
         #expect(try refusal(subscription("l4", "tags CONTAINS 'x'"), in: .private, least) != nil)
     }
 
-    /// As after an update from a release without the limit.
+    /// An update from a release without the limit leaves more comparisons than allowed.
     @Test func beyondTheLimitWhatAddsNothingIsSaved() throws {
         func least(_ limits: inout Limits) { limits.subscriptionComparisonsPerDatabase = 2 }
         #expect(try refusal(many("q", 10, from: 0)) == nil)
@@ -93,12 +94,12 @@ import Testing
         #expect(try refusal(subscription("r", "stars > 1"), least) != nil)
     }
 
-    // MARK: Of all users
+    // MARK: All users
 
     @Test func theComparisonsOfATypeAreBounded() throws {
         func least(_ limits: inout Limits) { limits.subscriptionComparisonsPerType = 10 }
         #expect(try refusal(many("q", 6, from: 0), least) == nil)
-        // Equal ones of other users count once.
+        // Equal subscriptions of other users count once.
         for user in 0..<5 {
             let caller = Caller(role: .user("_u\(user)"))
             #expect(try refusal(many("q", 6, from: 0), by: caller, least) == nil)
@@ -109,7 +110,7 @@ import Testing
         #expect(try refusal(subscription("r", "stars > 1"), by: .bob, least) != nil)
         // Each database has its own records.
         #expect(try refusal(many("q", 5, from: 100), in: .private, by: .bob, least) == nil)
-        // It is known again after a start, and until the last equal one is deleted.
+        // The topic is known again after a start, and counts until the last equal one is deleted.
         try store.restart()
         #expect(try refusal(subscription("r", "stars > 1"), by: .bob, least) != nil)
         try store.modify(ModifySubscriptions(in: .public, deleting: ["q"]))

@@ -1,4 +1,4 @@
-// Subscriptions: saved under ids, equivalent ones once, within limits; what may stand where.
+// Subscriptions are saved under ids, equivalent ones once, within limits and in certain places.
 
 import CumulusModel
 import CumulusOperations
@@ -39,7 +39,7 @@ import Testing
 
     private let zoneKind = Subscription.Kind.zone(RecordZone.ID(zoneName: "z"))
 
-    /// The code of each save; nil where it was done.
+    /// The code of each save; nil if it was done.
     @discardableResult
     private func save(
         _ subscriptions: Subscription...,
@@ -98,7 +98,7 @@ import Testing
         try save(query("q"))
         #expect(try save(query("q", "stars > 2")) == [nil])
         #expect(try store.subscriptions() == [try query("q", "stars > 2")])
-        // What it watched before is free for others.
+        // Other subscriptions may now have the former predicate.
         #expect(try save(query("other")) == [nil])
     }
 
@@ -175,7 +175,7 @@ import Testing
         #expect(found.count == 20 && pages > 3)
     }
 
-    // MARK: Equivalent ones
+    // MARK: Equivalent subscriptions
 
     @Test func anEquivalentOneUnderAnotherIDIsADuplicate() throws {
         try save(query("first", "stars > 1 AND title == 'a'"))
@@ -252,7 +252,7 @@ import Testing
         #expect(try save(query("q", zone: gone), in: .public) == [.zoneNotFound])
         let mine = RecordZone.ID(zoneName: "z", ownerName: "_alice")
         #expect(try save(Subscription(id: "s", kind: .zone(mine))) == [nil])
-        // The user's own by either name.
+        // The user's own zone is named either way.
         #expect(try failure(Subscription(id: "t", kind: zoneKind))?.code == .serverRejectedRequest)
     }
 
@@ -324,7 +324,7 @@ import Testing
     ) throws {
         let subscription = try query("q", format, type: type)
         #expect(try failure(subscription)?.code == code)
-        // The words are those of a query.
+        // The error's words are the same as a query's.
         guard case .query(let type, let predicate, _) = subscription.kind, type != "Users" else {
             return
         }
@@ -406,7 +406,7 @@ import Testing
         #expect(try save(query("q", "title == '\(text)'")) == [nil])
     }
 
-    /// A feed reads all of them when it begins.
+    /// A feed reads all subscriptions when it begins.
     @Test func whatAllTakeTogetherIsBounded() throws {
         let text = String(repeating: "x", count: 15 << 10)
         var refused = 0
@@ -418,11 +418,11 @@ import Testing
             }
         }
         #expect((10..<20).contains(refused))
-        // One that stands may be replaced by a smaller one.
+        // A subscription may be replaced by a smaller one.
         #expect(try save(query("q1", "stars > 1")) == [nil])
     }
 
-    /// Each change of a record looks through its texts and lists once for each of these.
+    /// Each change of a record searches its texts and lists once for each of these comparisons.
     @Test func whatLooksThroughTextsAndListsIsBounded() throws {
         func subscription(_ id: String, _ count: Int) throws -> Subscription {
             let searches = (0..<count).map { "tags CONTAINS 'w\($0)'" }

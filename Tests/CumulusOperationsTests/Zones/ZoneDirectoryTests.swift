@@ -1,5 +1,5 @@
-// The directory of found zones: it saves reads and never shows a zone that isn't there, or to
-// somebody else.
+// The directory of found zones saves reads, and shows no zone that doesn't exist or that the caller
+// may not see.
 
 import CumulusModel
 import CumulusOperations
@@ -27,7 +27,7 @@ import Testing
         )
     }
 
-    /// Runs what changes zones and begins a new directory, as the node does.
+    /// Changes zones and begins a new directory, as the node does.
     private mutating func change(_ zones: ModifyZones) throws {
         let version = store.state.zonesVersion
         try store.modify(zones, by: .alice)

@@ -1,4 +1,4 @@
-// Zones: made and deleted in private databases, with lives of their own.
+// Zones are made and deleted in private databases, and a zone that is made again is a new one.
 
 import CumulusModel
 import CumulusOperations
