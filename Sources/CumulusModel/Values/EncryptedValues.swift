@@ -20,9 +20,9 @@ package struct SealedValue: Hashable, Sendable {
 extension Record {
     /// The fields of a record that the server can't read.
     ///
-    /// They share one set of names with the other fields, and the first save of a field decides
-    /// whether it is encrypted. Strings, numbers, dates, bytes, locations and lists of them can be
-    /// encrypted, in private and shared databases.
+    /// Encrypted fields share one set of names with the other fields, and the first save of a field
+    /// decides whether it is encrypted. Strings, numbers, dates, bytes, locations and lists of them
+    /// can be encrypted, in private and shared databases.
     public struct EncryptedValues: Hashable, Sendable {
         package enum Value: Hashable, Sendable {
             case open(FieldValue)
@@ -47,7 +47,7 @@ extension Record {
 
         /// Names of the fields that the client has no key for, sorted.
         ///
-        /// They stay as they are on the server unless they are set.
+        /// These fields stay as they are on the server unless they are set.
         public func lockedKeys() -> [String] {
             values.keys.filter { self[$0] == nil }.sorted()
         }

@@ -14,7 +14,7 @@ public enum FieldValue: Hashable, Sendable {
     case string(String)
     /// A whole number.
     case int64(Int64)
-    /// Not NaN.
+    /// A number other than NaN.
     case double(Double)
     /// A moment, to the millisecond.
     case timestamp(Timestamp)

@@ -35,7 +35,7 @@ package struct FetchDatabaseChanges: Sendable {
             package var reason: UInt8
         }
 
-        /// With their owners in the shared database.
+        /// The zones that changed; in the shared database they have owners.
         package var changed: [ZoneAddress] = []
         package var deletions: [Deletion] = []
         package var token: ChangeToken

@@ -401,7 +401,7 @@ extension FetchZoneChanges {
             }
         }
 
-        /// What the caller is told of a record; nil means nothing.
+        /// What the caller is told of a record; nil if it is told nothing.
         private mutating func news(of name: String) throws(EngineError) -> News? {
             guard let row = try reader.record(zone, name) else {
                 throw .corrupt("the change index names '\(name)', which is not there")

@@ -188,7 +188,7 @@ import Testing
         #expect(lines(try page(since: updated.token)) == ["d \(zone)/n deleted left"])
     }
 
-    /// It tells of the commit on which it fired, even later, and can be saved again.
+    /// The subscription tells of the commit on which it fired, even later, and can be saved again.
     @Test func aSubscriptionThatFiresOnceIsGoneThen() throws {
         let options: Subscription.Options = [.firesOnRecordUpdate, .firesOnce]
         try subscribe("s", many, options: options)

@@ -81,7 +81,7 @@ import Testing
         #expect(stamps.count == 8 && stamps == stamps.sorted())
     }
 
-    /// It tells that the zone is gone, and tells no second change.
+    /// The subscription tells that the zone is gone, and tells no second change.
     @Test(
         arguments: [(.firesOnRecordDeletion, true), (.firesOnRecordCreation, false)]
             as [(Subscription.Options, Bool)]

@@ -112,7 +112,7 @@ import Testing
         #expect(first.codes == [nil, .serverRecordChanged, nil])
         #expect(serverRecord(first.saves[1])?.name == "old")
         #expect(try outcome(request) == first)
-        // Bob may no longer change what others created. He may have created one of the records
+        // Bob may no longer change what others created. Bob may have created one of the records
         // himself.
         try grant(#"GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator""#)
         let second = try outcome(request)

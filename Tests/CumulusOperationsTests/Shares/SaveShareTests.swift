@@ -189,7 +189,7 @@ import Testing
         #expect(try bed.shareZone() == .alreadyShared)
         try bed.delete("m", by: owner)
         #expect(try bed.shareZone() == nil)
-        // Its participants can still be changed.
+        // The participants of the zone's share can still be changed.
         #expect(try bed.set([bed.member(bob)]) == nil)
     }
 
