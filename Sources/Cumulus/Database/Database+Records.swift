@@ -92,8 +92,8 @@ extension Database {
     ///   - progress: Follows the upload of assets, which goes first.
     /// - Throws: An error that concerns all items. A request may be sent in parts. If a later part
     ///   fails, its error is the result of its items and of all items after them. Items of a custom
-    ///   zone that are changed atomically are not separated: `limitExceeded` then means that nothing
-    ///   was done, and to send fewer at once.
+    ///   zone that are changed atomically are not separated: `limitExceeded` then means that
+    ///   nothing was done, and to send fewer at once.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],

@@ -17,8 +17,8 @@ package struct FeedNews: Hashable, Sendable {
         case zoneDeleted(String)
         /// Something changed in these zones, in the order of their owners and names.
         ///
-        /// Only subscriptions to zones as a whole tell this. The owner is empty except in the shared
-        /// database.
+        /// Only subscriptions to zones as a whole tell this. The owner is empty except in the
+        /// shared database.
         case zones([ZoneAddress])
     }
 

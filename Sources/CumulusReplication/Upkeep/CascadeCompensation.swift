@@ -7,8 +7,8 @@
 // of the reference deletes the children. It is called after each commit that a node applies. A
 // deletion cascades to what the deleted record owned. A hidden life is handled when it is shown.
 //
-// One turn of the writer deletes so many records, and so many bytes of them (`CascadeStep`). The rest
-// is a debt in the store, which `CascadeKeeper` pays in further turns.
+// One turn of the writer deletes so many records, and so many bytes of them (`CascadeStep`). The
+// rest is a debt in the store, which `CascadeKeeper` pays in further turns.
 
 package import CumulusModel
 package import CumulusStorage

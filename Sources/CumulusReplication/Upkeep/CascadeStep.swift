@@ -1,5 +1,5 @@
-// Deletes along deleteSelf references in one turn of the writer: a bounded number of records, and of
-// their bytes, in one commit. The rest is written down as a debt, in the same transaction.
+// Deletes along deleteSelf references in one turn of the writer: a bounded number of records, and
+// of their bytes, in one commit. The rest is written down as a debt, in the same transaction.
 //
 // Made by `CascadeCompensation`, which finds out where to begin.
 

@@ -165,7 +165,7 @@ extension RowReader where Self: ~Copyable {
 /// The next records for indexes that are being built, restricted to the indexes' types.
 package struct IndexPage: Sendable {
     package fileprivate(set) var records: [(place: IndexPlace, looked: UInt64)] = []
-    /// Of these records.
+    /// The bytes of these records.
     fileprivate var bytes = 0
     /// How far the walk came, and how many records it visited.
     fileprivate var end: IndexPlace

@@ -1,7 +1,7 @@
 // Drops old rows of shares: rows of ended shares, and former parents from a month ago.
 //
-// The node's collector calls it, a few rows at a time, and fewer where it has to read large records.
-// Dropping rows of the past raises the zone's hang floor: an older token has expired.
+// The node's collector calls it, a few rows at a time, and fewer where it has to read large
+// records. Dropping rows of the past raises the zone's hang floor: an older token has expired.
 
 package import CumulusModel
 

@@ -165,8 +165,8 @@ import Testing
         }
     }
 
-    /// Those that are referred to are looked up before the turn, and those that go along go in
-    /// later turns.
+    /// Targets of references are looked up before the turn, and records that go along go in later
+    /// turns.
     @Test(arguments: [true, false])
     func ofReferencesAndCascadesOfLargeRecords(isText: Bool) async throws {
         try await withServer { server in
