@@ -2,8 +2,8 @@
 //
 // Part of the client's surface; the node works on the wire form of the same values (`RecordBody`).
 //
-// Folder: what a field may hold, in Swift and as canonical bytes, and JSON. Read `FieldValue`, then
-// `FieldType` and `CanonicalCoding`; `JSON` and `JSONReader`.
+// Folder: what a field may hold, and JSON. Read `FieldValue`, then `FieldType`; `JSON` and
+// `JSONReader`.
 
 /// The value of one field.
 ///
