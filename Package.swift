@@ -153,7 +153,9 @@ let package = Package(
         room("CumulusModel", []),
         // What assets are made of: cuts, digests, zstd.
         room("CumulusAssets", ["CumulusModel", "CZstd", crypto]),
-        room("CumulusWire", ["CumulusModel", "CumulusAssets", "CCumulusWire"]),
+        room("CumulusWire", ["CumulusModel", "CumulusAssets"]),
+        // What callers send, read by libprotobuf-c.
+        room("CumulusRequests", ["CumulusWire", "CumulusModel", "CumulusAssets", "CCumulusWire"]),
         room("CumulusStorage", ["CumulusSystem", "CumulusModel", "CumulusAssets", crypto]),
 
         // Core: what a request means, and what nodes owe each other, without I/O.
@@ -167,8 +169,9 @@ let package = Package(
         room(
             "CumulusNode",
             [
-                "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusAssets", "CumulusModel", "CumulusSystem", "CXXHash", crypto, log, metrics,
+                "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusRequests",
+                "CumulusWire", "CumulusAssets", "CumulusModel", "CumulusSystem", "CXXHash", crypto,
+                log, metrics,
             ]
         ),
         room(
@@ -273,9 +276,19 @@ let package = Package(
             swiftSettings: plain
         ),
         tests("CumulusAssetsTests", ["CumulusAssets", "CumulusModel", "CumulusTesting"]),
+        // The messages that CCumulusWire lacks, for the library's word on our own coders.
+        .target(
+            name: "CCumulusAnswers",
+            dependencies: ["CCumulusWire"],
+            path: "Tests/CCumulusAnswers",
+            cSettings: [.treatAllWarnings(as: .error)]
+        ),
         tests(
             "CumulusWireTests",
-            ["CumulusWire", "CCumulusWire", "CumulusAssets", "CumulusModel", "CumulusTesting"]
+            [
+                "CumulusWire", "CumulusRequests", "CCumulusWire", "CCumulusAnswers",
+                "CumulusAssets", "CumulusModel", "CumulusTesting",
+            ]
         ),
         tests(
             "CumulusStorageTests",
@@ -323,7 +336,7 @@ let package = Package(
                 "CumulusTransport", "CumulusWire", "JWTKitTokens", crypto, log, metrics, nioCore,
             ]
         ),
-        tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
+        tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusRequests", "CumulusTesting"]),
         tests("CumulusTerminalTests", ["CumulusTerminal", "CumulusModel", arguments]),
         .testTarget(
             name: "CumulusTransferTests",
@@ -353,8 +366,8 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "CumulusAssets", "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusModel",
-                "CumulusStorage", "CumulusTesting", "CumulusWire", "ExampleTerminal",
-                "RocksDBStorage",
+                "CumulusRequests", "CumulusStorage", "CumulusTesting", "CumulusWire",
+                "ExampleTerminal", "RocksDBStorage",
             ],
             exclude: ["Fixtures"],
             swiftSettings: plain

@@ -52,51 +52,6 @@ void   cumulus__v1__sign_in_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__sign_in_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__sign_in_response__init
-                     (Cumulus__V1__SignInResponse         *message)
-{
-  static const Cumulus__V1__SignInResponse init_value = CUMULUS__V1__SIGN_IN_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__sign_in_response__get_packed_size
-                     (const Cumulus__V1__SignInResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__sign_in_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__sign_in_response__pack
-                     (const Cumulus__V1__SignInResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__sign_in_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__sign_in_response__pack_to_buffer
-                     (const Cumulus__V1__SignInResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__sign_in_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SignInResponse *
-       cumulus__v1__sign_in_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SignInResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__sign_in_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__sign_in_response__free_unpacked
-                     (Cumulus__V1__SignInResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__sign_in_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__register_request__init
                      (Cumulus__V1__RegisterRequest         *message)
 {
@@ -140,51 +95,6 @@ void   cumulus__v1__register_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__register_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__register_response__init
-                     (Cumulus__V1__RegisterResponse         *message)
-{
-  static const Cumulus__V1__RegisterResponse init_value = CUMULUS__V1__REGISTER_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__register_response__get_packed_size
-                     (const Cumulus__V1__RegisterResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__register_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__register_response__pack
-                     (const Cumulus__V1__RegisterResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__register_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__register_response__pack_to_buffer
-                     (const Cumulus__V1__RegisterResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__register_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__RegisterResponse *
-       cumulus__v1__register_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__RegisterResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__register_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__register_response__free_unpacked
-                     (Cumulus__V1__RegisterResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__register_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__sessions_request__init
@@ -232,96 +142,6 @@ void   cumulus__v1__sessions_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__sessions_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__sessions_response__init
-                     (Cumulus__V1__SessionsResponse         *message)
-{
-  static const Cumulus__V1__SessionsResponse init_value = CUMULUS__V1__SESSIONS_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__sessions_response__get_packed_size
-                     (const Cumulus__V1__SessionsResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__sessions_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__sessions_response__pack
-                     (const Cumulus__V1__SessionsResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__sessions_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__sessions_response__pack_to_buffer
-                     (const Cumulus__V1__SessionsResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__sessions_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SessionsResponse *
-       cumulus__v1__sessions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SessionsResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__sessions_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__sessions_response__free_unpacked
-                     (Cumulus__V1__SessionsResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__sessions_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__session__init
-                     (Cumulus__V1__Session         *message)
-{
-  static const Cumulus__V1__Session init_value = CUMULUS__V1__SESSION__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__session__get_packed_size
-                     (const Cumulus__V1__Session *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__session__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__session__pack
-                     (const Cumulus__V1__Session *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__session__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__session__pack_to_buffer
-                     (const Cumulus__V1__Session *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__session__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__Session *
-       cumulus__v1__session__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__Session *)
-     protobuf_c_message_unpack (&cumulus__v1__session__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__session__free_unpacked
-                     (Cumulus__V1__Session *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__session__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__revoke_sessions_request__init
                      (Cumulus__V1__RevokeSessionsRequest         *message)
 {
@@ -365,51 +185,6 @@ void   cumulus__v1__revoke_sessions_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__revoke_sessions_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__revoke_sessions_response__init
-                     (Cumulus__V1__RevokeSessionsResponse         *message)
-{
-  static const Cumulus__V1__RevokeSessionsResponse init_value = CUMULUS__V1__REVOKE_SESSIONS_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__revoke_sessions_response__get_packed_size
-                     (const Cumulus__V1__RevokeSessionsResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_sessions_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__revoke_sessions_response__pack
-                     (const Cumulus__V1__RevokeSessionsResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_sessions_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__revoke_sessions_response__pack_to_buffer
-                     (const Cumulus__V1__RevokeSessionsResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_sessions_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__RevokeSessionsResponse *
-       cumulus__v1__revoke_sessions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__RevokeSessionsResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__revoke_sessions_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__revoke_sessions_response__free_unpacked
-                     (Cumulus__V1__RevokeSessionsResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__revoke_sessions_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__change_password_request__init
@@ -457,51 +232,6 @@ void   cumulus__v1__change_password_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__change_password_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__change_password_response__init
-                     (Cumulus__V1__ChangePasswordResponse         *message)
-{
-  static const Cumulus__V1__ChangePasswordResponse init_value = CUMULUS__V1__CHANGE_PASSWORD_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__change_password_response__get_packed_size
-                     (const Cumulus__V1__ChangePasswordResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__change_password_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__change_password_response__pack
-                     (const Cumulus__V1__ChangePasswordResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__change_password_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__change_password_response__pack_to_buffer
-                     (const Cumulus__V1__ChangePasswordResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__change_password_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ChangePasswordResponse *
-       cumulus__v1__change_password_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ChangePasswordResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__change_password_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__change_password_response__free_unpacked
-                     (Cumulus__V1__ChangePasswordResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__change_password_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__set_user_state_request__init
                      (Cumulus__V1__SetUserStateRequest         *message)
 {
@@ -547,51 +277,6 @@ void   cumulus__v1__set_user_state_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__set_user_state_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__set_user_state_response__init
-                     (Cumulus__V1__SetUserStateResponse         *message)
-{
-  static const Cumulus__V1__SetUserStateResponse init_value = CUMULUS__V1__SET_USER_STATE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__set_user_state_response__get_packed_size
-                     (const Cumulus__V1__SetUserStateResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_user_state_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__set_user_state_response__pack
-                     (const Cumulus__V1__SetUserStateResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_user_state_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__set_user_state_response__pack_to_buffer
-                     (const Cumulus__V1__SetUserStateResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_user_state_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SetUserStateResponse *
-       cumulus__v1__set_user_state_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SetUserStateResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__set_user_state_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__set_user_state_response__free_unpacked
-                     (Cumulus__V1__SetUserStateResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__set_user_state_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__set_password_request__init
                      (Cumulus__V1__SetPasswordRequest         *message)
 {
@@ -635,51 +320,6 @@ void   cumulus__v1__set_password_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__set_password_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__set_password_response__init
-                     (Cumulus__V1__SetPasswordResponse         *message)
-{
-  static const Cumulus__V1__SetPasswordResponse init_value = CUMULUS__V1__SET_PASSWORD_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__set_password_response__get_packed_size
-                     (const Cumulus__V1__SetPasswordResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__set_password_response__pack
-                     (const Cumulus__V1__SetPasswordResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__set_password_response__pack_to_buffer
-                     (const Cumulus__V1__SetPasswordResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SetPasswordResponse *
-       cumulus__v1__set_password_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SetPasswordResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__set_password_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__set_password_response__free_unpacked
-                     (Cumulus__V1__SetPasswordResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__handle__init
@@ -772,51 +412,6 @@ void   cumulus__v1__profile_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__profile_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__profile_response__init
-                     (Cumulus__V1__ProfileResponse         *message)
-{
-  static const Cumulus__V1__ProfileResponse init_value = CUMULUS__V1__PROFILE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__profile_response__get_packed_size
-                     (const Cumulus__V1__ProfileResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__profile_response__pack
-                     (const Cumulus__V1__ProfileResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__profile_response__pack_to_buffer
-                     (const Cumulus__V1__ProfileResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ProfileResponse *
-       cumulus__v1__profile_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ProfileResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__profile_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__profile_response__free_unpacked
-                     (Cumulus__V1__ProfileResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__set_profile_request__init
                      (Cumulus__V1__SetProfileRequest         *message)
 {
@@ -860,51 +455,6 @@ void   cumulus__v1__set_profile_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__set_profile_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__set_profile_response__init
-                     (Cumulus__V1__SetProfileResponse         *message)
-{
-  static const Cumulus__V1__SetProfileResponse init_value = CUMULUS__V1__SET_PROFILE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__set_profile_response__get_packed_size
-                     (const Cumulus__V1__SetProfileResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__set_profile_response__pack
-                     (const Cumulus__V1__SetProfileResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__set_profile_response__pack_to_buffer
-                     (const Cumulus__V1__SetProfileResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SetProfileResponse *
-       cumulus__v1__set_profile_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SetProfileResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__set_profile_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__set_profile_response__free_unpacked
-                     (Cumulus__V1__SetProfileResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__discover_request__init
@@ -952,96 +502,6 @@ void   cumulus__v1__discover_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__discover_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__discover_response__init
-                     (Cumulus__V1__DiscoverResponse         *message)
-{
-  static const Cumulus__V1__DiscoverResponse init_value = CUMULUS__V1__DISCOVER_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__discover_response__get_packed_size
-                     (const Cumulus__V1__DiscoverResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__discover_response__pack
-                     (const Cumulus__V1__DiscoverResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__discover_response__pack_to_buffer
-                     (const Cumulus__V1__DiscoverResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__DiscoverResponse *
-       cumulus__v1__discover_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__DiscoverResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__discover_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__discover_response__free_unpacked
-                     (Cumulus__V1__DiscoverResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__discovered_user__init
-                     (Cumulus__V1__DiscoveredUser         *message)
-{
-  static const Cumulus__V1__DiscoveredUser init_value = CUMULUS__V1__DISCOVERED_USER__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__discovered_user__get_packed_size
-                     (const Cumulus__V1__DiscoveredUser *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__discovered_user__pack
-                     (const Cumulus__V1__DiscoveredUser *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__discovered_user__pack_to_buffer
-                     (const Cumulus__V1__DiscoveredUser *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__DiscoveredUser *
-       cumulus__v1__discovered_user__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__DiscoveredUser *)
-     protobuf_c_message_unpack (&cumulus__v1__discovered_user__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__discovered_user__free_unpacked
-                     (Cumulus__V1__DiscoveredUser *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__set_handle_request__init
                      (Cumulus__V1__SetHandleRequest         *message)
 {
@@ -1085,51 +545,6 @@ void   cumulus__v1__set_handle_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__set_handle_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__set_handle_response__init
-                     (Cumulus__V1__SetHandleResponse         *message)
-{
-  static const Cumulus__V1__SetHandleResponse init_value = CUMULUS__V1__SET_HANDLE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__set_handle_response__get_packed_size
-                     (const Cumulus__V1__SetHandleResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__set_handle_response__pack
-                     (const Cumulus__V1__SetHandleResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__set_handle_response__pack_to_buffer
-                     (const Cumulus__V1__SetHandleResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__SetHandleResponse *
-       cumulus__v1__set_handle_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__SetHandleResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__set_handle_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__set_handle_response__free_unpacked
-                     (Cumulus__V1__SetHandleResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__list_keys_request__init
@@ -1177,96 +592,6 @@ void   cumulus__v1__list_keys_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__list_keys_response__init
-                     (Cumulus__V1__ListKeysResponse         *message)
-{
-  static const Cumulus__V1__ListKeysResponse init_value = CUMULUS__V1__LIST_KEYS_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__list_keys_response__get_packed_size
-                     (const Cumulus__V1__ListKeysResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__list_keys_response__pack
-                     (const Cumulus__V1__ListKeysResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__list_keys_response__pack_to_buffer
-                     (const Cumulus__V1__ListKeysResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ListKeysResponse *
-       cumulus__v1__list_keys_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ListKeysResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__list_keys_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__list_keys_response__free_unpacked
-                     (Cumulus__V1__ListKeysResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__service_key__init
-                     (Cumulus__V1__ServiceKey         *message)
-{
-  static const Cumulus__V1__ServiceKey init_value = CUMULUS__V1__SERVICE_KEY__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__service_key__get_packed_size
-                     (const Cumulus__V1__ServiceKey *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__service_key__pack
-                     (const Cumulus__V1__ServiceKey *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__service_key__pack_to_buffer
-                     (const Cumulus__V1__ServiceKey *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ServiceKey *
-       cumulus__v1__service_key__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ServiceKey *)
-     protobuf_c_message_unpack (&cumulus__v1__service_key__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__service_key__free_unpacked
-                     (Cumulus__V1__ServiceKey *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__add_key_request__init
                      (Cumulus__V1__AddKeyRequest         *message)
 {
@@ -1312,51 +637,6 @@ void   cumulus__v1__add_key_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__add_key_response__init
-                     (Cumulus__V1__AddKeyResponse         *message)
-{
-  static const Cumulus__V1__AddKeyResponse init_value = CUMULUS__V1__ADD_KEY_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__add_key_response__get_packed_size
-                     (const Cumulus__V1__AddKeyResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__add_key_response__pack
-                     (const Cumulus__V1__AddKeyResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__add_key_response__pack_to_buffer
-                     (const Cumulus__V1__AddKeyResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__AddKeyResponse *
-       cumulus__v1__add_key_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__AddKeyResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__add_key_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__add_key_response__free_unpacked
-                     (Cumulus__V1__AddKeyResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__revoke_key_request__init
                      (Cumulus__V1__RevokeKeyRequest         *message)
 {
@@ -1400,51 +680,6 @@ void   cumulus__v1__revoke_key_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__revoke_key_response__init
-                     (Cumulus__V1__RevokeKeyResponse         *message)
-{
-  static const Cumulus__V1__RevokeKeyResponse init_value = CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__revoke_key_response__get_packed_size
-                     (const Cumulus__V1__RevokeKeyResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__revoke_key_response__pack
-                     (const Cumulus__V1__RevokeKeyResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__revoke_key_response__pack_to_buffer
-                     (const Cumulus__V1__RevokeKeyResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__RevokeKeyResponse *
-       cumulus__v1__revoke_key_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__RevokeKeyResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__revoke_key_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__revoke_key_response__free_unpacked
-                     (Cumulus__V1__RevokeKeyResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[5] =
@@ -1537,70 +772,6 @@ const ProtobufCMessageDescriptor cumulus__v1__sign_in_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__sign_in_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__sign_in_response__field_descriptors[3] =
-{
-  {
-    "token",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SignInResponse, token),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "expires",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SignInResponse, expires),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "user",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SignInResponse, user),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__sign_in_response__field_indices_by_name[] = {
-  1,   /* field[1] = expires */
-  0,   /* field[0] = token */
-  2,   /* field[2] = user */
-};
-static const ProtobufCIntRange cumulus__v1__sign_in_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__sign_in_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SignInResponse",
-  "SignInResponse",
-  "Cumulus__V1__SignInResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SignInResponse),
-  3,
-  cumulus__v1__sign_in_response__field_descriptors,
-  cumulus__v1__sign_in_response__field_indices_by_name,
-  1,  cumulus__v1__sign_in_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__sign_in_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__register_request__field_descriptors[3] =
 {
   {
@@ -1665,70 +836,6 @@ const ProtobufCMessageDescriptor cumulus__v1__register_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__register_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__register_response__field_descriptors[3] =
-{
-  {
-    "token",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__RegisterResponse, token),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "expires",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__RegisterResponse, expires),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "user",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__RegisterResponse, user),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__register_response__field_indices_by_name[] = {
-  1,   /* field[1] = expires */
-  0,   /* field[0] = token */
-  2,   /* field[2] = user */
-};
-static const ProtobufCIntRange cumulus__v1__register_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__register_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.RegisterResponse",
-  "RegisterResponse",
-  "Cumulus__V1__RegisterResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__RegisterResponse),
-  3,
-  cumulus__v1__register_response__field_descriptors,
-  cumulus__v1__register_response__field_indices_by_name,
-  1,  cumulus__v1__register_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__register_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__sessions_request__field_descriptors[1] =
 {
   {
@@ -1765,160 +872,6 @@ const ProtobufCMessageDescriptor cumulus__v1__sessions_request__descriptor =
   cumulus__v1__sessions_request__field_indices_by_name,
   1,  cumulus__v1__sessions_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__sessions_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__sessions_response__field_descriptors[1] =
-{
-  {
-    "sessions",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__SessionsResponse, n_sessions),
-    offsetof(Cumulus__V1__SessionsResponse, sessions),
-    &cumulus__v1__session__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__sessions_response__field_indices_by_name[] = {
-  0,   /* field[0] = sessions */
-};
-static const ProtobufCIntRange cumulus__v1__sessions_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__sessions_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SessionsResponse",
-  "SessionsResponse",
-  "Cumulus__V1__SessionsResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SessionsResponse),
-  1,
-  cumulus__v1__sessions_response__field_descriptors,
-  cumulus__v1__sessions_response__field_indices_by_name,
-  1,  cumulus__v1__sessions_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__sessions_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__session__field_descriptors[7] =
-{
-  {
-    "id",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, id),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "kind",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_ENUM,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, kind),
-    &cumulus__v1__session_kind__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "label",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, label),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "device",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, device),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "opened",
-    5,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, opened),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "expires",
-    6,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, expires),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "is_this",
-    7,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__Session, is_this),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__session__field_indices_by_name[] = {
-  3,   /* field[3] = device */
-  5,   /* field[5] = expires */
-  0,   /* field[0] = id */
-  6,   /* field[6] = is_this */
-  1,   /* field[1] = kind */
-  2,   /* field[2] = label */
-  4,   /* field[4] = opened */
-};
-static const ProtobufCIntRange cumulus__v1__session__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 7 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__session__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.Session",
-  "Session",
-  "Cumulus__V1__Session",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__Session),
-  7,
-  cumulus__v1__session__field_descriptors,
-  cumulus__v1__session__field_indices_by_name,
-  1,  cumulus__v1__session__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__session__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__revoke_sessions_request__field_descriptors[2] =
@@ -1970,44 +923,6 @@ const ProtobufCMessageDescriptor cumulus__v1__revoke_sessions_request__descripto
   cumulus__v1__revoke_sessions_request__field_indices_by_name,
   1,  cumulus__v1__revoke_sessions_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__revoke_sessions_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__revoke_sessions_response__field_descriptors[1] =
-{
-  {
-    "existed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__RevokeSessionsResponse, existed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__revoke_sessions_response__field_indices_by_name[] = {
-  0,   /* field[0] = existed */
-};
-static const ProtobufCIntRange cumulus__v1__revoke_sessions_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__revoke_sessions_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.RevokeSessionsResponse",
-  "RevokeSessionsResponse",
-  "Cumulus__V1__RevokeSessionsResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__RevokeSessionsResponse),
-  1,
-  cumulus__v1__revoke_sessions_response__field_descriptors,
-  cumulus__v1__revoke_sessions_response__field_indices_by_name,
-  1,  cumulus__v1__revoke_sessions_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__revoke_sessions_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__change_password_request__field_descriptors[3] =
@@ -2074,70 +989,6 @@ const ProtobufCMessageDescriptor cumulus__v1__change_password_request__descripto
   (ProtobufCMessageInit) cumulus__v1__change_password_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__change_password_response__field_descriptors[3] =
-{
-  {
-    "token",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ChangePasswordResponse, token),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "expires",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ChangePasswordResponse, expires),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "user",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ChangePasswordResponse, user),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__change_password_response__field_indices_by_name[] = {
-  1,   /* field[1] = expires */
-  0,   /* field[0] = token */
-  2,   /* field[2] = user */
-};
-static const ProtobufCIntRange cumulus__v1__change_password_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__change_password_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ChangePasswordResponse",
-  "ChangePasswordResponse",
-  "Cumulus__V1__ChangePasswordResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ChangePasswordResponse),
-  3,
-  cumulus__v1__change_password_response__field_descriptors,
-  cumulus__v1__change_password_response__field_indices_by_name,
-  1,  cumulus__v1__change_password_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__change_password_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__set_user_state_request__field_descriptors[2] =
 {
   {
@@ -2189,44 +1040,6 @@ const ProtobufCMessageDescriptor cumulus__v1__set_user_state_request__descriptor
   (ProtobufCMessageInit) cumulus__v1__set_user_state_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__set_user_state_response__field_descriptors[1] =
-{
-  {
-    "changed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SetUserStateResponse, changed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__set_user_state_response__field_indices_by_name[] = {
-  0,   /* field[0] = changed */
-};
-static const ProtobufCIntRange cumulus__v1__set_user_state_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__set_user_state_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SetUserStateResponse",
-  "SetUserStateResponse",
-  "Cumulus__V1__SetUserStateResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SetUserStateResponse),
-  1,
-  cumulus__v1__set_user_state_response__field_descriptors,
-  cumulus__v1__set_user_state_response__field_indices_by_name,
-  1,  cumulus__v1__set_user_state_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__set_user_state_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__set_password_request__field_descriptors[2] =
 {
   {
@@ -2276,24 +1089,6 @@ const ProtobufCMessageDescriptor cumulus__v1__set_password_request__descriptor =
   cumulus__v1__set_password_request__field_indices_by_name,
   1,  cumulus__v1__set_password_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__set_password_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-#define cumulus__v1__set_password_response__field_descriptors NULL
-#define cumulus__v1__set_password_response__field_indices_by_name NULL
-#define cumulus__v1__set_password_response__number_ranges NULL
-const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SetPasswordResponse",
-  "SetPasswordResponse",
-  "Cumulus__V1__SetPasswordResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SetPasswordResponse),
-  0,
-  cumulus__v1__set_password_response__field_descriptors,
-  cumulus__v1__set_password_response__field_indices_by_name,
-  0,  cumulus__v1__set_password_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__set_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__handle__field_descriptors[3] =
@@ -2398,70 +1193,6 @@ const ProtobufCMessageDescriptor cumulus__v1__profile_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__profile_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__profile_response__field_descriptors[3] =
-{
-  {
-    "display_name",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ProfileResponse, display_name),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "is_discoverable",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ProfileResponse, is_discoverable),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "handles",
-    3,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ProfileResponse, n_handles),
-    offsetof(Cumulus__V1__ProfileResponse, handles),
-    &cumulus__v1__handle__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__profile_response__field_indices_by_name[] = {
-  0,   /* field[0] = display_name */
-  2,   /* field[2] = handles */
-  1,   /* field[1] = is_discoverable */
-};
-static const ProtobufCIntRange cumulus__v1__profile_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__profile_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ProfileResponse",
-  "ProfileResponse",
-  "Cumulus__V1__ProfileResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ProfileResponse),
-  3,
-  cumulus__v1__profile_response__field_descriptors,
-  cumulus__v1__profile_response__field_indices_by_name,
-  1,  cumulus__v1__profile_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__profile_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__set_profile_request__field_descriptors[3] =
 {
   {
@@ -2526,44 +1257,6 @@ const ProtobufCMessageDescriptor cumulus__v1__set_profile_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__set_profile_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__set_profile_response__field_descriptors[1] =
-{
-  {
-    "changed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SetProfileResponse, changed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__set_profile_response__field_indices_by_name[] = {
-  0,   /* field[0] = changed */
-};
-static const ProtobufCIntRange cumulus__v1__set_profile_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__set_profile_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SetProfileResponse",
-  "SetProfileResponse",
-  "Cumulus__V1__SetProfileResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SetProfileResponse),
-  1,
-  cumulus__v1__set_profile_response__field_descriptors,
-  cumulus__v1__set_profile_response__field_indices_by_name,
-  1,  cumulus__v1__set_profile_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__set_profile_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__discover_request__field_descriptors[2] =
 {
   {
@@ -2613,95 +1306,6 @@ const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor =
   cumulus__v1__discover_request__field_indices_by_name,
   1,  cumulus__v1__discover_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__discover_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__discover_response__field_descriptors[1] =
-{
-  {
-    "users",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__DiscoverResponse, n_users),
-    offsetof(Cumulus__V1__DiscoverResponse, users),
-    &cumulus__v1__discovered_user__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__discover_response__field_indices_by_name[] = {
-  0,   /* field[0] = users */
-};
-static const ProtobufCIntRange cumulus__v1__discover_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__discover_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.DiscoverResponse",
-  "DiscoverResponse",
-  "Cumulus__V1__DiscoverResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__DiscoverResponse),
-  1,
-  cumulus__v1__discover_response__field_descriptors,
-  cumulus__v1__discover_response__field_indices_by_name,
-  1,  cumulus__v1__discover_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__discover_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__discovered_user__field_descriptors[2] =
-{
-  {
-    "user",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__DiscoveredUser, user),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "display_name",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__DiscoveredUser, display_name),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__discovered_user__field_indices_by_name[] = {
-  1,   /* field[1] = display_name */
-  0,   /* field[0] = user */
-};
-static const ProtobufCIntRange cumulus__v1__discovered_user__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__discovered_user__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.DiscoveredUser",
-  "DiscoveredUser",
-  "Cumulus__V1__DiscoveredUser",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__DiscoveredUser),
-  2,
-  cumulus__v1__discovered_user__field_descriptors,
-  cumulus__v1__discovered_user__field_indices_by_name,
-  1,  cumulus__v1__discovered_user__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__discovered_user__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__set_handle_request__field_descriptors[3] =
@@ -2768,57 +1372,6 @@ const ProtobufCMessageDescriptor cumulus__v1__set_handle_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__set_handle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__set_handle_response__field_descriptors[2] =
-{
-  {
-    "existed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SetHandleResponse, existed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "moved",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__SetHandleResponse, moved),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__set_handle_response__field_indices_by_name[] = {
-  0,   /* field[0] = existed */
-  1,   /* field[1] = moved */
-};
-static const ProtobufCIntRange cumulus__v1__set_handle_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__set_handle_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SetHandleResponse",
-  "SetHandleResponse",
-  "Cumulus__V1__SetHandleResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__SetHandleResponse),
-  2,
-  cumulus__v1__set_handle_response__field_descriptors,
-  cumulus__v1__set_handle_response__field_indices_by_name,
-  1,  cumulus__v1__set_handle_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__set_handle_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 #define cumulus__v1__list_keys_request__field_descriptors NULL
 #define cumulus__v1__list_keys_request__field_indices_by_name NULL
 #define cumulus__v1__list_keys_request__number_ranges NULL
@@ -2835,147 +1388,6 @@ const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor =
   cumulus__v1__list_keys_request__field_indices_by_name,
   0,  cumulus__v1__list_keys_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__list_keys_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__list_keys_response__field_descriptors[1] =
-{
-  {
-    "keys",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ListKeysResponse, n_keys),
-    offsetof(Cumulus__V1__ListKeysResponse, keys),
-    &cumulus__v1__service_key__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__list_keys_response__field_indices_by_name[] = {
-  0,   /* field[0] = keys */
-};
-static const ProtobufCIntRange cumulus__v1__list_keys_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ListKeysResponse",
-  "ListKeysResponse",
-  "Cumulus__V1__ListKeysResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ListKeysResponse),
-  1,
-  cumulus__v1__list_keys_response__field_descriptors,
-  cumulus__v1__list_keys_response__field_indices_by_name,
-  1,  cumulus__v1__list_keys_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__list_keys_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__service_key__field_descriptors[6] =
-{
-  {
-    "id",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, id),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "public_key",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, public_key),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "label",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, label),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "created",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, created),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "expires",
-    5,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_SINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, expires),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "user",
-    6,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ServiceKey, user),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__service_key__field_indices_by_name[] = {
-  3,   /* field[3] = created */
-  4,   /* field[4] = expires */
-  0,   /* field[0] = id */
-  2,   /* field[2] = label */
-  1,   /* field[1] = public_key */
-  5,   /* field[5] = user */
-};
-static const ProtobufCIntRange cumulus__v1__service_key__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 6 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ServiceKey",
-  "ServiceKey",
-  "Cumulus__V1__ServiceKey",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ServiceKey),
-  6,
-  cumulus__v1__service_key__field_descriptors,
-  cumulus__v1__service_key__field_indices_by_name,
-  1,  cumulus__v1__service_key__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__service_key__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__add_key_request__field_descriptors[3] =
@@ -3042,57 +1454,6 @@ const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__add_key_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__add_key_response__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__AddKeyResponse, key),
-    &cumulus__v1__service_key__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "existed",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__AddKeyResponse, existed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__add_key_response__field_indices_by_name[] = {
-  1,   /* field[1] = existed */
-  0,   /* field[0] = key */
-};
-static const ProtobufCIntRange cumulus__v1__add_key_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.AddKeyResponse",
-  "AddKeyResponse",
-  "Cumulus__V1__AddKeyResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__AddKeyResponse),
-  2,
-  cumulus__v1__add_key_response__field_descriptors,
-  cumulus__v1__add_key_response__field_indices_by_name,
-  1,  cumulus__v1__add_key_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__add_key_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_request__field_descriptors[1] =
 {
   {
@@ -3130,76 +1491,6 @@ const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor =
   1,  cumulus__v1__revoke_key_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__revoke_key_request__init,
   NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_response__field_descriptors[1] =
-{
-  {
-    "existed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__RevokeKeyResponse, existed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__revoke_key_response__field_indices_by_name[] = {
-  0,   /* field[0] = existed */
-};
-static const ProtobufCIntRange cumulus__v1__revoke_key_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.RevokeKeyResponse",
-  "RevokeKeyResponse",
-  "Cumulus__V1__RevokeKeyResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__RevokeKeyResponse),
-  1,
-  cumulus__v1__revoke_key_response__field_descriptors,
-  cumulus__v1__revoke_key_response__field_indices_by_name,
-  1,  cumulus__v1__revoke_key_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__revoke_key_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[4] =
-{
-  { "SESSION_KIND_UNKNOWN", "CUMULUS__V1__SESSION_KIND__SESSION_KIND_UNKNOWN", 0 },
-  { "SESSION", "CUMULUS__V1__SESSION_KIND__SESSION", 1 },
-  { "ACCESS", "CUMULUS__V1__SESSION_KIND__ACCESS", 2 },
-  { "WEB", "CUMULUS__V1__SESSION_KIND__WEB", 3 },
-};
-static const ProtobufCIntRange cumulus__v1__session_kind__value_ranges[] = {
-{0, 0},{0, 4}
-};
-static const ProtobufCEnumValueIndex cumulus__v1__session_kind__enum_values_by_name[4] =
-{
-  { "ACCESS", 2 },
-  { "SESSION", 1 },
-  { "SESSION_KIND_UNKNOWN", 0 },
-  { "WEB", 3 },
-};
-const ProtobufCEnumDescriptor cumulus__v1__session_kind__descriptor =
-{
-  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
-  "cumulus.v1.SessionKind",
-  "SessionKind",
-  "Cumulus__V1__SessionKind",
-  "cumulus.v1",
-  4,
-  cumulus__v1__session_kind__enum_values_by_number,
-  4,
-  cumulus__v1__session_kind__enum_values_by_name,
-  1,
-  cumulus__v1__session_kind__value_ranges,
-  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCEnumValue cumulus__v1__handle_kind__enum_values_by_number[3] =
 {

@@ -52,51 +52,6 @@ void   cumulus__v1__query_records_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__query_records_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__query_records_response__init
-                     (Cumulus__V1__QueryRecordsResponse         *message)
-{
-  static const Cumulus__V1__QueryRecordsResponse init_value = CUMULUS__V1__QUERY_RECORDS_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__query_records_response__get_packed_size
-                     (const Cumulus__V1__QueryRecordsResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_records_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__query_records_response__pack
-                     (const Cumulus__V1__QueryRecordsResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_records_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__query_records_response__pack_to_buffer
-                     (const Cumulus__V1__QueryRecordsResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_records_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__QueryRecordsResponse *
-       cumulus__v1__query_records_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__QueryRecordsResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__query_records_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__query_records_response__free_unpacked
-                     (Cumulus__V1__QueryRecordsResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__query_records_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__predicate_node__init
                      (Cumulus__V1__PredicateNode         *message)
 {
@@ -275,51 +230,6 @@ void   cumulus__v1__sort_key__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__sort_key__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__query_work__init
-                     (Cumulus__V1__QueryWork         *message)
-{
-  static const Cumulus__V1__QueryWork init_value = CUMULUS__V1__QUERY_WORK__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__query_work__get_packed_size
-                     (const Cumulus__V1__QueryWork *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_work__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__query_work__pack
-                     (const Cumulus__V1__QueryWork *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_work__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__query_work__pack_to_buffer
-                     (const Cumulus__V1__QueryWork *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__query_work__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__QueryWork *
-       cumulus__v1__query_work__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__QueryWork *)
-     protobuf_c_message_unpack (&cumulus__v1__query_work__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__query_work__free_unpacked
-                     (Cumulus__V1__QueryWork *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__query_work__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 static const ProtobufCFieldDescriptor cumulus__v1__query_records_request__field_descriptors[12] =
@@ -501,83 +411,6 @@ const ProtobufCMessageDescriptor cumulus__v1__query_records_request__descriptor 
   cumulus__v1__query_records_request__field_indices_by_name,
   1,  cumulus__v1__query_records_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__query_records_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__query_records_response__field_descriptors[4] =
-{
-  {
-    "records",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__QueryRecordsResponse, n_records),
-    offsetof(Cumulus__V1__QueryRecordsResponse, records),
-    &cumulus__v1__record__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "cursor",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryRecordsResponse, cursor),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "count",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryRecordsResponse, count),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "work",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryRecordsResponse, work),
-    &cumulus__v1__query_work__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__query_records_response__field_indices_by_name[] = {
-  2,   /* field[2] = count */
-  1,   /* field[1] = cursor */
-  0,   /* field[0] = records */
-  3,   /* field[3] = work */
-};
-static const ProtobufCIntRange cumulus__v1__query_records_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 4 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__query_records_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.QueryRecordsResponse",
-  "QueryRecordsResponse",
-  "Cumulus__V1__QueryRecordsResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__QueryRecordsResponse),
-  4,
-  cumulus__v1__query_records_response__field_descriptors,
-  cumulus__v1__query_records_response__field_indices_by_name,
-  1,  cumulus__v1__query_records_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__query_records_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__predicate_node__field_descriptors[3] =
@@ -821,83 +654,6 @@ const ProtobufCMessageDescriptor cumulus__v1__sort_key__descriptor =
   cumulus__v1__sort_key__field_indices_by_name,
   1,  cumulus__v1__sort_key__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__sort_key__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__query_work__field_descriptors[4] =
-{
-  {
-    "plan",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryWork, plan),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "rows_read",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryWork, rows_read),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "rows_kept",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryWork, rows_kept),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "microseconds",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__QueryWork, microseconds),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__query_work__field_indices_by_name[] = {
-  3,   /* field[3] = microseconds */
-  0,   /* field[0] = plan */
-  2,   /* field[2] = rows_kept */
-  1,   /* field[1] = rows_read */
-};
-static const ProtobufCIntRange cumulus__v1__query_work__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 4 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__query_work__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.QueryWork",
-  "QueryWork",
-  "Cumulus__V1__QueryWork",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__QueryWork),
-  4,
-  cumulus__v1__query_work__field_descriptors,
-  cumulus__v1__query_work__field_indices_by_name,
-  1,  cumulus__v1__query_work__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__query_work__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__connective__enum_values_by_number[4] =

@@ -52,51 +52,6 @@ void   cumulus__v1__read_schema_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__read_schema_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__read_schema_response__init
-                     (Cumulus__V1__ReadSchemaResponse         *message)
-{
-  static const Cumulus__V1__ReadSchemaResponse init_value = CUMULUS__V1__READ_SCHEMA_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__read_schema_response__get_packed_size
-                     (const Cumulus__V1__ReadSchemaResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__read_schema_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__read_schema_response__pack
-                     (const Cumulus__V1__ReadSchemaResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__read_schema_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__read_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ReadSchemaResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__read_schema_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ReadSchemaResponse *
-       cumulus__v1__read_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ReadSchemaResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__read_schema_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__read_schema_response__free_unpacked
-                     (Cumulus__V1__ReadSchemaResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__read_schema_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__import_schema_request__init
                      (Cumulus__V1__ImportSchemaRequest         *message)
 {
@@ -140,51 +95,6 @@ void   cumulus__v1__import_schema_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__import_schema_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__import_schema_response__init
-                     (Cumulus__V1__ImportSchemaResponse         *message)
-{
-  static const Cumulus__V1__ImportSchemaResponse init_value = CUMULUS__V1__IMPORT_SCHEMA_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__import_schema_response__get_packed_size
-                     (const Cumulus__V1__ImportSchemaResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__import_schema_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__import_schema_response__pack
-                     (const Cumulus__V1__ImportSchemaResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__import_schema_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__import_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ImportSchemaResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__import_schema_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ImportSchemaResponse *
-       cumulus__v1__import_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ImportSchemaResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__import_schema_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__import_schema_response__free_unpacked
-                     (Cumulus__V1__ImportSchemaResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__import_schema_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__deploy_schema_request__init
@@ -232,51 +142,6 @@ void   cumulus__v1__deploy_schema_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__deploy_schema_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__deploy_schema_response__init
-                     (Cumulus__V1__DeploySchemaResponse         *message)
-{
-  static const Cumulus__V1__DeploySchemaResponse init_value = CUMULUS__V1__DEPLOY_SCHEMA_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__deploy_schema_response__get_packed_size
-                     (const Cumulus__V1__DeploySchemaResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__deploy_schema_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__deploy_schema_response__pack
-                     (const Cumulus__V1__DeploySchemaResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__deploy_schema_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__deploy_schema_response__pack_to_buffer
-                     (const Cumulus__V1__DeploySchemaResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__deploy_schema_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__DeploySchemaResponse *
-       cumulus__v1__deploy_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__DeploySchemaResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__deploy_schema_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__deploy_schema_response__free_unpacked
-                     (Cumulus__V1__DeploySchemaResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__deploy_schema_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__reset_schema_request__init
                      (Cumulus__V1__ResetSchemaRequest         *message)
 {
@@ -322,51 +187,6 @@ void   cumulus__v1__reset_schema_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__reset_schema_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__reset_schema_response__init
-                     (Cumulus__V1__ResetSchemaResponse         *message)
-{
-  static const Cumulus__V1__ResetSchemaResponse init_value = CUMULUS__V1__RESET_SCHEMA_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__reset_schema_response__get_packed_size
-                     (const Cumulus__V1__ResetSchemaResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__reset_schema_response__pack
-                     (const Cumulus__V1__ResetSchemaResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__reset_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ResetSchemaResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ResetSchemaResponse *
-       cumulus__v1__reset_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ResetSchemaResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__reset_schema_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__reset_schema_response__free_unpacked
-                     (Cumulus__V1__ResetSchemaResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 #define cumulus__v1__read_schema_request__field_descriptors NULL
 #define cumulus__v1__read_schema_request__field_indices_by_name NULL
 #define cumulus__v1__read_schema_request__number_ranges NULL
@@ -383,44 +203,6 @@ const ProtobufCMessageDescriptor cumulus__v1__read_schema_request__descriptor =
   cumulus__v1__read_schema_request__field_indices_by_name,
   0,  cumulus__v1__read_schema_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__read_schema_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__read_schema_response__field_descriptors[1] =
-{
-  {
-    "ckdb",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ReadSchemaResponse, ckdb),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__read_schema_response__field_indices_by_name[] = {
-  0,   /* field[0] = ckdb */
-};
-static const ProtobufCIntRange cumulus__v1__read_schema_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__read_schema_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ReadSchemaResponse",
-  "ReadSchemaResponse",
-  "Cumulus__V1__ReadSchemaResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ReadSchemaResponse),
-  1,
-  cumulus__v1__read_schema_response__field_descriptors,
-  cumulus__v1__read_schema_response__field_indices_by_name,
-  1,  cumulus__v1__read_schema_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__read_schema_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__import_schema_request__field_descriptors[3] =
@@ -487,44 +269,6 @@ const ProtobufCMessageDescriptor cumulus__v1__import_schema_request__descriptor 
   (ProtobufCMessageInit) cumulus__v1__import_schema_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__import_schema_response__field_descriptors[1] =
-{
-  {
-    "changes",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Cumulus__V1__ImportSchemaResponse, n_changes),
-    offsetof(Cumulus__V1__ImportSchemaResponse, changes),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__import_schema_response__field_indices_by_name[] = {
-  0,   /* field[0] = changes */
-};
-static const ProtobufCIntRange cumulus__v1__import_schema_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__import_schema_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ImportSchemaResponse",
-  "ImportSchemaResponse",
-  "Cumulus__V1__ImportSchemaResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ImportSchemaResponse),
-  1,
-  cumulus__v1__import_schema_response__field_descriptors,
-  cumulus__v1__import_schema_response__field_indices_by_name,
-  1,  cumulus__v1__import_schema_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__import_schema_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__deploy_schema_request__field_descriptors[1] =
 {
   {
@@ -563,44 +307,6 @@ const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_request__descriptor 
   (ProtobufCMessageInit) cumulus__v1__deploy_schema_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__deploy_schema_response__field_descriptors[1] =
-{
-  {
-    "changes",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Cumulus__V1__DeploySchemaResponse, n_changes),
-    offsetof(Cumulus__V1__DeploySchemaResponse, changes),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__deploy_schema_response__field_indices_by_name[] = {
-  0,   /* field[0] = changes */
-};
-static const ProtobufCIntRange cumulus__v1__deploy_schema_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.DeploySchemaResponse",
-  "DeploySchemaResponse",
-  "Cumulus__V1__DeploySchemaResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__DeploySchemaResponse),
-  1,
-  cumulus__v1__deploy_schema_response__field_descriptors,
-  cumulus__v1__deploy_schema_response__field_indices_by_name,
-  1,  cumulus__v1__deploy_schema_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__deploy_schema_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_request__field_descriptors[1] =
 {
   {
@@ -637,69 +343,5 @@ const ProtobufCMessageDescriptor cumulus__v1__reset_schema_request__descriptor =
   cumulus__v1__reset_schema_request__field_indices_by_name,
   1,  cumulus__v1__reset_schema_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__reset_schema_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_response__field_descriptors[3] =
-{
-  {
-    "changes",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Cumulus__V1__ResetSchemaResponse, n_changes),
-    offsetof(Cumulus__V1__ResetSchemaResponse, changes),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "zones",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ResetSchemaResponse, zones),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "roles",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ResetSchemaResponse, roles),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__reset_schema_response__field_indices_by_name[] = {
-  0,   /* field[0] = changes */
-  2,   /* field[2] = roles */
-  1,   /* field[1] = zones */
-};
-static const ProtobufCIntRange cumulus__v1__reset_schema_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 3 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ResetSchemaResponse",
-  "ResetSchemaResponse",
-  "Cumulus__V1__ResetSchemaResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ResetSchemaResponse),
-  3,
-  cumulus__v1__reset_schema_response__field_descriptors,
-  cumulus__v1__reset_schema_response__field_indices_by_name,
-  1,  cumulus__v1__reset_schema_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__reset_schema_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -52,96 +52,6 @@ void   cumulus__v1__share_metadata_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__share_metadata_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__share_metadata_response__init
-                     (Cumulus__V1__ShareMetadataResponse         *message)
-{
-  static const Cumulus__V1__ShareMetadataResponse init_value = CUMULUS__V1__SHARE_METADATA_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__share_metadata_response__get_packed_size
-                     (const Cumulus__V1__ShareMetadataResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__share_metadata_response__pack
-                     (const Cumulus__V1__ShareMetadataResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__share_metadata_response__pack_to_buffer
-                     (const Cumulus__V1__ShareMetadataResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ShareMetadataResponse *
-       cumulus__v1__share_metadata_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ShareMetadataResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__share_metadata_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__share_metadata_response__free_unpacked
-                     (Cumulus__V1__ShareMetadataResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__share_metadata_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__share_metadata__init
-                     (Cumulus__V1__ShareMetadata         *message)
-{
-  static const Cumulus__V1__ShareMetadata init_value = CUMULUS__V1__SHARE_METADATA__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__share_metadata__get_packed_size
-                     (const Cumulus__V1__ShareMetadata *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__share_metadata__pack
-                     (const Cumulus__V1__ShareMetadata *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__share_metadata__pack_to_buffer
-                     (const Cumulus__V1__ShareMetadata *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__share_metadata__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ShareMetadata *
-       cumulus__v1__share_metadata__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ShareMetadata *)
-     protobuf_c_message_unpack (&cumulus__v1__share_metadata__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__share_metadata__free_unpacked
-                     (Cumulus__V1__ShareMetadata *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__share_metadata__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__accept_share_request__init
                      (Cumulus__V1__AcceptShareRequest         *message)
 {
@@ -185,51 +95,6 @@ void   cumulus__v1__accept_share_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__accept_share_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__accept_share_response__init
-                     (Cumulus__V1__AcceptShareResponse         *message)
-{
-  static const Cumulus__V1__AcceptShareResponse init_value = CUMULUS__V1__ACCEPT_SHARE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__accept_share_response__get_packed_size
-                     (const Cumulus__V1__AcceptShareResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__accept_share_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__accept_share_response__pack
-                     (const Cumulus__V1__AcceptShareResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__accept_share_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__accept_share_response__pack_to_buffer
-                     (const Cumulus__V1__AcceptShareResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__accept_share_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__AcceptShareResponse *
-       cumulus__v1__accept_share_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__AcceptShareResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__accept_share_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__accept_share_response__free_unpacked
-                     (Cumulus__V1__AcceptShareResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__accept_share_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__look_up_participants_request__init
@@ -277,51 +142,6 @@ void   cumulus__v1__look_up_participants_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__look_up_participants_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__look_up_participants_response__init
-                     (Cumulus__V1__LookUpParticipantsResponse         *message)
-{
-  static const Cumulus__V1__LookUpParticipantsResponse init_value = CUMULUS__V1__LOOK_UP_PARTICIPANTS_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__look_up_participants_response__get_packed_size
-                     (const Cumulus__V1__LookUpParticipantsResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__look_up_participants_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__look_up_participants_response__pack
-                     (const Cumulus__V1__LookUpParticipantsResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__look_up_participants_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__look_up_participants_response__pack_to_buffer
-                     (const Cumulus__V1__LookUpParticipantsResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__look_up_participants_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__LookUpParticipantsResponse *
-       cumulus__v1__look_up_participants_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__LookUpParticipantsResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__look_up_participants_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__look_up_participants_response__free_unpacked
-                     (Cumulus__V1__LookUpParticipantsResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__look_up_participants_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__list_shares_request__init
                      (Cumulus__V1__ListSharesRequest         *message)
 {
@@ -367,51 +187,6 @@ void   cumulus__v1__list_shares_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__list_shares_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__list_shares_response__init
-                     (Cumulus__V1__ListSharesResponse         *message)
-{
-  static const Cumulus__V1__ListSharesResponse init_value = CUMULUS__V1__LIST_SHARES_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__list_shares_response__get_packed_size
-                     (const Cumulus__V1__ListSharesResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__list_shares_response__pack
-                     (const Cumulus__V1__ListSharesResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__list_shares_response__pack_to_buffer
-                     (const Cumulus__V1__ListSharesResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ListSharesResponse *
-       cumulus__v1__list_shares_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ListSharesResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__list_shares_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__list_shares_response__free_unpacked
-                     (Cumulus__V1__ListSharesResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__list_shares_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__stop_share_request__init
                      (Cumulus__V1__StopShareRequest         *message)
 {
@@ -455,51 +230,6 @@ void   cumulus__v1__stop_share_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__stop_share_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__stop_share_response__init
-                     (Cumulus__V1__StopShareResponse         *message)
-{
-  static const Cumulus__V1__StopShareResponse init_value = CUMULUS__V1__STOP_SHARE_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__stop_share_response__get_packed_size
-                     (const Cumulus__V1__StopShareResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__stop_share_response__pack
-                     (const Cumulus__V1__StopShareResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__stop_share_response__pack_to_buffer
-                     (const Cumulus__V1__StopShareResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__StopShareResponse *
-       cumulus__v1__stop_share_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__StopShareResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__stop_share_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__stop_share_response__free_unpacked
-                     (Cumulus__V1__StopShareResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__stop_share_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 static const ProtobufCFieldDescriptor cumulus__v1__share_metadata_request__field_descriptors[4] =
@@ -579,134 +309,6 @@ const ProtobufCMessageDescriptor cumulus__v1__share_metadata_request__descriptor
   (ProtobufCMessageInit) cumulus__v1__share_metadata_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__share_metadata_response__field_descriptors[1] =
-{
-  {
-    "metadata",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadataResponse, metadata),
-    &cumulus__v1__share_metadata__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__share_metadata_response__field_indices_by_name[] = {
-  0,   /* field[0] = metadata */
-};
-static const ProtobufCIntRange cumulus__v1__share_metadata_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__share_metadata_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ShareMetadataResponse",
-  "ShareMetadataResponse",
-  "Cumulus__V1__ShareMetadataResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ShareMetadataResponse),
-  1,
-  cumulus__v1__share_metadata_response__field_descriptors,
-  cumulus__v1__share_metadata_response__field_indices_by_name,
-  1,  cumulus__v1__share_metadata_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__share_metadata_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__share_metadata__field_descriptors[5] =
-{
-  {
-    "share",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadata, share),
-    &cumulus__v1__record__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "root_record",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadata, root_record),
-    &cumulus__v1__record__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "role",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_ENUM,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadata, role),
-    &cumulus__v1__share_participant__role__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "permission",
-    4,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_ENUM,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadata, permission),
-    &cumulus__v1__share_participant__permission__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "status",
-    5,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_ENUM,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__ShareMetadata, status),
-    &cumulus__v1__share_participant__status__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__share_metadata__field_indices_by_name[] = {
-  3,   /* field[3] = permission */
-  2,   /* field[2] = role */
-  1,   /* field[1] = root_record */
-  0,   /* field[0] = share */
-  4,   /* field[4] = status */
-};
-static const ProtobufCIntRange cumulus__v1__share_metadata__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 5 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__share_metadata__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ShareMetadata",
-  "ShareMetadata",
-  "Cumulus__V1__ShareMetadata",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ShareMetadata),
-  5,
-  cumulus__v1__share_metadata__field_descriptors,
-  cumulus__v1__share_metadata__field_indices_by_name,
-  1,  cumulus__v1__share_metadata__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__share_metadata__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__accept_share_request__field_descriptors[1] =
 {
   {
@@ -743,44 +345,6 @@ const ProtobufCMessageDescriptor cumulus__v1__accept_share_request__descriptor =
   cumulus__v1__accept_share_request__field_indices_by_name,
   1,  cumulus__v1__accept_share_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__accept_share_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__accept_share_response__field_descriptors[1] =
-{
-  {
-    "metadata",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__AcceptShareResponse, metadata),
-    &cumulus__v1__share_metadata__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__accept_share_response__field_indices_by_name[] = {
-  0,   /* field[0] = metadata */
-};
-static const ProtobufCIntRange cumulus__v1__accept_share_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__accept_share_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.AcceptShareResponse",
-  "AcceptShareResponse",
-  "Cumulus__V1__AcceptShareResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__AcceptShareResponse),
-  1,
-  cumulus__v1__accept_share_response__field_descriptors,
-  cumulus__v1__accept_share_response__field_indices_by_name,
-  1,  cumulus__v1__accept_share_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__accept_share_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__look_up_participants_request__field_descriptors[1] =
@@ -821,44 +385,6 @@ const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_request__desc
   (ProtobufCMessageInit) cumulus__v1__look_up_participants_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__look_up_participants_response__field_descriptors[1] =
-{
-  {
-    "participants",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__LookUpParticipantsResponse, n_participants),
-    offsetof(Cumulus__V1__LookUpParticipantsResponse, participants),
-    &cumulus__v1__share_participant__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__look_up_participants_response__field_indices_by_name[] = {
-  0,   /* field[0] = participants */
-};
-static const ProtobufCIntRange cumulus__v1__look_up_participants_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.LookUpParticipantsResponse",
-  "LookUpParticipantsResponse",
-  "Cumulus__V1__LookUpParticipantsResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__LookUpParticipantsResponse),
-  1,
-  cumulus__v1__look_up_participants_response__field_descriptors,
-  cumulus__v1__look_up_participants_response__field_indices_by_name,
-  1,  cumulus__v1__look_up_participants_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__look_up_participants_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__list_shares_request__field_descriptors[1] =
 {
   {
@@ -895,44 +421,6 @@ const ProtobufCMessageDescriptor cumulus__v1__list_shares_request__descriptor =
   cumulus__v1__list_shares_request__field_indices_by_name,
   1,  cumulus__v1__list_shares_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__list_shares_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__list_shares_response__field_descriptors[1] =
-{
-  {
-    "shares",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ListSharesResponse, n_shares),
-    offsetof(Cumulus__V1__ListSharesResponse, shares),
-    &cumulus__v1__record__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__list_shares_response__field_indices_by_name[] = {
-  0,   /* field[0] = shares */
-};
-static const ProtobufCIntRange cumulus__v1__list_shares_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__list_shares_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ListSharesResponse",
-  "ListSharesResponse",
-  "Cumulus__V1__ListSharesResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ListSharesResponse),
-  1,
-  cumulus__v1__list_shares_response__field_descriptors,
-  cumulus__v1__list_shares_response__field_indices_by_name,
-  1,  cumulus__v1__list_shares_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__list_shares_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__stop_share_request__field_descriptors[3] =
@@ -997,43 +485,5 @@ const ProtobufCMessageDescriptor cumulus__v1__stop_share_request__descriptor =
   cumulus__v1__stop_share_request__field_indices_by_name,
   1,  cumulus__v1__stop_share_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__stop_share_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__stop_share_response__field_descriptors[1] =
-{
-  {
-    "existed",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__StopShareResponse, existed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__stop_share_response__field_indices_by_name[] = {
-  0,   /* field[0] = existed */
-};
-static const ProtobufCIntRange cumulus__v1__stop_share_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__stop_share_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.StopShareResponse",
-  "StopShareResponse",
-  "Cumulus__V1__StopShareResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__StopShareResponse),
-  1,
-  cumulus__v1__stop_share_response__field_descriptors,
-  cumulus__v1__stop_share_response__field_indices_by_name,
-  1,  cumulus__v1__stop_share_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__stop_share_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

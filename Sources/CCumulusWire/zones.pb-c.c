@@ -97,51 +97,6 @@ void   cumulus__v1__list_zones_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__list_zones_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__list_zones_response__init
-                     (Cumulus__V1__ListZonesResponse         *message)
-{
-  static const Cumulus__V1__ListZonesResponse init_value = CUMULUS__V1__LIST_ZONES_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__list_zones_response__get_packed_size
-                     (const Cumulus__V1__ListZonesResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_zones_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__list_zones_response__pack
-                     (const Cumulus__V1__ListZonesResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_zones_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__list_zones_response__pack_to_buffer
-                     (const Cumulus__V1__ListZonesResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__list_zones_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ListZonesResponse *
-       cumulus__v1__list_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ListZonesResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__list_zones_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__list_zones_response__free_unpacked
-                     (Cumulus__V1__ListZonesResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__list_zones_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__fetch_zones_request__init
                      (Cumulus__V1__FetchZonesRequest         *message)
 {
@@ -187,96 +142,6 @@ void   cumulus__v1__fetch_zones_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__fetch_zones_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   cumulus__v1__fetch_zones_response__init
-                     (Cumulus__V1__FetchZonesResponse         *message)
-{
-  static const Cumulus__V1__FetchZonesResponse init_value = CUMULUS__V1__FETCH_ZONES_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__fetch_zones_response__get_packed_size
-                     (const Cumulus__V1__FetchZonesResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__fetch_zones_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__fetch_zones_response__pack
-                     (const Cumulus__V1__FetchZonesResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__fetch_zones_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__fetch_zones_response__pack_to_buffer
-                     (const Cumulus__V1__FetchZonesResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__fetch_zones_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__FetchZonesResponse *
-       cumulus__v1__fetch_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__FetchZonesResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__fetch_zones_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__fetch_zones_response__free_unpacked
-                     (Cumulus__V1__FetchZonesResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__fetch_zones_response__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__zone_result__init
-                     (Cumulus__V1__ZoneResult         *message)
-{
-  static const Cumulus__V1__ZoneResult init_value = CUMULUS__V1__ZONE_RESULT__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__zone_result__get_packed_size
-                     (const Cumulus__V1__ZoneResult *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__zone_result__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__zone_result__pack
-                     (const Cumulus__V1__ZoneResult *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__zone_result__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__zone_result__pack_to_buffer
-                     (const Cumulus__V1__ZoneResult *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__zone_result__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ZoneResult *
-       cumulus__v1__zone_result__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ZoneResult *)
-     protobuf_c_message_unpack (&cumulus__v1__zone_result__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__zone_result__free_unpacked
-                     (Cumulus__V1__ZoneResult *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__zone_result__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__modify_zones_request__init
                      (Cumulus__V1__ModifyZonesRequest         *message)
 {
@@ -320,51 +185,6 @@ void   cumulus__v1__modify_zones_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__modify_zones_request__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   cumulus__v1__modify_zones_response__init
-                     (Cumulus__V1__ModifyZonesResponse         *message)
-{
-  static const Cumulus__V1__ModifyZonesResponse init_value = CUMULUS__V1__MODIFY_ZONES_RESPONSE__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__modify_zones_response__get_packed_size
-                     (const Cumulus__V1__ModifyZonesResponse *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__modify_zones_response__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__modify_zones_response__pack
-                     (const Cumulus__V1__ModifyZonesResponse *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__modify_zones_response__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__modify_zones_response__pack_to_buffer
-                     (const Cumulus__V1__ModifyZonesResponse *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__modify_zones_response__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__ModifyZonesResponse *
-       cumulus__v1__modify_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__ModifyZonesResponse *)
-     protobuf_c_message_unpack (&cumulus__v1__modify_zones_response__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__modify_zones_response__free_unpacked
-                     (Cumulus__V1__ModifyZonesResponse *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__modify_zones_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 static const ProtobufCFieldDescriptor cumulus__v1__zone__field_descriptors[2] =
@@ -456,44 +276,6 @@ const ProtobufCMessageDescriptor cumulus__v1__list_zones_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__list_zones_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__list_zones_response__field_descriptors[1] =
-{
-  {
-    "zones",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ListZonesResponse, n_zones),
-    offsetof(Cumulus__V1__ListZonesResponse, zones),
-    &cumulus__v1__zone__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__list_zones_response__field_indices_by_name[] = {
-  0,   /* field[0] = zones */
-};
-static const ProtobufCIntRange cumulus__v1__list_zones_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__list_zones_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ListZonesResponse",
-  "ListZonesResponse",
-  "Cumulus__V1__ListZonesResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ListZonesResponse),
-  1,
-  cumulus__v1__list_zones_response__field_descriptors,
-  cumulus__v1__list_zones_response__field_indices_by_name,
-  1,  cumulus__v1__list_zones_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__list_zones_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__fetch_zones_request__field_descriptors[2] =
 {
   {
@@ -543,95 +325,6 @@ const ProtobufCMessageDescriptor cumulus__v1__fetch_zones_request__descriptor =
   cumulus__v1__fetch_zones_request__field_indices_by_name,
   1,  cumulus__v1__fetch_zones_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__fetch_zones_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__fetch_zones_response__field_descriptors[1] =
-{
-  {
-    "results",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__FetchZonesResponse, n_results),
-    offsetof(Cumulus__V1__FetchZonesResponse, results),
-    &cumulus__v1__zone_result__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__fetch_zones_response__field_indices_by_name[] = {
-  0,   /* field[0] = results */
-};
-static const ProtobufCIntRange cumulus__v1__fetch_zones_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 1 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__fetch_zones_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.FetchZonesResponse",
-  "FetchZonesResponse",
-  "Cumulus__V1__FetchZonesResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__FetchZonesResponse),
-  1,
-  cumulus__v1__fetch_zones_response__field_descriptors,
-  cumulus__v1__fetch_zones_response__field_indices_by_name,
-  1,  cumulus__v1__fetch_zones_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__fetch_zones_response__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__zone_result__field_descriptors[2] =
-{
-  {
-    "zone",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ZoneResult, result_case),
-    offsetof(Cumulus__V1__ZoneResult, zone),
-    &cumulus__v1__zone__descriptor,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "error",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ZoneResult, result_case),
-    offsetof(Cumulus__V1__ZoneResult, error),
-    &cumulus__v1__status__descriptor,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__zone_result__field_indices_by_name[] = {
-  1,   /* field[1] = error */
-  0,   /* field[0] = zone */
-};
-static const ProtobufCIntRange cumulus__v1__zone_result__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__zone_result__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ZoneResult",
-  "ZoneResult",
-  "Cumulus__V1__ZoneResult",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ZoneResult),
-  2,
-  cumulus__v1__zone_result__field_descriptors,
-  cumulus__v1__zone_result__field_indices_by_name,
-  1,  cumulus__v1__zone_result__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__zone_result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__modify_zones_request__field_descriptors[3] =
@@ -696,56 +389,5 @@ const ProtobufCMessageDescriptor cumulus__v1__modify_zones_request__descriptor =
   cumulus__v1__modify_zones_request__field_indices_by_name,
   1,  cumulus__v1__modify_zones_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__modify_zones_request__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor cumulus__v1__modify_zones_response__field_descriptors[2] =
-{
-  {
-    "saves",
-    1,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ModifyZonesResponse, n_saves),
-    offsetof(Cumulus__V1__ModifyZonesResponse, saves),
-    &cumulus__v1__zone_result__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "deletes",
-    2,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Cumulus__V1__ModifyZonesResponse, n_deletes),
-    offsetof(Cumulus__V1__ModifyZonesResponse, deletes),
-    &cumulus__v1__delete_result__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__modify_zones_response__field_indices_by_name[] = {
-  1,   /* field[1] = deletes */
-  0,   /* field[0] = saves */
-};
-static const ProtobufCIntRange cumulus__v1__modify_zones_response__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__modify_zones_response__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.ModifyZonesResponse",
-  "ModifyZonesResponse",
-  "Cumulus__V1__ModifyZonesResponse",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__ModifyZonesResponse),
-  2,
-  cumulus__v1__modify_zones_response__field_descriptors,
-  cumulus__v1__modify_zones_response__field_indices_by_name,
-  1,  cumulus__v1__modify_zones_response__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__modify_zones_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -8,22 +8,22 @@ import Testing
 
 @Suite struct BenchFeedTests {
     @Test func aPageIsCountedAsItIsRead() throws {
-        let bytes = WireFeedPage.encoded(
+        let bytes = FeedPage(
             notifications: [[8, 1], [], [18, 1, 7]],
             token: [1, 2, 3],
             isCheckpoint: true,
             reset: nil
-        )
+        ).encoded()
         let page = try BenchPage(wire: bytes)
         #expect(page.notifications == 3)
         #expect(page.token == [1, 2, 3])
         #expect(page.isCheckpoint && !page.isReset)
-        let reset = WireFeedPage.encoded(
+        let reset = FeedPage(
             notifications: [],
             token: [],
             isCheckpoint: false,
             reset: .all
-        )
+        ).encoded()
         let second = try BenchPage(wire: reset)
         #expect(second.isReset && !second.isCheckpoint && second.notifications == 0)
         #expect(throws: MalformedBytes.self) { try BenchPage(wire: Array(bytes.dropLast(4))) }

@@ -90,7 +90,7 @@ import Testing
         let calls = (0..<16).map { number in
             var header = CallHeader(.operatorAddUser)
             header.container = Bytes(TestServer.container.utf8)
-            let message = OperatorMessages.request(name: Bytes("user\(number)".utf8))
+            let message = BytesRequest(Bytes("user\(number)".utf8)).encoded()
             return Frame(
                 .call,
                 isEnd: true,
@@ -346,7 +346,7 @@ private final class PlayedSocket {
     func queueWrites(followedBy rest: Bytes = []) throws {
         let name = Bytes(repeating: 0x61, count: 200)
         let call = CallHeader(.operatorAddUser).encoded(
-            before: OperatorMessages.request(name: name)
+            before: BytesRequest(name).encoded()
         )
         var bytes: Bytes = []
         for number in 0..<8 {

@@ -2,6 +2,7 @@
 // exchange.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Testing
@@ -161,7 +162,7 @@ import Testing
         let (header, message) = try CallHeader.split(sent[1].payload)
         #expect(header.method == Method.recordsFetch.rawValue)
         #expect(try FetchRecordsRequest(wire: message).ids.count == 1)
-        let result = try #require(FetchRecordsResponse.results(wire: received[2].payload).first)
+        let result = try #require(FetchRecordsResponse(wire: received[2].payload).results.first)
         #expect(throws: ServiceError.self) { try result.get() }
         #expect(received[3].payload == sent[2].payload)
         #expect(try ServiceError(wire: received[4].payload).reason == .protocolError)

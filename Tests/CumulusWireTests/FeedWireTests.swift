@@ -1,6 +1,7 @@
 // Pages of feeds: each form to bytes and back, and what a later release may send.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Testing
@@ -102,13 +103,13 @@ import Testing
             #expect(LibraryCodec.messages["FeedPage"]?(bytes)?.hex == bytes.hex)
             #expect(try WireFeedPage(wire: bytes) == page)
             // The bytes of a notification are the same on every page.
-            let alone = page.notifications.map(WireFeedPage.encoded)
-            let joined = WireFeedPage.encoded(
+            let alone = page.notifications.map { WireNotification($0).encoded() }
+            let joined = FeedPage(
                 notifications: alone,
                 token: page.token,
                 isCheckpoint: page.isCheckpoint,
                 reset: page.reset
-            )
+            ).encoded()
             #expect(joined == bytes)
         }
     }

@@ -1,6 +1,7 @@
 // Frames cut out of a stream, however it is cut; and written as the golden files say.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Testing

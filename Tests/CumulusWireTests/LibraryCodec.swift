@@ -1,5 +1,6 @@
 // Every message as libprotobuf-c reads and writes it: what our own encoders are held to.
 
+import CCumulusAnswers
 import CCumulusWire
 import CumulusModel
 import CumulusTesting

@@ -1,6 +1,7 @@
 // What a share says of itself: as the node writes it and the client reads it, and the other way.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Testing
@@ -72,14 +73,13 @@ import Testing
 
     @Test func theNodeWritesAShareAsTheFileSays() throws {
         #expect(Self.encodedShare.hex == (try Golden("Record-share").bytes.hex))
-        let metadata = WireShareMetadata.answer(
-            share: Self.encodedShare,
-            rootRecord: Self.encodedRoot,
-            role: .administrator,
-            permission: .readWrite,
-            status: .accepted
-        )
-        #expect(metadata.hex == (try Golden("ShareMetadataResponse").bytes.hex))
+        var answer = ShareMetadataResponse()
+        answer.metadata.share = .encoded(Self.encodedShare)
+        answer.metadata.rootRecord = .encoded(Self.encodedRoot)
+        answer.metadata.role = .administrator
+        answer.metadata.permission = .readWrite
+        answer.metadata.status = .accepted
+        #expect(answer.encoded().hex == (try Golden("ShareMetadataResponse").bytes.hex))
     }
 
     @Test func theClientReadsAllOfAShare() throws {
@@ -152,18 +152,18 @@ import Testing
         )
         root.recordChangeTag = Self.tag.hex
         let golden = try Golden("ModifyRecordsRequest-share").bytes
-        let encoded = ModifyRecordsRequest.encoded(
+        let encoded = ModifyRecordsRequest(
             database: .private,
             policy: 0,
             isAtomic: true,
             saves: [share, root].map { $0.encodedSave(allKeys: false) },
             deletes: []
-        )
+        ).encoded()
         #expect(encoded.hex == golden.hex)
 
         let request = try NodeModifyRecordsRequest(wire: golden)
-        #expect(request.saves.map { $0.share == nil } == [false, true])
-        let parts = try #require(request.saves.first?.share)
+        #expect(request.saves.map { $0.record.share == nil } == [false, true])
+        let parts = try #require(request.saves.first?.record.share)
         #expect(parts.root == Bytes("oslo".utf8) && parts.publicPermission == 0)
         #expect(parts.participants.map(\.id) == [[2] + Bytes(1...16), []])
         #expect(parts.participants.map(\.user) == [Bytes("_u2".utf8), Bytes("_u3".utf8)])

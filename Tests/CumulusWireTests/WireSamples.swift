@@ -59,6 +59,6 @@ enum WireSamples {
                 record.present(10, bytes: field)
             }
         }
-        return try #require(FetchRecordsResponse.results(wire: writer.bytes).first).get()
+        return try #require(FetchRecordsResponse(wire: writer.bytes).results.first).get()
     }
 }

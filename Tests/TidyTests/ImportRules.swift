@@ -34,9 +34,8 @@ enum ImportRules {
         "CumulusSystem": ["Dispatch", "Foundation", "FoundationEssentials", "Glibc", "Musl"],
         "CumulusModel": [],
         "CumulusAssets": ["CZstd", "Crypto", "CumulusModel"],
-        "CumulusWire": [
-            "CCumulusWire", "CumulusAssets", "CumulusModel", "NIOCore", "Synchronization",
-        ],
+        "CumulusWire": ["CumulusAssets", "CumulusModel", "NIOCore", "Synchronization"],
+        "CumulusRequests": ["CCumulusWire", "CumulusAssets", "CumulusModel", "CumulusWire"],
         "CumulusStorage": [
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusSystem", "Swift", "Synchronization",
         ],
@@ -49,7 +48,8 @@ enum ImportRules {
         // Shell and real I/O.
         "CumulusNode": essentials.union([
             "CXXHash", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
-            "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire", "Logging",
+            "CumulusOperations", "CumulusReplication", "CumulusRequests", "CumulusStorage",
+            "CumulusWire", "Logging",
         ]),
         "CumulusTransport": essentials.union([
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",

@@ -16,63 +16,24 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Cumulus__V1__SignInRequest Cumulus__V1__SignInRequest;
-typedef struct Cumulus__V1__SignInResponse Cumulus__V1__SignInResponse;
 typedef struct Cumulus__V1__RegisterRequest Cumulus__V1__RegisterRequest;
-typedef struct Cumulus__V1__RegisterResponse Cumulus__V1__RegisterResponse;
 typedef struct Cumulus__V1__SessionsRequest Cumulus__V1__SessionsRequest;
-typedef struct Cumulus__V1__SessionsResponse Cumulus__V1__SessionsResponse;
-typedef struct Cumulus__V1__Session Cumulus__V1__Session;
 typedef struct Cumulus__V1__RevokeSessionsRequest Cumulus__V1__RevokeSessionsRequest;
-typedef struct Cumulus__V1__RevokeSessionsResponse Cumulus__V1__RevokeSessionsResponse;
 typedef struct Cumulus__V1__ChangePasswordRequest Cumulus__V1__ChangePasswordRequest;
-typedef struct Cumulus__V1__ChangePasswordResponse Cumulus__V1__ChangePasswordResponse;
 typedef struct Cumulus__V1__SetUserStateRequest Cumulus__V1__SetUserStateRequest;
-typedef struct Cumulus__V1__SetUserStateResponse Cumulus__V1__SetUserStateResponse;
 typedef struct Cumulus__V1__SetPasswordRequest Cumulus__V1__SetPasswordRequest;
-typedef struct Cumulus__V1__SetPasswordResponse Cumulus__V1__SetPasswordResponse;
 typedef struct Cumulus__V1__Handle Cumulus__V1__Handle;
 typedef struct Cumulus__V1__ProfileRequest Cumulus__V1__ProfileRequest;
-typedef struct Cumulus__V1__ProfileResponse Cumulus__V1__ProfileResponse;
 typedef struct Cumulus__V1__SetProfileRequest Cumulus__V1__SetProfileRequest;
-typedef struct Cumulus__V1__SetProfileResponse Cumulus__V1__SetProfileResponse;
 typedef struct Cumulus__V1__DiscoverRequest Cumulus__V1__DiscoverRequest;
-typedef struct Cumulus__V1__DiscoverResponse Cumulus__V1__DiscoverResponse;
-typedef struct Cumulus__V1__DiscoveredUser Cumulus__V1__DiscoveredUser;
 typedef struct Cumulus__V1__SetHandleRequest Cumulus__V1__SetHandleRequest;
-typedef struct Cumulus__V1__SetHandleResponse Cumulus__V1__SetHandleResponse;
 typedef struct Cumulus__V1__ListKeysRequest Cumulus__V1__ListKeysRequest;
-typedef struct Cumulus__V1__ListKeysResponse Cumulus__V1__ListKeysResponse;
-typedef struct Cumulus__V1__ServiceKey Cumulus__V1__ServiceKey;
 typedef struct Cumulus__V1__AddKeyRequest Cumulus__V1__AddKeyRequest;
-typedef struct Cumulus__V1__AddKeyResponse Cumulus__V1__AddKeyResponse;
 typedef struct Cumulus__V1__RevokeKeyRequest Cumulus__V1__RevokeKeyRequest;
-typedef struct Cumulus__V1__RevokeKeyResponse Cumulus__V1__RevokeKeyResponse;
 
 
 /* --- enums --- */
 
-/*
- * What a token was made for.
- */
-typedef enum _Cumulus__V1__SessionKind {
-  CUMULUS__V1__SESSION_KIND__SESSION_KIND_UNKNOWN = 0,
-  /*
-   * a device whose user signed in
-   */
-  CUMULUS__V1__SESSION_KIND__SESSION = 1,
-  /*
-   * a program: made by an operator, and good until it is revoked
-   */
-  CUMULUS__V1__SESSION_KIND__ACCESS = 2,
-  /*
-   * a browser whose user signed in over HTTP
-   */
-  CUMULUS__V1__SESSION_KIND__WEB = 3
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SESSION_KIND)
-} Cumulus__V1__SessionKind;
-/*
- * What users know each other by.
- */
 typedef enum _Cumulus__V1__HandleKind {
   CUMULUS__V1__HANDLE_KIND__HANDLE_KIND_UNKNOWN = 0,
   /*
@@ -88,9 +49,6 @@ typedef enum _Cumulus__V1__HandleKind {
 
 /* --- messages --- */
 
-/*
- * Either name and password, or an ID token of OpenID Connect.
- */
 struct  Cumulus__V1__SignInRequest
 {
   ProtobufCMessage base;
@@ -120,30 +78,6 @@ struct  Cumulus__V1__SignInRequest
     , {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
 
 
-struct  Cumulus__V1__SignInResponse
-{
-  ProtobufCMessage base;
-  /*
-   * for HELLO; shown once, the node keeps only its digest
-   */
-  ProtobufCBinaryData token;
-  /*
-   * milliseconds since 1970 UTC; use makes it good for longer
-   */
-  int64_t expires;
-  /*
-   * user record name in the container of the connection
-   */
-  ProtobufCBinaryData user;
-};
-#define CUMULUS__V1__SIGN_IN_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__sign_in_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL} }
-
-
-/*
- * A new user, who is signed in at once.
- */
 struct  Cumulus__V1__RegisterRequest
 {
   ProtobufCMessage base;
@@ -154,18 +88,6 @@ struct  Cumulus__V1__RegisterRequest
 #define CUMULUS__V1__REGISTER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__register_request__descriptor) \
     , {0,NULL}, {0,NULL}, {0,NULL} }
-
-
-struct  Cumulus__V1__RegisterResponse
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData token;
-  int64_t expires;
-  ProtobufCBinaryData user;
-};
-#define CUMULUS__V1__REGISTER_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__register_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__SessionsRequest
@@ -179,51 +101,6 @@ struct  Cumulus__V1__SessionsRequest
 #define CUMULUS__V1__SESSIONS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__sessions_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__SessionsResponse
-{
-  ProtobufCMessage base;
-  /*
-   * oldest first; without tokens that earlier releases made
-   */
-  size_t n_sessions;
-  Cumulus__V1__Session **sessions;
-};
-#define CUMULUS__V1__SESSIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__sessions_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__Session
-{
-  ProtobufCMessage base;
-  /*
-   * SHA-256 of its token
-   */
-  ProtobufCBinaryData id;
-  Cumulus__V1__SessionKind kind;
-  ProtobufCBinaryData label;
-  /*
-   * the device id of the HELLO with which it was opened
-   */
-  ProtobufCBinaryData device;
-  /*
-   * milliseconds since 1970 UTC
-   */
-  int64_t opened;
-  /*
-   * milliseconds since 1970 UTC; 0: never
-   */
-  int64_t expires;
-  /*
-   * the one of this connection
-   */
-  protobuf_c_boolean is_this;
-};
-#define CUMULUS__V1__SESSION__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__session__descriptor) \
-    , {0,NULL}, CUMULUS__V1__SESSION_KIND__SESSION_KIND_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, 0 }
 
 
 struct  Cumulus__V1__RevokeSessionsRequest
@@ -243,19 +120,6 @@ struct  Cumulus__V1__RevokeSessionsRequest
     , {0,NULL}, {0,NULL} }
 
 
-struct  Cumulus__V1__RevokeSessionsResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__REVOKE_SESSIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_sessions_response__descriptor) \
-    , 0 }
-
-
-/*
- * Ends all sessions of the user and opens one for the caller.
- */
 struct  Cumulus__V1__ChangePasswordRequest
 {
   ProtobufCMessage base;
@@ -266,18 +130,6 @@ struct  Cumulus__V1__ChangePasswordRequest
 #define CUMULUS__V1__CHANGE_PASSWORD_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__change_password_request__descriptor) \
     , {0,NULL}, {0,NULL}, {0,NULL} }
-
-
-struct  Cumulus__V1__ChangePasswordResponse
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData token;
-  int64_t expires;
-  ProtobufCBinaryData user;
-};
-#define CUMULUS__V1__CHANGE_PASSWORD_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__change_password_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__SetUserStateRequest
@@ -294,16 +146,6 @@ struct  Cumulus__V1__SetUserStateRequest
     , {0,NULL}, 0 }
 
 
-struct  Cumulus__V1__SetUserStateResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean changed;
-};
-#define CUMULUS__V1__SET_USER_STATE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_user_state_response__descriptor) \
-    , 0 }
-
-
 struct  Cumulus__V1__SetPasswordRequest
 {
   ProtobufCMessage base;
@@ -316,15 +158,6 @@ struct  Cumulus__V1__SetPasswordRequest
 #define CUMULUS__V1__SET_PASSWORD_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_password_request__descriptor) \
     , {0,NULL}, {0,NULL} }
-
-
-struct  Cumulus__V1__SetPasswordResponse
-{
-  ProtobufCMessage base;
-};
-#define CUMULUS__V1__SET_PASSWORD_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_password_response__descriptor) \
-     }
 
 
 struct  Cumulus__V1__Handle
@@ -355,28 +188,6 @@ struct  Cumulus__V1__ProfileRequest
     , {0,NULL} }
 
 
-struct  Cumulus__V1__ProfileResponse
-{
-  ProtobufCMessage base;
-  /*
-   * for people; may be empty
-   */
-  ProtobufCBinaryData display_name;
-  /*
-   * others find the user by its handles and its record names
-   */
-  protobuf_c_boolean is_discoverable;
-  size_t n_handles;
-  Cumulus__V1__Handle **handles;
-};
-#define CUMULUS__V1__PROFILE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__profile_response__descriptor) \
-    , {0,NULL}, 0, 0,NULL }
-
-
-/*
- * Sets all of it.
- */
 struct  Cumulus__V1__SetProfileRequest
 {
   ProtobufCMessage base;
@@ -390,16 +201,6 @@ struct  Cumulus__V1__SetProfileRequest
 #define CUMULUS__V1__SET_PROFILE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_profile_request__descriptor) \
     , {0,NULL}, {0,NULL}, 0 }
-
-
-struct  Cumulus__V1__SetProfileResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean changed;
-};
-#define CUMULUS__V1__SET_PROFILE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_profile_response__descriptor) \
-    , 0 }
 
 
 struct  Cumulus__V1__DiscoverRequest
@@ -421,37 +222,6 @@ struct  Cumulus__V1__DiscoverRequest
     , 0,NULL, 0,NULL }
 
 
-struct  Cumulus__V1__DiscoverResponse
-{
-  ProtobufCMessage base;
-  /*
-   * in the order of the request: handles, then users
-   */
-  size_t n_users;
-  Cumulus__V1__DiscoveredUser **users;
-};
-#define CUMULUS__V1__DISCOVER_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discover_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * Empty if no user has the handle or the record name, or the user does not want to be found.
- */
-struct  Cumulus__V1__DiscoveredUser
-{
-  ProtobufCMessage base;
-  /*
-   * user record name in the container of the connection
-   */
-  ProtobufCBinaryData user;
-  ProtobufCBinaryData display_name;
-};
-#define CUMULUS__V1__DISCOVERED_USER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discovered_user__descriptor) \
-    , {0,NULL}, {0,NULL} }
-
-
 struct  Cumulus__V1__SetHandleRequest
 {
   ProtobufCMessage base;
@@ -470,26 +240,6 @@ struct  Cumulus__V1__SetHandleRequest
     , {0,NULL}, NULL, 0 }
 
 
-struct  Cumulus__V1__SetHandleResponse
-{
-  ProtobufCMessage base;
-  /*
-   * the user had it before
-   */
-  protobuf_c_boolean existed;
-  /*
-   * another user had it before
-   */
-  protobuf_c_boolean moved;
-};
-#define CUMULUS__V1__SET_HANDLE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_handle_response__descriptor) \
-    , 0, 0 }
-
-
-/*
- * The service keys of the container and the environment that the call's header names.
- */
 struct  Cumulus__V1__ListKeysRequest
 {
   ProtobufCMessage base;
@@ -499,56 +249,6 @@ struct  Cumulus__V1__ListKeysRequest
      }
 
 
-struct  Cumulus__V1__ListKeysResponse
-{
-  ProtobufCMessage base;
-  /*
-   * oldest first; without those that were revoked
-   */
-  size_t n_keys;
-  Cumulus__V1__ServiceKey **keys;
-};
-#define CUMULUS__V1__LIST_KEYS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_keys_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__ServiceKey
-{
-  ProtobufCMessage base;
-  /*
-   * 16 bytes; the node tells it from the rest
-   */
-  ProtobufCBinaryData id;
-  /*
-   * on P-256, uncompressed: 65 bytes in X9.63 form
-   */
-  ProtobufCBinaryData public_key;
-  /*
-   * for people; may be empty
-   */
-  ProtobufCBinaryData label;
-  /*
-   * milliseconds since 1970 UTC
-   */
-  int64_t created;
-  /*
-   * milliseconds since 1970 UTC; 0: never
-   */
-  int64_t expires;
-  /*
-   * user record name
-   */
-  ProtobufCBinaryData user;
-};
-#define CUMULUS__V1__SERVICE_KEY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__service_key__descriptor) \
-    , {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, {0,NULL} }
-
-
-/*
- * Registers a key, or gives one that is registered another label and time.
- */
 struct  Cumulus__V1__AddKeyRequest
 {
   ProtobufCMessage base;
@@ -564,17 +264,6 @@ struct  Cumulus__V1__AddKeyRequest
     , {0,NULL}, {0,NULL}, 0 }
 
 
-struct  Cumulus__V1__AddKeyResponse
-{
-  ProtobufCMessage base;
-  Cumulus__V1__ServiceKey *key;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__ADD_KEY_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_key_response__descriptor) \
-    , NULL, 0 }
-
-
 struct  Cumulus__V1__RevokeKeyRequest
 {
   ProtobufCMessage base;
@@ -583,19 +272,6 @@ struct  Cumulus__V1__RevokeKeyRequest
 #define CUMULUS__V1__REVOKE_KEY_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__RevokeKeyResponse
-{
-  ProtobufCMessage base;
-  /*
-   * false: there is no such key, or it was revoked before
-   */
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_response__descriptor) \
-    , 0 }
 
 
 /* Cumulus__V1__SignInRequest methods */
@@ -617,25 +293,6 @@ Cumulus__V1__SignInRequest *
 void   cumulus__v1__sign_in_request__free_unpacked
                      (Cumulus__V1__SignInRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__SignInResponse methods */
-void   cumulus__v1__sign_in_response__init
-                     (Cumulus__V1__SignInResponse         *message);
-size_t cumulus__v1__sign_in_response__get_packed_size
-                     (const Cumulus__V1__SignInResponse   *message);
-size_t cumulus__v1__sign_in_response__pack
-                     (const Cumulus__V1__SignInResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__sign_in_response__pack_to_buffer
-                     (const Cumulus__V1__SignInResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SignInResponse *
-       cumulus__v1__sign_in_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__sign_in_response__free_unpacked
-                     (Cumulus__V1__SignInResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__RegisterRequest methods */
 void   cumulus__v1__register_request__init
                      (Cumulus__V1__RegisterRequest         *message);
@@ -654,25 +311,6 @@ Cumulus__V1__RegisterRequest *
                       const uint8_t       *data);
 void   cumulus__v1__register_request__free_unpacked
                      (Cumulus__V1__RegisterRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__RegisterResponse methods */
-void   cumulus__v1__register_response__init
-                     (Cumulus__V1__RegisterResponse         *message);
-size_t cumulus__v1__register_response__get_packed_size
-                     (const Cumulus__V1__RegisterResponse   *message);
-size_t cumulus__v1__register_response__pack
-                     (const Cumulus__V1__RegisterResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__register_response__pack_to_buffer
-                     (const Cumulus__V1__RegisterResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RegisterResponse *
-       cumulus__v1__register_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__register_response__free_unpacked
-                     (Cumulus__V1__RegisterResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__SessionsRequest methods */
 void   cumulus__v1__sessions_request__init
@@ -693,44 +331,6 @@ Cumulus__V1__SessionsRequest *
 void   cumulus__v1__sessions_request__free_unpacked
                      (Cumulus__V1__SessionsRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__SessionsResponse methods */
-void   cumulus__v1__sessions_response__init
-                     (Cumulus__V1__SessionsResponse         *message);
-size_t cumulus__v1__sessions_response__get_packed_size
-                     (const Cumulus__V1__SessionsResponse   *message);
-size_t cumulus__v1__sessions_response__pack
-                     (const Cumulus__V1__SessionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__sessions_response__pack_to_buffer
-                     (const Cumulus__V1__SessionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SessionsResponse *
-       cumulus__v1__sessions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__sessions_response__free_unpacked
-                     (Cumulus__V1__SessionsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Session methods */
-void   cumulus__v1__session__init
-                     (Cumulus__V1__Session         *message);
-size_t cumulus__v1__session__get_packed_size
-                     (const Cumulus__V1__Session   *message);
-size_t cumulus__v1__session__pack
-                     (const Cumulus__V1__Session   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__session__pack_to_buffer
-                     (const Cumulus__V1__Session   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Session *
-       cumulus__v1__session__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__session__free_unpacked
-                     (Cumulus__V1__Session *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__RevokeSessionsRequest methods */
 void   cumulus__v1__revoke_sessions_request__init
                      (Cumulus__V1__RevokeSessionsRequest         *message);
@@ -749,25 +349,6 @@ Cumulus__V1__RevokeSessionsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__revoke_sessions_request__free_unpacked
                      (Cumulus__V1__RevokeSessionsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__RevokeSessionsResponse methods */
-void   cumulus__v1__revoke_sessions_response__init
-                     (Cumulus__V1__RevokeSessionsResponse         *message);
-size_t cumulus__v1__revoke_sessions_response__get_packed_size
-                     (const Cumulus__V1__RevokeSessionsResponse   *message);
-size_t cumulus__v1__revoke_sessions_response__pack
-                     (const Cumulus__V1__RevokeSessionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__revoke_sessions_response__pack_to_buffer
-                     (const Cumulus__V1__RevokeSessionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RevokeSessionsResponse *
-       cumulus__v1__revoke_sessions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__revoke_sessions_response__free_unpacked
-                     (Cumulus__V1__RevokeSessionsResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ChangePasswordRequest methods */
 void   cumulus__v1__change_password_request__init
@@ -788,25 +369,6 @@ Cumulus__V1__ChangePasswordRequest *
 void   cumulus__v1__change_password_request__free_unpacked
                      (Cumulus__V1__ChangePasswordRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ChangePasswordResponse methods */
-void   cumulus__v1__change_password_response__init
-                     (Cumulus__V1__ChangePasswordResponse         *message);
-size_t cumulus__v1__change_password_response__get_packed_size
-                     (const Cumulus__V1__ChangePasswordResponse   *message);
-size_t cumulus__v1__change_password_response__pack
-                     (const Cumulus__V1__ChangePasswordResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__change_password_response__pack_to_buffer
-                     (const Cumulus__V1__ChangePasswordResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ChangePasswordResponse *
-       cumulus__v1__change_password_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__change_password_response__free_unpacked
-                     (Cumulus__V1__ChangePasswordResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__SetUserStateRequest methods */
 void   cumulus__v1__set_user_state_request__init
                      (Cumulus__V1__SetUserStateRequest         *message);
@@ -826,25 +388,6 @@ Cumulus__V1__SetUserStateRequest *
 void   cumulus__v1__set_user_state_request__free_unpacked
                      (Cumulus__V1__SetUserStateRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetUserStateResponse methods */
-void   cumulus__v1__set_user_state_response__init
-                     (Cumulus__V1__SetUserStateResponse         *message);
-size_t cumulus__v1__set_user_state_response__get_packed_size
-                     (const Cumulus__V1__SetUserStateResponse   *message);
-size_t cumulus__v1__set_user_state_response__pack
-                     (const Cumulus__V1__SetUserStateResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_user_state_response__pack_to_buffer
-                     (const Cumulus__V1__SetUserStateResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetUserStateResponse *
-       cumulus__v1__set_user_state_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_user_state_response__free_unpacked
-                     (Cumulus__V1__SetUserStateResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__SetPasswordRequest methods */
 void   cumulus__v1__set_password_request__init
                      (Cumulus__V1__SetPasswordRequest         *message);
@@ -863,25 +406,6 @@ Cumulus__V1__SetPasswordRequest *
                       const uint8_t       *data);
 void   cumulus__v1__set_password_request__free_unpacked
                      (Cumulus__V1__SetPasswordRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetPasswordResponse methods */
-void   cumulus__v1__set_password_response__init
-                     (Cumulus__V1__SetPasswordResponse         *message);
-size_t cumulus__v1__set_password_response__get_packed_size
-                     (const Cumulus__V1__SetPasswordResponse   *message);
-size_t cumulus__v1__set_password_response__pack
-                     (const Cumulus__V1__SetPasswordResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_password_response__pack_to_buffer
-                     (const Cumulus__V1__SetPasswordResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetPasswordResponse *
-       cumulus__v1__set_password_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_password_response__free_unpacked
-                     (Cumulus__V1__SetPasswordResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__Handle methods */
 void   cumulus__v1__handle__init
@@ -921,25 +445,6 @@ Cumulus__V1__ProfileRequest *
 void   cumulus__v1__profile_request__free_unpacked
                      (Cumulus__V1__ProfileRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ProfileResponse methods */
-void   cumulus__v1__profile_response__init
-                     (Cumulus__V1__ProfileResponse         *message);
-size_t cumulus__v1__profile_response__get_packed_size
-                     (const Cumulus__V1__ProfileResponse   *message);
-size_t cumulus__v1__profile_response__pack
-                     (const Cumulus__V1__ProfileResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__profile_response__pack_to_buffer
-                     (const Cumulus__V1__ProfileResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ProfileResponse *
-       cumulus__v1__profile_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__profile_response__free_unpacked
-                     (Cumulus__V1__ProfileResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__SetProfileRequest methods */
 void   cumulus__v1__set_profile_request__init
                      (Cumulus__V1__SetProfileRequest         *message);
@@ -958,25 +463,6 @@ Cumulus__V1__SetProfileRequest *
                       const uint8_t       *data);
 void   cumulus__v1__set_profile_request__free_unpacked
                      (Cumulus__V1__SetProfileRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetProfileResponse methods */
-void   cumulus__v1__set_profile_response__init
-                     (Cumulus__V1__SetProfileResponse         *message);
-size_t cumulus__v1__set_profile_response__get_packed_size
-                     (const Cumulus__V1__SetProfileResponse   *message);
-size_t cumulus__v1__set_profile_response__pack
-                     (const Cumulus__V1__SetProfileResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_profile_response__pack_to_buffer
-                     (const Cumulus__V1__SetProfileResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetProfileResponse *
-       cumulus__v1__set_profile_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_profile_response__free_unpacked
-                     (Cumulus__V1__SetProfileResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__DiscoverRequest methods */
 void   cumulus__v1__discover_request__init
@@ -997,44 +483,6 @@ Cumulus__V1__DiscoverRequest *
 void   cumulus__v1__discover_request__free_unpacked
                      (Cumulus__V1__DiscoverRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__DiscoverResponse methods */
-void   cumulus__v1__discover_response__init
-                     (Cumulus__V1__DiscoverResponse         *message);
-size_t cumulus__v1__discover_response__get_packed_size
-                     (const Cumulus__V1__DiscoverResponse   *message);
-size_t cumulus__v1__discover_response__pack
-                     (const Cumulus__V1__DiscoverResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__discover_response__pack_to_buffer
-                     (const Cumulus__V1__DiscoverResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DiscoverResponse *
-       cumulus__v1__discover_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__discover_response__free_unpacked
-                     (Cumulus__V1__DiscoverResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__DiscoveredUser methods */
-void   cumulus__v1__discovered_user__init
-                     (Cumulus__V1__DiscoveredUser         *message);
-size_t cumulus__v1__discovered_user__get_packed_size
-                     (const Cumulus__V1__DiscoveredUser   *message);
-size_t cumulus__v1__discovered_user__pack
-                     (const Cumulus__V1__DiscoveredUser   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__discovered_user__pack_to_buffer
-                     (const Cumulus__V1__DiscoveredUser   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DiscoveredUser *
-       cumulus__v1__discovered_user__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__discovered_user__free_unpacked
-                     (Cumulus__V1__DiscoveredUser *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__SetHandleRequest methods */
 void   cumulus__v1__set_handle_request__init
                      (Cumulus__V1__SetHandleRequest         *message);
@@ -1053,25 +501,6 @@ Cumulus__V1__SetHandleRequest *
                       const uint8_t       *data);
 void   cumulus__v1__set_handle_request__free_unpacked
                      (Cumulus__V1__SetHandleRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetHandleResponse methods */
-void   cumulus__v1__set_handle_response__init
-                     (Cumulus__V1__SetHandleResponse         *message);
-size_t cumulus__v1__set_handle_response__get_packed_size
-                     (const Cumulus__V1__SetHandleResponse   *message);
-size_t cumulus__v1__set_handle_response__pack
-                     (const Cumulus__V1__SetHandleResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_handle_response__pack_to_buffer
-                     (const Cumulus__V1__SetHandleResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetHandleResponse *
-       cumulus__v1__set_handle_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_handle_response__free_unpacked
-                     (Cumulus__V1__SetHandleResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListKeysRequest methods */
 void   cumulus__v1__list_keys_request__init
@@ -1092,44 +521,6 @@ Cumulus__V1__ListKeysRequest *
 void   cumulus__v1__list_keys_request__free_unpacked
                      (Cumulus__V1__ListKeysRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListKeysResponse methods */
-void   cumulus__v1__list_keys_response__init
-                     (Cumulus__V1__ListKeysResponse         *message);
-size_t cumulus__v1__list_keys_response__get_packed_size
-                     (const Cumulus__V1__ListKeysResponse   *message);
-size_t cumulus__v1__list_keys_response__pack
-                     (const Cumulus__V1__ListKeysResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_keys_response__pack_to_buffer
-                     (const Cumulus__V1__ListKeysResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListKeysResponse *
-       cumulus__v1__list_keys_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_keys_response__free_unpacked
-                     (Cumulus__V1__ListKeysResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ServiceKey methods */
-void   cumulus__v1__service_key__init
-                     (Cumulus__V1__ServiceKey         *message);
-size_t cumulus__v1__service_key__get_packed_size
-                     (const Cumulus__V1__ServiceKey   *message);
-size_t cumulus__v1__service_key__pack
-                     (const Cumulus__V1__ServiceKey   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__service_key__pack_to_buffer
-                     (const Cumulus__V1__ServiceKey   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ServiceKey *
-       cumulus__v1__service_key__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__service_key__free_unpacked
-                     (Cumulus__V1__ServiceKey *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__AddKeyRequest methods */
 void   cumulus__v1__add_key_request__init
                      (Cumulus__V1__AddKeyRequest         *message);
@@ -1148,25 +539,6 @@ Cumulus__V1__AddKeyRequest *
                       const uint8_t       *data);
 void   cumulus__v1__add_key_request__free_unpacked
                      (Cumulus__V1__AddKeyRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__AddKeyResponse methods */
-void   cumulus__v1__add_key_response__init
-                     (Cumulus__V1__AddKeyResponse         *message);
-size_t cumulus__v1__add_key_response__get_packed_size
-                     (const Cumulus__V1__AddKeyResponse   *message);
-size_t cumulus__v1__add_key_response__pack
-                     (const Cumulus__V1__AddKeyResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__add_key_response__pack_to_buffer
-                     (const Cumulus__V1__AddKeyResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__AddKeyResponse *
-       cumulus__v1__add_key_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__add_key_response__free_unpacked
-                     (Cumulus__V1__AddKeyResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__RevokeKeyRequest methods */
 void   cumulus__v1__revoke_key_request__init
@@ -1187,71 +559,28 @@ Cumulus__V1__RevokeKeyRequest *
 void   cumulus__v1__revoke_key_request__free_unpacked
                      (Cumulus__V1__RevokeKeyRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__RevokeKeyResponse methods */
-void   cumulus__v1__revoke_key_response__init
-                     (Cumulus__V1__RevokeKeyResponse         *message);
-size_t cumulus__v1__revoke_key_response__get_packed_size
-                     (const Cumulus__V1__RevokeKeyResponse   *message);
-size_t cumulus__v1__revoke_key_response__pack
-                     (const Cumulus__V1__RevokeKeyResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__revoke_key_response__pack_to_buffer
-                     (const Cumulus__V1__RevokeKeyResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RevokeKeyResponse *
-       cumulus__v1__revoke_key_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__revoke_key_response__free_unpacked
-                     (Cumulus__V1__RevokeKeyResponse *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInRequest_Closure)
                  (const Cumulus__V1__SignInRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__SignInResponse_Closure)
-                 (const Cumulus__V1__SignInResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__RegisterRequest_Closure)
                  (const Cumulus__V1__RegisterRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RegisterResponse_Closure)
-                 (const Cumulus__V1__RegisterResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__SessionsRequest_Closure)
                  (const Cumulus__V1__SessionsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__SessionsResponse_Closure)
-                 (const Cumulus__V1__SessionsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Session_Closure)
-                 (const Cumulus__V1__Session *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__RevokeSessionsRequest_Closure)
                  (const Cumulus__V1__RevokeSessionsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RevokeSessionsResponse_Closure)
-                 (const Cumulus__V1__RevokeSessionsResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ChangePasswordRequest_Closure)
                  (const Cumulus__V1__ChangePasswordRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ChangePasswordResponse_Closure)
-                 (const Cumulus__V1__ChangePasswordResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__SetUserStateRequest_Closure)
                  (const Cumulus__V1__SetUserStateRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__SetUserStateResponse_Closure)
-                 (const Cumulus__V1__SetUserStateResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__SetPasswordRequest_Closure)
                  (const Cumulus__V1__SetPasswordRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SetPasswordResponse_Closure)
-                 (const Cumulus__V1__SetPasswordResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__Handle_Closure)
                  (const Cumulus__V1__Handle *message,
@@ -1259,50 +588,23 @@ typedef void (*Cumulus__V1__Handle_Closure)
 typedef void (*Cumulus__V1__ProfileRequest_Closure)
                  (const Cumulus__V1__ProfileRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ProfileResponse_Closure)
-                 (const Cumulus__V1__ProfileResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__SetProfileRequest_Closure)
                  (const Cumulus__V1__SetProfileRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SetProfileResponse_Closure)
-                 (const Cumulus__V1__SetProfileResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__DiscoverRequest_Closure)
                  (const Cumulus__V1__DiscoverRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__DiscoverResponse_Closure)
-                 (const Cumulus__V1__DiscoverResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DiscoveredUser_Closure)
-                 (const Cumulus__V1__DiscoveredUser *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__SetHandleRequest_Closure)
                  (const Cumulus__V1__SetHandleRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SetHandleResponse_Closure)
-                 (const Cumulus__V1__SetHandleResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ListKeysRequest_Closure)
                  (const Cumulus__V1__ListKeysRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListKeysResponse_Closure)
-                 (const Cumulus__V1__ListKeysResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ServiceKey_Closure)
-                 (const Cumulus__V1__ServiceKey *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__AddKeyRequest_Closure)
                  (const Cumulus__V1__AddKeyRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__AddKeyResponse_Closure)
-                 (const Cumulus__V1__AddKeyResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__RevokeKeyRequest_Closure)
                  (const Cumulus__V1__RevokeKeyRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RevokeKeyResponse_Closure)
-                 (const Cumulus__V1__RevokeKeyResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -1310,40 +612,22 @@ typedef void (*Cumulus__V1__RevokeKeyResponse_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    cumulus__v1__session_kind__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__handle_kind__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__sign_in_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__sign_in_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__register_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__register_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__sessions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__sessions_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__session__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__revoke_sessions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__revoke_sessions_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__change_password_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__change_password_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_password_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__handle__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__profile_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__profile_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_profile_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_profile_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__discover_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__discovered_user__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_handle_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_handle_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

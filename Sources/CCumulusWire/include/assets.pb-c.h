@@ -19,18 +19,8 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Cumulus__V1__Chunk Cumulus__V1__Chunk;
 typedef struct Cumulus__V1__PrepareAssetsRequest Cumulus__V1__PrepareAssetsRequest;
-typedef struct Cumulus__V1__PrepareAssetsResponse Cumulus__V1__PrepareAssetsResponse;
-typedef struct Cumulus__V1__PreparedAsset Cumulus__V1__PreparedAsset;
-typedef struct Cumulus__V1__MissingChunks Cumulus__V1__MissingChunks;
 typedef struct Cumulus__V1__UploadChunksRequest Cumulus__V1__UploadChunksRequest;
-typedef struct Cumulus__V1__Chunks Cumulus__V1__Chunks;
-typedef struct Cumulus__V1__UploadChunksResponse Cumulus__V1__UploadChunksResponse;
 typedef struct Cumulus__V1__DownloadAssetRequest Cumulus__V1__DownloadAssetRequest;
-typedef struct Cumulus__V1__DownloadAssetResponse Cumulus__V1__DownloadAssetResponse;
-typedef struct Cumulus__V1__PeerAssetRequest Cumulus__V1__PeerAssetRequest;
-typedef struct Cumulus__V1__WantedAssetsRequest Cumulus__V1__WantedAssetsRequest;
-typedef struct Cumulus__V1__WantedAssetsResponse Cumulus__V1__WantedAssetsResponse;
-typedef struct Cumulus__V1__WantedAsset Cumulus__V1__WantedAsset;
 
 
 /* --- enums --- */
@@ -60,9 +50,6 @@ struct  Cumulus__V1__Chunk
     , {0,NULL}, 0, 0, {0,NULL} }
 
 
-/*
- * Which of these assets' chunks are missing? What is named here is kept for a day without a record.
- */
 struct  Cumulus__V1__PrepareAssetsRequest
 {
   ProtobufCMessage base;
@@ -82,58 +69,6 @@ struct  Cumulus__V1__PrepareAssetsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL, NULL }
 
 
-/*
- * Results stand in the order of the request.
- */
-struct  Cumulus__V1__PrepareAssetsResponse
-{
-  ProtobufCMessage base;
-  size_t n_assets;
-  Cumulus__V1__PreparedAsset **assets;
-};
-#define CUMULUS__V1__PREPARE_ASSETS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__prepare_assets_response__descriptor) \
-    , 0,NULL }
-
-
-typedef enum {
-  CUMULUS__V1__PREPARED_ASSET__RESULT__NOT_SET = 0,
-  CUMULUS__V1__PREPARED_ASSET__RESULT_MISSING = 1,
-  CUMULUS__V1__PREPARED_ASSET__RESULT_ERROR = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__PREPARED_ASSET__RESULT__CASE)
-} Cumulus__V1__PreparedAsset__ResultCase;
-
-struct  Cumulus__V1__PreparedAsset
-{
-  ProtobufCMessage base;
-  Cumulus__V1__PreparedAsset__ResultCase result_case;
-  union {
-    Cumulus__V1__MissingChunks *missing;
-    Cumulus__V1__Status *error;
-  };
-};
-#define CUMULUS__V1__PREPARED_ASSET__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__prepared_asset__descriptor) \
-    , CUMULUS__V1__PREPARED_ASSET__RESULT__NOT_SET, {0} }
-
-
-struct  Cumulus__V1__MissingChunks
-{
-  ProtobufCMessage base;
-  /*
-   * indexes into the list, ascending, each chunk once; none: all is there
-   */
-  size_t n_chunks;
-  uint32_t *chunks;
-};
-#define CUMULUS__V1__MISSING_CHUNKS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__missing_chunks__descriptor) \
-    , 0,NULL }
-
-
-/*
- * The first message of an upload, at most 32 KiB. Those behind it are `Chunks`.
- */
 struct  Cumulus__V1__UploadChunksRequest
 {
   ProtobufCMessage base;
@@ -148,38 +83,6 @@ struct  Cumulus__V1__UploadChunksRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL }
 
 
-/*
- * One message of chunks: about 2 MiB, and at most 16 MiB of their plain bytes. The credit for it
- * comes back once all are durable.
- */
-struct  Cumulus__V1__Chunks
-{
-  ProtobufCMessage base;
-  size_t n_chunks;
-  Cumulus__V1__Chunk **chunks;
-};
-#define CUMULUS__V1__CHUNKS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__chunks__descriptor) \
-    , 0,NULL }
-
-
-/*
- * All chunks that were sent are durable.
- */
-struct  Cumulus__V1__UploadChunksResponse
-{
-  ProtobufCMessage base;
-  uint64_t chunks;
-};
-#define CUMULUS__V1__UPLOAD_CHUNKS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__upload_chunks_response__descriptor) \
-    , 0 }
-
-
-/*
- * In the public and the shared database, `record` and `field` name where the digest was read: the caller may read
- * that record, and the field holds that asset, or there is none. Operators may leave them out.
- */
 struct  Cumulus__V1__DownloadAssetRequest
 {
   ProtobufCMessage base;
@@ -214,90 +117,6 @@ struct  Cumulus__V1__DownloadAssetRequest
 #define CUMULUS__V1__DOWNLOAD_ASSET_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__download_asset_request__descriptor) \
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0, 0, 0, 0,NULL, NULL, {0,NULL} }
-
-
-/*
- * The first message holds the list, the others chunks, in the order of the asset, each once.
- */
-struct  Cumulus__V1__DownloadAssetResponse
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData list;
-  size_t n_chunks;
-  Cumulus__V1__Chunk **chunks;
-  /*
-   * with the list: chunks that this node has not got yet
-   */
-  uint32_t missing;
-  /*
-   * with the list, if no chunks follow: what they take on its disk
-   */
-  uint64_t stored_bytes;
-};
-#define CUMULUS__V1__DOWNLOAD_ASSET_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__download_asset_response__descriptor) \
-    , {0,NULL}, 0,NULL, 0, 0 }
-
-
-/*
- * What a node lacks of an asset that one of its records names. The answer is that of a download.
- */
-struct  Cumulus__V1__PeerAssetRequest
-{
-  ProtobufCMessage base;
-  Cumulus__V1__Database database;
-  /*
-   * of a private database: user record name
-   */
-  ProtobufCBinaryData owner;
-  ProtobufCBinaryData asset;
-  /*
-   * indexes into the list; none: the list only
-   */
-  size_t n_chunks;
-  uint32_t *chunks;
-};
-#define CUMULUS__V1__PEER_ASSET_REQUEST__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__peer_asset_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, {0,NULL}, 0,NULL }
-
-
-/*
- * Which assets that its records name a node has not got whole. Scope in the header.
- */
-struct  Cumulus__V1__WantedAssetsRequest
-{
-  ProtobufCMessage base;
-};
-#define CUMULUS__V1__WANTED_ASSETS_REQUEST__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_assets_request__descriptor) \
-     }
-
-
-struct  Cumulus__V1__WantedAssetsResponse
-{
-  ProtobufCMessage base;
-  size_t n_assets;
-  Cumulus__V1__WantedAsset **assets;
-};
-#define CUMULUS__V1__WANTED_ASSETS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_assets_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__WantedAsset
-{
-  ProtobufCMessage base;
-  Cumulus__V1__Database database;
-  /*
-   * of a private database: user record name
-   */
-  ProtobufCBinaryData owner;
-  ProtobufCBinaryData asset;
-};
-#define CUMULUS__V1__WANTED_ASSET__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_asset__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, {0,NULL} }
 
 
 /* Cumulus__V1__Chunk methods */
@@ -338,63 +157,6 @@ Cumulus__V1__PrepareAssetsRequest *
 void   cumulus__v1__prepare_assets_request__free_unpacked
                      (Cumulus__V1__PrepareAssetsRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__PrepareAssetsResponse methods */
-void   cumulus__v1__prepare_assets_response__init
-                     (Cumulus__V1__PrepareAssetsResponse         *message);
-size_t cumulus__v1__prepare_assets_response__get_packed_size
-                     (const Cumulus__V1__PrepareAssetsResponse   *message);
-size_t cumulus__v1__prepare_assets_response__pack
-                     (const Cumulus__V1__PrepareAssetsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__prepare_assets_response__pack_to_buffer
-                     (const Cumulus__V1__PrepareAssetsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__PrepareAssetsResponse *
-       cumulus__v1__prepare_assets_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__prepare_assets_response__free_unpacked
-                     (Cumulus__V1__PrepareAssetsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__PreparedAsset methods */
-void   cumulus__v1__prepared_asset__init
-                     (Cumulus__V1__PreparedAsset         *message);
-size_t cumulus__v1__prepared_asset__get_packed_size
-                     (const Cumulus__V1__PreparedAsset   *message);
-size_t cumulus__v1__prepared_asset__pack
-                     (const Cumulus__V1__PreparedAsset   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__prepared_asset__pack_to_buffer
-                     (const Cumulus__V1__PreparedAsset   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__PreparedAsset *
-       cumulus__v1__prepared_asset__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__prepared_asset__free_unpacked
-                     (Cumulus__V1__PreparedAsset *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__MissingChunks methods */
-void   cumulus__v1__missing_chunks__init
-                     (Cumulus__V1__MissingChunks         *message);
-size_t cumulus__v1__missing_chunks__get_packed_size
-                     (const Cumulus__V1__MissingChunks   *message);
-size_t cumulus__v1__missing_chunks__pack
-                     (const Cumulus__V1__MissingChunks   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__missing_chunks__pack_to_buffer
-                     (const Cumulus__V1__MissingChunks   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__MissingChunks *
-       cumulus__v1__missing_chunks__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__missing_chunks__free_unpacked
-                     (Cumulus__V1__MissingChunks *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__UploadChunksRequest methods */
 void   cumulus__v1__upload_chunks_request__init
                      (Cumulus__V1__UploadChunksRequest         *message);
@@ -413,44 +175,6 @@ Cumulus__V1__UploadChunksRequest *
                       const uint8_t       *data);
 void   cumulus__v1__upload_chunks_request__free_unpacked
                      (Cumulus__V1__UploadChunksRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Chunks methods */
-void   cumulus__v1__chunks__init
-                     (Cumulus__V1__Chunks         *message);
-size_t cumulus__v1__chunks__get_packed_size
-                     (const Cumulus__V1__Chunks   *message);
-size_t cumulus__v1__chunks__pack
-                     (const Cumulus__V1__Chunks   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__chunks__pack_to_buffer
-                     (const Cumulus__V1__Chunks   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Chunks *
-       cumulus__v1__chunks__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__chunks__free_unpacked
-                     (Cumulus__V1__Chunks *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__UploadChunksResponse methods */
-void   cumulus__v1__upload_chunks_response__init
-                     (Cumulus__V1__UploadChunksResponse         *message);
-size_t cumulus__v1__upload_chunks_response__get_packed_size
-                     (const Cumulus__V1__UploadChunksResponse   *message);
-size_t cumulus__v1__upload_chunks_response__pack
-                     (const Cumulus__V1__UploadChunksResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__upload_chunks_response__pack_to_buffer
-                     (const Cumulus__V1__UploadChunksResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__UploadChunksResponse *
-       cumulus__v1__upload_chunks_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__upload_chunks_response__free_unpacked
-                     (Cumulus__V1__UploadChunksResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__DownloadAssetRequest methods */
 void   cumulus__v1__download_asset_request__init
@@ -471,101 +195,6 @@ Cumulus__V1__DownloadAssetRequest *
 void   cumulus__v1__download_asset_request__free_unpacked
                      (Cumulus__V1__DownloadAssetRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__DownloadAssetResponse methods */
-void   cumulus__v1__download_asset_response__init
-                     (Cumulus__V1__DownloadAssetResponse         *message);
-size_t cumulus__v1__download_asset_response__get_packed_size
-                     (const Cumulus__V1__DownloadAssetResponse   *message);
-size_t cumulus__v1__download_asset_response__pack
-                     (const Cumulus__V1__DownloadAssetResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__download_asset_response__pack_to_buffer
-                     (const Cumulus__V1__DownloadAssetResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DownloadAssetResponse *
-       cumulus__v1__download_asset_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__download_asset_response__free_unpacked
-                     (Cumulus__V1__DownloadAssetResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__PeerAssetRequest methods */
-void   cumulus__v1__peer_asset_request__init
-                     (Cumulus__V1__PeerAssetRequest         *message);
-size_t cumulus__v1__peer_asset_request__get_packed_size
-                     (const Cumulus__V1__PeerAssetRequest   *message);
-size_t cumulus__v1__peer_asset_request__pack
-                     (const Cumulus__V1__PeerAssetRequest   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__peer_asset_request__pack_to_buffer
-                     (const Cumulus__V1__PeerAssetRequest   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__PeerAssetRequest *
-       cumulus__v1__peer_asset_request__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__peer_asset_request__free_unpacked
-                     (Cumulus__V1__PeerAssetRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__WantedAssetsRequest methods */
-void   cumulus__v1__wanted_assets_request__init
-                     (Cumulus__V1__WantedAssetsRequest         *message);
-size_t cumulus__v1__wanted_assets_request__get_packed_size
-                     (const Cumulus__V1__WantedAssetsRequest   *message);
-size_t cumulus__v1__wanted_assets_request__pack
-                     (const Cumulus__V1__WantedAssetsRequest   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__wanted_assets_request__pack_to_buffer
-                     (const Cumulus__V1__WantedAssetsRequest   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__WantedAssetsRequest *
-       cumulus__v1__wanted_assets_request__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__wanted_assets_request__free_unpacked
-                     (Cumulus__V1__WantedAssetsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__WantedAssetsResponse methods */
-void   cumulus__v1__wanted_assets_response__init
-                     (Cumulus__V1__WantedAssetsResponse         *message);
-size_t cumulus__v1__wanted_assets_response__get_packed_size
-                     (const Cumulus__V1__WantedAssetsResponse   *message);
-size_t cumulus__v1__wanted_assets_response__pack
-                     (const Cumulus__V1__WantedAssetsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__wanted_assets_response__pack_to_buffer
-                     (const Cumulus__V1__WantedAssetsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__WantedAssetsResponse *
-       cumulus__v1__wanted_assets_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__wanted_assets_response__free_unpacked
-                     (Cumulus__V1__WantedAssetsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__WantedAsset methods */
-void   cumulus__v1__wanted_asset__init
-                     (Cumulus__V1__WantedAsset         *message);
-size_t cumulus__v1__wanted_asset__get_packed_size
-                     (const Cumulus__V1__WantedAsset   *message);
-size_t cumulus__v1__wanted_asset__pack
-                     (const Cumulus__V1__WantedAsset   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__wanted_asset__pack_to_buffer
-                     (const Cumulus__V1__WantedAsset   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__WantedAsset *
-       cumulus__v1__wanted_asset__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__wanted_asset__free_unpacked
-                     (Cumulus__V1__WantedAsset *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__Chunk_Closure)
@@ -574,41 +203,11 @@ typedef void (*Cumulus__V1__Chunk_Closure)
 typedef void (*Cumulus__V1__PrepareAssetsRequest_Closure)
                  (const Cumulus__V1__PrepareAssetsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__PrepareAssetsResponse_Closure)
-                 (const Cumulus__V1__PrepareAssetsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__PreparedAsset_Closure)
-                 (const Cumulus__V1__PreparedAsset *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__MissingChunks_Closure)
-                 (const Cumulus__V1__MissingChunks *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__UploadChunksRequest_Closure)
                  (const Cumulus__V1__UploadChunksRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__Chunks_Closure)
-                 (const Cumulus__V1__Chunks *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__UploadChunksResponse_Closure)
-                 (const Cumulus__V1__UploadChunksResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__DownloadAssetRequest_Closure)
                  (const Cumulus__V1__DownloadAssetRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DownloadAssetResponse_Closure)
-                 (const Cumulus__V1__DownloadAssetResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__PeerAssetRequest_Closure)
-                 (const Cumulus__V1__PeerAssetRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__WantedAssetsRequest_Closure)
-                 (const Cumulus__V1__WantedAssetsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__WantedAssetsResponse_Closure)
-                 (const Cumulus__V1__WantedAssetsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__WantedAsset_Closure)
-                 (const Cumulus__V1__WantedAsset *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -618,18 +217,8 @@ typedef void (*Cumulus__V1__WantedAsset_Closure)
 
 extern const ProtobufCMessageDescriptor cumulus__v1__chunk__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__prepare_assets_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__prepare_assets_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__prepared_asset__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__missing_chunks__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__chunks__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__download_asset_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__download_asset_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__peer_asset_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__wanted_asset__descriptor;
 
 PROTOBUF_C__END_DECLS
 

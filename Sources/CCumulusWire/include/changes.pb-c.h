@@ -18,21 +18,11 @@ PROTOBUF_C__BEGIN_DECLS
 #include "records.pb-c.h"
 
 typedef struct Cumulus__V1__FetchDatabaseChangesRequest Cumulus__V1__FetchDatabaseChangesRequest;
-typedef struct Cumulus__V1__FetchDatabaseChangesResponse Cumulus__V1__FetchDatabaseChangesResponse;
-typedef struct Cumulus__V1__DeletedZone Cumulus__V1__DeletedZone;
 typedef struct Cumulus__V1__FetchZoneChangesRequest Cumulus__V1__FetchZoneChangesRequest;
-typedef struct Cumulus__V1__FetchZoneChangesResponse Cumulus__V1__FetchZoneChangesResponse;
-typedef struct Cumulus__V1__DeletedRecord Cumulus__V1__DeletedRecord;
 
 
 /* --- enums --- */
 
-typedef enum _Cumulus__V1__DeletedZone__Cause {
-  CUMULUS__V1__DELETED_ZONE__CAUSE__DELETED = 0,
-  CUMULUS__V1__DELETED_ZONE__CAUSE__PURGED = 1,
-  CUMULUS__V1__DELETED_ZONE__CAUSE__ENCRYPTED_DATA_RESET = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__DELETED_ZONE__CAUSE)
-} Cumulus__V1__DeletedZone__Cause;
 
 /* --- messages --- */
 
@@ -56,44 +46,6 @@ struct  Cumulus__V1__FetchDatabaseChangesRequest
 #define CUMULUS__V1__FETCH_DATABASE_CHANGES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_database_changes_request__descriptor) \
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0, 0 }
-
-
-/*
- * The default zone is among them in a stream only. A zone stands in one list at most.
- */
-struct  Cumulus__V1__FetchDatabaseChangesResponse
-{
-  ProtobufCMessage base;
-  /*
-   * made, or with records that changed
-   */
-  size_t n_changed;
-  Cumulus__V1__ZoneID **changed;
-  size_t n_deleted;
-  Cumulus__V1__DeletedZone **deleted;
-  /*
-   * for the next fetch
-   */
-  ProtobufCBinaryData token;
-  /*
-   * fetch on at once, with this token; false in a stream: a checkpoint, you are up to date
-   */
-  protobuf_c_boolean more_coming;
-};
-#define CUMULUS__V1__FETCH_DATABASE_CHANGES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_database_changes_response__descriptor) \
-    , 0,NULL, 0,NULL, {0,NULL}, 0 }
-
-
-struct  Cumulus__V1__DeletedZone
-{
-  ProtobufCMessage base;
-  Cumulus__V1__ZoneID *id;
-  Cumulus__V1__DeletedZone__Cause cause;
-};
-#define CUMULUS__V1__DELETED_ZONE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__deleted_zone__descriptor) \
-    , NULL, CUMULUS__V1__DELETED_ZONE__CAUSE__DELETED }
 
 
 struct  Cumulus__V1__FetchZoneChangesRequest
@@ -125,38 +77,6 @@ struct  Cumulus__V1__FetchZoneChangesRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, {0,NULL}, 0, 0, 0,NULL, 0 }
 
 
-/*
- * Records as they are now, each once.
- */
-struct  Cumulus__V1__FetchZoneChangesResponse
-{
-  ProtobufCMessage base;
-  size_t n_changed;
-  Cumulus__V1__Record **changed;
-  size_t n_deleted;
-  Cumulus__V1__DeletedRecord **deleted;
-  ProtobufCBinaryData token;
-  /*
-   * as of databases
-   */
-  protobuf_c_boolean more_coming;
-};
-#define CUMULUS__V1__FETCH_ZONE_CHANGES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_zone_changes_response__descriptor) \
-    , 0,NULL, 0,NULL, {0,NULL}, 0 }
-
-
-struct  Cumulus__V1__DeletedRecord
-{
-  ProtobufCMessage base;
-  Cumulus__V1__RecordID *id;
-  ProtobufCBinaryData type;
-};
-#define CUMULUS__V1__DELETED_RECORD__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__deleted_record__descriptor) \
-    , NULL, {0,NULL} }
-
-
 /* Cumulus__V1__FetchDatabaseChangesRequest methods */
 void   cumulus__v1__fetch_database_changes_request__init
                      (Cumulus__V1__FetchDatabaseChangesRequest         *message);
@@ -175,44 +95,6 @@ Cumulus__V1__FetchDatabaseChangesRequest *
                       const uint8_t       *data);
 void   cumulus__v1__fetch_database_changes_request__free_unpacked
                      (Cumulus__V1__FetchDatabaseChangesRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__FetchDatabaseChangesResponse methods */
-void   cumulus__v1__fetch_database_changes_response__init
-                     (Cumulus__V1__FetchDatabaseChangesResponse         *message);
-size_t cumulus__v1__fetch_database_changes_response__get_packed_size
-                     (const Cumulus__V1__FetchDatabaseChangesResponse   *message);
-size_t cumulus__v1__fetch_database_changes_response__pack
-                     (const Cumulus__V1__FetchDatabaseChangesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__fetch_database_changes_response__pack_to_buffer
-                     (const Cumulus__V1__FetchDatabaseChangesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__FetchDatabaseChangesResponse *
-       cumulus__v1__fetch_database_changes_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__fetch_database_changes_response__free_unpacked
-                     (Cumulus__V1__FetchDatabaseChangesResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__DeletedZone methods */
-void   cumulus__v1__deleted_zone__init
-                     (Cumulus__V1__DeletedZone         *message);
-size_t cumulus__v1__deleted_zone__get_packed_size
-                     (const Cumulus__V1__DeletedZone   *message);
-size_t cumulus__v1__deleted_zone__pack
-                     (const Cumulus__V1__DeletedZone   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__deleted_zone__pack_to_buffer
-                     (const Cumulus__V1__DeletedZone   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DeletedZone *
-       cumulus__v1__deleted_zone__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__deleted_zone__free_unpacked
-                     (Cumulus__V1__DeletedZone *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__FetchZoneChangesRequest methods */
 void   cumulus__v1__fetch_zone_changes_request__init
@@ -233,63 +115,13 @@ Cumulus__V1__FetchZoneChangesRequest *
 void   cumulus__v1__fetch_zone_changes_request__free_unpacked
                      (Cumulus__V1__FetchZoneChangesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__FetchZoneChangesResponse methods */
-void   cumulus__v1__fetch_zone_changes_response__init
-                     (Cumulus__V1__FetchZoneChangesResponse         *message);
-size_t cumulus__v1__fetch_zone_changes_response__get_packed_size
-                     (const Cumulus__V1__FetchZoneChangesResponse   *message);
-size_t cumulus__v1__fetch_zone_changes_response__pack
-                     (const Cumulus__V1__FetchZoneChangesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__fetch_zone_changes_response__pack_to_buffer
-                     (const Cumulus__V1__FetchZoneChangesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__FetchZoneChangesResponse *
-       cumulus__v1__fetch_zone_changes_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__fetch_zone_changes_response__free_unpacked
-                     (Cumulus__V1__FetchZoneChangesResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__DeletedRecord methods */
-void   cumulus__v1__deleted_record__init
-                     (Cumulus__V1__DeletedRecord         *message);
-size_t cumulus__v1__deleted_record__get_packed_size
-                     (const Cumulus__V1__DeletedRecord   *message);
-size_t cumulus__v1__deleted_record__pack
-                     (const Cumulus__V1__DeletedRecord   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__deleted_record__pack_to_buffer
-                     (const Cumulus__V1__DeletedRecord   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DeletedRecord *
-       cumulus__v1__deleted_record__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__deleted_record__free_unpacked
-                     (Cumulus__V1__DeletedRecord *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__FetchDatabaseChangesRequest_Closure)
                  (const Cumulus__V1__FetchDatabaseChangesRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__FetchDatabaseChangesResponse_Closure)
-                 (const Cumulus__V1__FetchDatabaseChangesResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DeletedZone_Closure)
-                 (const Cumulus__V1__DeletedZone *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__FetchZoneChangesRequest_Closure)
                  (const Cumulus__V1__FetchZoneChangesRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__FetchZoneChangesResponse_Closure)
-                 (const Cumulus__V1__FetchZoneChangesResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DeletedRecord_Closure)
-                 (const Cumulus__V1__DeletedRecord *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -298,12 +130,7 @@ typedef void (*Cumulus__V1__DeletedRecord_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_database_changes_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__fetch_database_changes_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__deleted_zone__descriptor;
-extern const ProtobufCEnumDescriptor    cumulus__v1__deleted_zone__cause__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_zone_changes_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__fetch_zone_changes_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__deleted_record__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -16,12 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Cumulus__V1__Hello Cumulus__V1__Hello;
-typedef struct Cumulus__V1__ServerHello Cumulus__V1__ServerHello;
-typedef struct Cumulus__V1__Caller Cumulus__V1__Caller;
-typedef struct Cumulus__V1__VectorEntry Cumulus__V1__VectorEntry;
-typedef struct Cumulus__V1__Limits Cumulus__V1__Limits;
 typedef struct Cumulus__V1__CallHeader Cumulus__V1__CallHeader;
-typedef struct Cumulus__V1__Drain Cumulus__V1__Drain;
 
 
 /* --- enums --- */
@@ -39,9 +34,6 @@ typedef enum _Cumulus__V1__Environment {
   CUMULUS__V1__ENVIRONMENT__PRODUCTION = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__ENVIRONMENT)
 } Cumulus__V1__Environment;
-/*
- * Which database of the connection's container a call is about.
- */
 typedef enum _Cumulus__V1__Database {
   CUMULUS__V1__DATABASE__DATABASE_UNKNOWN = 0,
   CUMULUS__V1__DATABASE__PUBLIC = 1,
@@ -173,115 +165,9 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__SHARING_STOP = 148
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
-/*
- * Why, for machines; one code may have several reasons. 0: the code says it all.
- */
-typedef enum _Cumulus__V1__Reason {
-  CUMULUS__V1__REASON__NONE = 0,
-  /*
-   * code 12
-   */
-  CUMULUS__V1__REASON__PROTOCOL_ERROR = 1,
-  /*
-   * code 6: the time was up before anything was done
-   */
-  CUMULUS__V1__REASON__DEADLINE = 2,
-  /*
-   * code 6: this node is shutting down
-   */
-  CUMULUS__V1__REASON__DRAINING = 3,
-  /*
-   * code 6
-   */
-  CUMULUS__V1__REASON__NODE_BEHIND = 4,
-  /*
-   * code 7: a queue is full
-   */
-  CUMULUS__V1__REASON__OVERLOADED = 5,
-  /*
-   * code 6: writes are refused, reads go on
-   */
-  CUMULUS__V1__REASON__DISK_FULL = 6,
-  /*
-   * code 1: a stored row is damaged
-   */
-  CUMULUS__V1__REASON__CORRUPT = 7,
-  /*
-   * code 12: older than the node's memory, or from the future
-   */
-  CUMULUS__V1__REASON__REQUEST_ID_EXPIRED = 8,
-  /*
-   * code 12: the same id came with another request
-   */
-  CUMULUS__V1__REASON__REQUEST_ID_REUSED = 9,
-  /*
-   * code 22: another item of the batch failed
-   */
-  CUMULUS__V1__REASON__ATOMIC_FAILURE = 10,
-  /*
-   * code 14: insert of a name that is taken
-   */
-  CUMULUS__V1__REASON__RECORD_EXISTS = 11,
-  /*
-   * code 14
-   */
-  CUMULUS__V1__REASON__CHANGE_TAG_MISMATCH = 12,
-  /*
-   * code 12
-   */
-  CUMULUS__V1__REASON__INVALID_NAME = 13,
-  /*
-   * code 12
-   */
-  CUMULUS__V1__REASON__INVALID_VALUE = 14,
-  /*
-   * code 12: the field or record has another type
-   */
-  CUMULUS__V1__REASON__WRONG_TYPE = 15,
-  /*
-   * code 27
-   */
-  CUMULUS__V1__REASON__TOO_LARGE = 16,
-  /*
-   * code 27
-   */
-  CUMULUS__V1__REASON__TOO_MANY_ITEMS = 17,
-  /*
-   * code 27: more than 750 deleteSelf references to one record
-   */
-  CUMULUS__V1__REASON__TOO_MANY_OWNERS = 18,
-  /*
-   * code 21: the log no longer reaches back to where a peer wants to read on
-   */
-  CUMULUS__V1__REASON__LOG_TRUNCATED = 19,
-  /*
-   * code 6: the change is made, and not known to be on as many other nodes as it should be
-   */
-  CUMULUS__V1__REASON__NOT_REPLICATED = 20,
-  /*
-   * code 6: writes are refused, reads go on
-   */
-  CUMULUS__V1__REASON__CLOCK_WRONG = 21,
-  /*
-   * code 6: another process is alive that has this node id
-   */
-  CUMULUS__V1__REASON__NODE_ID_IN_USE = 22,
-  /*
-   * code 35: chunks of it are missing here
-   */
-  CUMULUS__V1__REASON__ASSET_INCOMPLETE = 23,
-  /*
-   * code 12: a chunk that no prepared asset of the database contains
-   */
-  CUMULUS__V1__REASON__ASSET_NOT_PREPARED = 24
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
-} Cumulus__V1__Reason;
 
 /* --- messages --- */
 
-/*
- * The dialler's first frame.
- */
 struct  Cumulus__V1__Hello
 {
   ProtobufCMessage base;
@@ -348,176 +234,12 @@ struct  Cumulus__V1__Hello
     , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, {0,NULL} }
 
 
-/*
- * The server's answer to Hello.
- */
-struct  Cumulus__V1__ServerHello
-{
-  ProtobufCMessage base;
-  uint32_t protocol_version;
-  ProtobufCBinaryData software;
-  ProtobufCBinaryData software_version;
-  /*
-   * 16 bytes
-   */
-  ProtobufCBinaryData node_id;
-  /*
-   * this run of the node's process
-   */
-  uint64_t incarnation;
-  /*
-   * 16 bytes
-   */
-  ProtobufCBinaryData cluster_id;
-  Cumulus__V1__Limits *limits;
-  /*
-   * milliseconds since 1970 UTC: the node's clock, or the others' if its own is wrong
-   */
-  int64_t clock;
-  Cumulus__V1__Caller *caller;
-  uint64_t features;
-  /*
-   * to a peer: that this node belongs to the cluster too
-   */
-  ProtobufCBinaryData proof;
-  /*
-   * to peers and operators: why clients are refused until the node has taken a state; empty: they aren't
-   */
-  ProtobufCBinaryData not_ready;
-  /*
-   * the same node knows of others and has not reached them all
-   */
-  protobuf_c_boolean lacks_nodes;
-};
-#define CUMULUS__V1__SERVER_HELLO__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__server_hello__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, NULL, 0, NULL, 0, {0,NULL}, {0,NULL}, 0 }
-
-
-/*
- * Whom the server takes the caller for.
- */
-struct  Cumulus__V1__Caller
-{
-  ProtobufCMessage base;
-  Cumulus__V1__Role role;
-  /*
-   * user record name in this container; empty: anonymous
-   */
-  ProtobufCBinaryData user;
-};
-#define CUMULUS__V1__CALLER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__caller__descriptor) \
-    , CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL} }
-
-
-/*
- * How far a reader has read one incarnation.
- */
-struct  Cumulus__V1__VectorEntry
-{
-  ProtobufCMessage base;
-  uint64_t incarnation;
-  /*
-   * the commits 1 to seq
-   */
-  uint64_t seq;
-};
-#define CUMULUS__V1__VECTOR_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__vector_entry__descriptor) \
-    , 0, 0 }
-
-
-/*
- * What the server accepts. A client reads its limits from here and hard-codes none.
- */
-struct  Cumulus__V1__Limits
-{
-  ProtobufCMessage base;
-  uint32_t items_per_request;
-  /*
-   * of one message
-   */
-  uint32_t request_bytes;
-  /*
-   * encoded fields of one record
-   */
-  uint32_t record_bytes;
-  /*
-   * record names, zone names, field names, types
-   */
-  uint32_t name_bytes;
-  uint32_t fields_per_type;
-  /*
-   * deleteSelf references to one record
-   */
-  uint32_t owners_per_record;
-  uint32_t frame_bytes;
-  uint32_t streams_per_connection;
-  /*
-   * bytes of calls in progress on one connection
-   */
-  uint32_t unanswered_bytes;
-  /*
-   * bytes, per stream and direction
-   */
-  uint32_t initial_credit;
-  /*
-   * how long outcomes are kept by request id
-   */
-  uint64_t request_memory_ms;
-  uint32_t zones_per_database;
-  /*
-   * plain bytes of one asset
-   */
-  uint64_t asset_bytes;
-  /*
-   * of all assets of one user in one database
-   */
-  uint64_t user_asset_bytes;
-  /*
-   * lists in one PREPARE
-   */
-  uint32_t assets_per_request;
-  /*
-   * of one user
-   */
-  uint32_t subscriptions_per_database;
-  /*
-   * deleteSelf references in the fields of one request
-   */
-  uint32_t owners_per_request;
-  /*
-   * Of the caller, over all its connections to this node; 0: no limit. README.md, Limits.
-   */
-  uint32_t calls_per_second;
-  /*
-   * after a rest
-   */
-  uint32_t calls_burst;
-  /*
-   * of requests, uploads included
-   */
-  uint64_t bytes_per_second;
-  /*
-   * but for streams that are followed
-   */
-  uint32_t calls_at_once;
-};
-#define CUMULUS__V1__LIMITS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__limits__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-
-
 typedef enum {
   CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__NOT_SET = 0,
   CUMULUS__V1__CALL_HEADER__HAS_REPLICAS_REPLICAS = 8
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__CASE)
 } Cumulus__V1__CallHeader__HasReplicasCase;
 
-/*
- * Stands before the first message of a call.
- */
 struct  Cumulus__V1__CallHeader
 {
   ProtobufCMessage base;
@@ -557,21 +279,6 @@ struct  Cumulus__V1__CallHeader
     , CUMULUS__V1__METHOD__METHOD_UNKNOWN, 0, {0,NULL}, 0,NULL, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__NOT_SET, {0} }
 
 
-struct  Cumulus__V1__Drain
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData message;
-  /*
-   * where to go instead; empty: reconnect here later
-   */
-  size_t n_endpoints;
-  ProtobufCBinaryData *endpoints;
-};
-#define CUMULUS__V1__DRAIN__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__drain__descriptor) \
-    , {0,NULL}, 0,NULL }
-
-
 /* Cumulus__V1__Hello methods */
 void   cumulus__v1__hello__init
                      (Cumulus__V1__Hello         *message);
@@ -590,82 +297,6 @@ Cumulus__V1__Hello *
                       const uint8_t       *data);
 void   cumulus__v1__hello__free_unpacked
                      (Cumulus__V1__Hello *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ServerHello methods */
-void   cumulus__v1__server_hello__init
-                     (Cumulus__V1__ServerHello         *message);
-size_t cumulus__v1__server_hello__get_packed_size
-                     (const Cumulus__V1__ServerHello   *message);
-size_t cumulus__v1__server_hello__pack
-                     (const Cumulus__V1__ServerHello   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__server_hello__pack_to_buffer
-                     (const Cumulus__V1__ServerHello   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ServerHello *
-       cumulus__v1__server_hello__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__server_hello__free_unpacked
-                     (Cumulus__V1__ServerHello *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Caller methods */
-void   cumulus__v1__caller__init
-                     (Cumulus__V1__Caller         *message);
-size_t cumulus__v1__caller__get_packed_size
-                     (const Cumulus__V1__Caller   *message);
-size_t cumulus__v1__caller__pack
-                     (const Cumulus__V1__Caller   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__caller__pack_to_buffer
-                     (const Cumulus__V1__Caller   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Caller *
-       cumulus__v1__caller__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__caller__free_unpacked
-                     (Cumulus__V1__Caller *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__VectorEntry methods */
-void   cumulus__v1__vector_entry__init
-                     (Cumulus__V1__VectorEntry         *message);
-size_t cumulus__v1__vector_entry__get_packed_size
-                     (const Cumulus__V1__VectorEntry   *message);
-size_t cumulus__v1__vector_entry__pack
-                     (const Cumulus__V1__VectorEntry   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__vector_entry__pack_to_buffer
-                     (const Cumulus__V1__VectorEntry   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__VectorEntry *
-       cumulus__v1__vector_entry__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__vector_entry__free_unpacked
-                     (Cumulus__V1__VectorEntry *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Limits methods */
-void   cumulus__v1__limits__init
-                     (Cumulus__V1__Limits         *message);
-size_t cumulus__v1__limits__get_packed_size
-                     (const Cumulus__V1__Limits   *message);
-size_t cumulus__v1__limits__pack
-                     (const Cumulus__V1__Limits   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__limits__pack_to_buffer
-                     (const Cumulus__V1__Limits   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Limits *
-       cumulus__v1__limits__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__limits__free_unpacked
-                     (Cumulus__V1__Limits *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__CallHeader methods */
 void   cumulus__v1__call_header__init
@@ -686,47 +317,13 @@ Cumulus__V1__CallHeader *
 void   cumulus__v1__call_header__free_unpacked
                      (Cumulus__V1__CallHeader *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__Drain methods */
-void   cumulus__v1__drain__init
-                     (Cumulus__V1__Drain         *message);
-size_t cumulus__v1__drain__get_packed_size
-                     (const Cumulus__V1__Drain   *message);
-size_t cumulus__v1__drain__pack
-                     (const Cumulus__V1__Drain   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__drain__pack_to_buffer
-                     (const Cumulus__V1__Drain   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Drain *
-       cumulus__v1__drain__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__drain__free_unpacked
-                     (Cumulus__V1__Drain *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__Hello_Closure)
                  (const Cumulus__V1__Hello *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ServerHello_Closure)
-                 (const Cumulus__V1__ServerHello *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Caller_Closure)
-                 (const Cumulus__V1__Caller *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__VectorEntry_Closure)
-                 (const Cumulus__V1__VectorEntry *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Limits_Closure)
-                 (const Cumulus__V1__Limits *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__CallHeader_Closure)
                  (const Cumulus__V1__CallHeader *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Drain_Closure)
-                 (const Cumulus__V1__Drain *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -738,14 +335,8 @@ extern const ProtobufCEnumDescriptor    cumulus__v1__role__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__environment__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__database__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__method__descriptor;
-extern const ProtobufCEnumDescriptor    cumulus__v1__reason__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__caller__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__call_header__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__drain__descriptor;
 
 PROTOBUF_C__END_DECLS
 

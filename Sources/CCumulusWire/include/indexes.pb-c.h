@@ -16,32 +16,13 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Cumulus__V1__IndexesRequest Cumulus__V1__IndexesRequest;
-typedef struct Cumulus__V1__IndexesResponse Cumulus__V1__IndexesResponse;
-typedef struct Cumulus__V1__Index Cumulus__V1__Index;
 
 
 /* --- enums --- */
 
-typedef enum _Cumulus__V1__IndexForm {
-  CUMULUS__V1__INDEX_FORM__INDEX_FORM_UNKNOWN = 0,
-  CUMULUS__V1__INDEX_FORM__VALUES = 1,
-  /*
-   * of lists
-   */
-  CUMULUS__V1__INDEX_FORM__ELEMENTS = 2,
-  CUMULUS__V1__INDEX_FORM__WORDS = 3,
-  /*
-   * of places
-   */
-  CUMULUS__V1__INDEX_FORM__CELLS = 4
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__INDEX_FORM)
-} Cumulus__V1__IndexForm;
 
 /* --- messages --- */
 
-/*
- * Of list, rebuild and verify: which indexes are meant.
- */
 struct  Cumulus__V1__IndexesRequest
 {
   ProtobufCMessage base;
@@ -57,57 +38,6 @@ struct  Cumulus__V1__IndexesRequest
 #define CUMULUS__V1__INDEXES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__indexes_request__descriptor) \
     , {0,NULL}, {0,NULL} }
-
-
-struct  Cumulus__V1__IndexesResponse
-{
-  ProtobufCMessage base;
-  size_t n_indexes;
-  Cumulus__V1__Index **indexes;
-};
-#define CUMULUS__V1__INDEXES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__indexes_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__Index
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData record_type;
-  ProtobufCBinaryData field;
-  Cumulus__V1__IndexForm form;
-  /*
-   * of the field, as in the schema language
-   */
-  ProtobufCBinaryData type;
-  /*
-   * false: it is being built
-   */
-  protobuf_c_boolean is_ready;
-  /*
-   * records that were looked at, of one that is being built
-   */
-  uint64_t looked;
-  /*
-   * that there are to look at
-   */
-  uint64_t records;
-  /*
-   * from here on: of verify only
-   */
-  uint64_t rows;
-  /*
-   * rows that should be there and aren't
-   */
-  uint64_t missing;
-  /*
-   * rows that are there and shouldn't be
-   */
-  uint64_t wrong;
-};
-#define CUMULUS__V1__INDEX__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__index__descriptor) \
-    , {0,NULL}, {0,NULL}, CUMULUS__V1__INDEX_FORM__INDEX_FORM_UNKNOWN, {0,NULL}, 0, 0, 0, 0, 0, 0 }
 
 
 /* Cumulus__V1__IndexesRequest methods */
@@ -129,54 +59,10 @@ Cumulus__V1__IndexesRequest *
 void   cumulus__v1__indexes_request__free_unpacked
                      (Cumulus__V1__IndexesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__IndexesResponse methods */
-void   cumulus__v1__indexes_response__init
-                     (Cumulus__V1__IndexesResponse         *message);
-size_t cumulus__v1__indexes_response__get_packed_size
-                     (const Cumulus__V1__IndexesResponse   *message);
-size_t cumulus__v1__indexes_response__pack
-                     (const Cumulus__V1__IndexesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__indexes_response__pack_to_buffer
-                     (const Cumulus__V1__IndexesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__IndexesResponse *
-       cumulus__v1__indexes_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__indexes_response__free_unpacked
-                     (Cumulus__V1__IndexesResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Index methods */
-void   cumulus__v1__index__init
-                     (Cumulus__V1__Index         *message);
-size_t cumulus__v1__index__get_packed_size
-                     (const Cumulus__V1__Index   *message);
-size_t cumulus__v1__index__pack
-                     (const Cumulus__V1__Index   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__index__pack_to_buffer
-                     (const Cumulus__V1__Index   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Index *
-       cumulus__v1__index__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__index__free_unpacked
-                     (Cumulus__V1__Index *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__IndexesRequest_Closure)
                  (const Cumulus__V1__IndexesRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__IndexesResponse_Closure)
-                 (const Cumulus__V1__IndexesResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Index_Closure)
-                 (const Cumulus__V1__Index *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -184,10 +70,7 @@ typedef void (*Cumulus__V1__Index_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    cumulus__v1__index_form__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__indexes_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__indexes_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__index__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -18,109 +18,29 @@ PROTOBUF_C__BEGIN_DECLS
 #include "connection.pb-c.h"
 
 typedef struct Cumulus__V1__WhoAmIRequest Cumulus__V1__WhoAmIRequest;
-typedef struct Cumulus__V1__WhoAmIResponse Cumulus__V1__WhoAmIResponse;
 typedef struct Cumulus__V1__NodeStatusRequest Cumulus__V1__NodeStatusRequest;
-typedef struct Cumulus__V1__NodeStatusResponse Cumulus__V1__NodeStatusResponse;
-typedef struct Cumulus__V1__ScopeStatus Cumulus__V1__ScopeStatus;
-typedef struct Cumulus__V1__PeerStatus Cumulus__V1__PeerStatus;
 typedef struct Cumulus__V1__MetricsRequest Cumulus__V1__MetricsRequest;
-typedef struct Cumulus__V1__MetricsResponse Cumulus__V1__MetricsResponse;
 typedef struct Cumulus__V1__ListContainersRequest Cumulus__V1__ListContainersRequest;
-typedef struct Cumulus__V1__ListContainersResponse Cumulus__V1__ListContainersResponse;
 typedef struct Cumulus__V1__CreateContainerRequest Cumulus__V1__CreateContainerRequest;
-typedef struct Cumulus__V1__CreateContainerResponse Cumulus__V1__CreateContainerResponse;
-typedef struct Cumulus__V1__User Cumulus__V1__User;
 typedef struct Cumulus__V1__ListUsersRequest Cumulus__V1__ListUsersRequest;
-typedef struct Cumulus__V1__ListUsersResponse Cumulus__V1__ListUsersResponse;
 typedef struct Cumulus__V1__AddUserRequest Cumulus__V1__AddUserRequest;
-typedef struct Cumulus__V1__AddUserResponse Cumulus__V1__AddUserResponse;
 typedef struct Cumulus__V1__AddTokenRequest Cumulus__V1__AddTokenRequest;
-typedef struct Cumulus__V1__AddTokenResponse Cumulus__V1__AddTokenResponse;
 typedef struct Cumulus__V1__ListMembersRequest Cumulus__V1__ListMembersRequest;
-typedef struct Cumulus__V1__ListMembersResponse Cumulus__V1__ListMembersResponse;
-typedef struct Cumulus__V1__Member Cumulus__V1__Member;
-typedef struct Cumulus__V1__MemberReport Cumulus__V1__MemberReport;
 typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
-typedef struct Cumulus__V1__RemoveMemberResponse Cumulus__V1__RemoveMemberResponse;
 typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
-typedef struct Cumulus__V1__BackUpResponse Cumulus__V1__BackUpResponse;
 typedef struct Cumulus__V1__TruncateRequest Cumulus__V1__TruncateRequest;
-typedef struct Cumulus__V1__TruncateResponse Cumulus__V1__TruncateResponse;
 typedef struct Cumulus__V1__VerifyRequest Cumulus__V1__VerifyRequest;
-typedef struct Cumulus__V1__VerifyResponse Cumulus__V1__VerifyResponse;
-typedef struct Cumulus__V1__DamagedRow Cumulus__V1__DamagedRow;
-typedef struct Cumulus__V1__Difference Cumulus__V1__Difference;
 typedef struct Cumulus__V1__LeaveRequest Cumulus__V1__LeaveRequest;
-typedef struct Cumulus__V1__LeaveResponse Cumulus__V1__LeaveResponse;
 typedef struct Cumulus__V1__ListMergePoliciesRequest Cumulus__V1__ListMergePoliciesRequest;
-typedef struct Cumulus__V1__ListMergePoliciesResponse Cumulus__V1__ListMergePoliciesResponse;
 typedef struct Cumulus__V1__SetMergePolicyRequest Cumulus__V1__SetMergePolicyRequest;
-typedef struct Cumulus__V1__SetMergePolicyResponse Cumulus__V1__SetMergePolicyResponse;
 typedef struct Cumulus__V1__MergePolicy Cumulus__V1__MergePolicy;
 typedef struct Cumulus__V1__FieldGroup Cumulus__V1__FieldGroup;
 typedef struct Cumulus__V1__ZoneStatusRequest Cumulus__V1__ZoneStatusRequest;
-typedef struct Cumulus__V1__ZoneStatusResponse Cumulus__V1__ZoneStatusResponse;
-typedef struct Cumulus__V1__ZoneStatus Cumulus__V1__ZoneStatus;
 typedef struct Cumulus__V1__RescueRequest Cumulus__V1__RescueRequest;
-typedef struct Cumulus__V1__RescueResponse Cumulus__V1__RescueResponse;
 
 
 /* --- enums --- */
 
-typedef enum _Cumulus__V1__Agreement {
-  CUMULUS__V1__AGREEMENT__NOT_COMPARED = 0,
-  CUMULUS__V1__AGREEMENT__SAME = 1,
-  /*
-   * they hold something else: one of the stores is damaged
-   */
-  CUMULUS__V1__AGREEMENT__DIFFERENT = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__AGREEMENT)
-} Cumulus__V1__Agreement;
-typedef enum _Cumulus__V1__RowKind {
-  CUMULUS__V1__ROW_KIND__ROW_OF_RECORD = 0,
-  /*
-   * of the log
-   */
-  CUMULUS__V1__ROW_KIND__ROW_OF_COMMIT = 1,
-  /*
-   * from records: changes, references, indexes, uses of assets
-   */
-  CUMULUS__V1__ROW_KIND__ROW_DERIVED = 2,
-  /*
-   * where chunks are
-   */
-  CUMULUS__V1__ROW_KIND__ROW_OF_ASSET = 3,
-  CUMULUS__V1__ROW_KIND__ROW_OTHER = 4
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__ROW_KIND)
-} Cumulus__V1__RowKind;
-typedef enum _Cumulus__V1__MendingOutcome {
-  /*
-   * to repair
-   */
-  CUMULUS__V1__MENDING_OUTCOME__NOT_ASKED = 0,
-  CUMULUS__V1__MENDING_OUTCOME__MENDED = 1,
-  /*
-   * one node has read more about it than the other, or the peer lacks it: try again
-   */
-  CUMULUS__V1__MENDING_OUTCOME__NOT_SETTLED = 2,
-  /*
-   * only an empty node that joins gets it right
-   */
-  CUMULUS__V1__MENDING_OUTCOME__NOT_MENDABLE = 3
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__MENDING_OUTCOME)
-} Cumulus__V1__MendingOutcome;
-typedef enum _Cumulus__V1__DifferenceKind {
-  CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT = 0,
-  /*
-   * the peer has it
-   */
-  CUMULUS__V1__DIFFERENCE_KIND__MISSING_HERE = 1,
-  /*
-   * the peer lacks it
-   */
-  CUMULUS__V1__DIFFERENCE_KIND__MISSING_THERE = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__DIFFERENCE_KIND)
-} Cumulus__V1__DifferenceKind;
 typedef enum _Cumulus__V1__MergeUnit {
   /*
    * each field on its own; the default
@@ -148,16 +68,6 @@ struct  Cumulus__V1__WhoAmIRequest
      }
 
 
-struct  Cumulus__V1__WhoAmIResponse
-{
-  ProtobufCMessage base;
-  Cumulus__V1__Caller *caller;
-};
-#define CUMULUS__V1__WHO_AM_IRESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__who_am_iresponse__descriptor) \
-    , NULL }
-
-
 struct  Cumulus__V1__NodeStatusRequest
 {
   ProtobufCMessage base;
@@ -165,153 +75,6 @@ struct  Cumulus__V1__NodeStatusRequest
 #define CUMULUS__V1__NODE_STATUS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_request__descriptor) \
      }
-
-
-struct  Cumulus__V1__NodeStatusResponse
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData node_id;
-  uint64_t incarnation;
-  ProtobufCBinaryData cluster_id;
-  ProtobufCBinaryData software_version;
-  /*
-   * "ready", "joining", "catching up", "stamps ahead", "damaged", "disk full" (deletes only), "disk exhausted" (nothing is written), "clock wrong", "id in use", "leaving" or "draining"
-   */
-  ProtobufCBinaryData state;
-  /*
-   * milliseconds since 1970 UTC
-   */
-  int64_t started;
-  uint32_t connections;
-  /*
-   * since the start
-   */
-  uint64_t calls;
-  /*
-   * since the start
-   */
-  uint64_t commits;
-  /*
-   * of the engine's log, since the start
-   */
-  uint64_t flushes;
-  /*
-   * on the data directory's file system
-   */
-  uint64_t free_bytes;
-  ProtobufCBinaryData profile;
-  uint32_t calls_in_progress;
-  size_t n_scopes;
-  Cumulus__V1__ScopeStatus **scopes;
-  size_t n_peers;
-  Cumulus__V1__PeerStatus **peers;
-  /*
-   * of the files with chunks
-   */
-  uint64_t asset_bytes;
-  /*
-   * that records name and that are not whole here; 1,000: that many, or more
-   */
-  uint32_t wanted_assets;
-  /*
-   * what the logs of commits take of the disk
-   */
-  uint64_t log_bytes;
-  /*
-   * what they may take; beyond it the oldest go, though a member lacks them
-   */
-  uint64_t log_limit;
-  /*
-   * bytes that a user's private database may take; 0: no limit
-   */
-  uint64_t private_quota;
-  /*
-   * the same of a container's public database
-   */
-  uint64_t public_quota;
-  /*
-   * handed to the engine since the start, deletions included
-   */
-  uint64_t rows;
-  /*
-   * of their keys and values
-   */
-  uint64_t row_bytes;
-  /*
-   * while the state is "joining": what the node waits for, with the addresses of its peers
-   */
-  ProtobufCBinaryData not_ready;
-};
-#define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0,NULL} }
-
-
-/*
- * What the node holds of one scope. Nodes with equal `applied` and digest hold the same. The digest is of records: what
- * settings, schemas and empty zones are is told by `applied` alone.
- */
-struct  Cumulus__V1__ScopeStatus
-{
-  ProtobufCMessage base;
-  /*
-   * empty: the cluster's own scope
-   */
-  ProtobufCBinaryData container;
-  Cumulus__V1__Environment environment;
-  /*
-   * applied here, whoever made them
-   */
-  uint64_t commits;
-  /*
-   * 16 bytes: the sum of the zones' digests modulo 2^128, big-endian
-   */
-  ProtobufCBinaryData digest;
-  /*
-   * entries of its short vector
-   */
-  uint32_t live_runs;
-  /*
-   * further entries of its whole one
-   */
-  uint32_t retired_runs;
-  /*
-   * zones of which deletions are forgotten: older tokens have expired
-   */
-  uint32_t horizons;
-  /*
-   * 16 bytes: nodes that have applied the same commits have the same; empty: not told
-   */
-  ProtobufCBinaryData applied;
-};
-#define CUMULUS__V1__SCOPE_STATUS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__scope_status__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, 0, 0, 0, {0,NULL} }
-
-
-/*
- * A node that this one pulls from.
- */
-struct  Cumulus__V1__PeerStatus
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData endpoint;
-  /*
-   * 16 bytes; empty: not connected
-   */
-  ProtobufCBinaryData node_id;
-  /*
-   * milliseconds since 1970 UTC: of the connection, or of its end
-   */
-  int64_t since;
-  /*
-   * why it is not connected; empty: it is, or nothing is known yet
-   */
-  ProtobufCBinaryData problem;
-};
-#define CUMULUS__V1__PEER_STATUS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__peer_status__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__MetricsRequest
@@ -323,22 +86,6 @@ struct  Cumulus__V1__MetricsRequest
      }
 
 
-/*
- * What the node measures, as its page /metrics shows it.
- */
-struct  Cumulus__V1__MetricsResponse
-{
-  ProtobufCMessage base;
-  /*
-   * text format of Prometheus, version 0.0.4
-   */
-  ProtobufCBinaryData text;
-};
-#define CUMULUS__V1__METRICS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__metrics_response__descriptor) \
-    , {0,NULL} }
-
-
 struct  Cumulus__V1__ListContainersRequest
 {
   ProtobufCMessage base;
@@ -346,17 +93,6 @@ struct  Cumulus__V1__ListContainersRequest
 #define CUMULUS__V1__LIST_CONTAINERS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_containers_request__descriptor) \
      }
-
-
-struct  Cumulus__V1__ListContainersResponse
-{
-  ProtobufCMessage base;
-  size_t n_containers;
-  ProtobufCBinaryData *containers;
-};
-#define CUMULUS__V1__LIST_CONTAINERS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_containers_response__descriptor) \
-    , 0,NULL }
 
 
 struct  Cumulus__V1__CreateContainerRequest
@@ -367,42 +103,6 @@ struct  Cumulus__V1__CreateContainerRequest
 #define CUMULUS__V1__CREATE_CONTAINER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__create_container_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__CreateContainerResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__CREATE_CONTAINER_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__create_container_response__descriptor) \
-    , 0 }
-
-
-struct  Cumulus__V1__User
-{
-  ProtobufCMessage base;
-  /*
-   * chosen by the operator
-   */
-  ProtobufCBinaryData name;
-  /*
-   * 16 bytes, cluster-wide
-   */
-  ProtobufCBinaryData user_id;
-  int64_t created;
-  /*
-   * in the container of the call's header, if it names one
-   */
-  ProtobufCBinaryData record_name;
-  /*
-   * in a list: an operator keeps the user out
-   */
-  protobuf_c_boolean is_disabled;
-};
-#define CUMULUS__V1__USER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__user__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, {0,NULL}, 0 }
 
 
 struct  Cumulus__V1__ListUsersRequest
@@ -418,17 +118,6 @@ struct  Cumulus__V1__ListUsersRequest
     , {0,NULL} }
 
 
-struct  Cumulus__V1__ListUsersResponse
-{
-  ProtobufCMessage base;
-  size_t n_users;
-  Cumulus__V1__User **users;
-};
-#define CUMULUS__V1__LIST_USERS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_users_response__descriptor) \
-    , 0,NULL }
-
-
 struct  Cumulus__V1__AddUserRequest
 {
   ProtobufCMessage base;
@@ -437,17 +126,6 @@ struct  Cumulus__V1__AddUserRequest
 #define CUMULUS__V1__ADD_USER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_user_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__AddUserResponse
-{
-  ProtobufCMessage base;
-  Cumulus__V1__User *user;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__ADD_USER_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_user_response__descriptor) \
-    , NULL, 0 }
 
 
 struct  Cumulus__V1__AddTokenRequest
@@ -463,19 +141,6 @@ struct  Cumulus__V1__AddTokenRequest
     , {0,NULL} }
 
 
-struct  Cumulus__V1__AddTokenResponse
-{
-  ProtobufCMessage base;
-  /*
-   * shown once; the node keeps only its digest
-   */
-  ProtobufCBinaryData token;
-};
-#define CUMULUS__V1__ADD_TOKEN_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_token_response__descriptor) \
-    , {0,NULL} }
-
-
 struct  Cumulus__V1__ListMembersRequest
 {
   ProtobufCMessage base;
@@ -483,109 +148,6 @@ struct  Cumulus__V1__ListMembersRequest
 #define CUMULUS__V1__LIST_MEMBERS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_members_request__descriptor) \
      }
-
-
-struct  Cumulus__V1__ListMembersResponse
-{
-  ProtobufCMessage base;
-  size_t n_members;
-  Cumulus__V1__Member **members;
-};
-#define CUMULUS__V1__LIST_MEMBERS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_members_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * A node that belongs to the cluster, or did.
- */
-struct  Cumulus__V1__Member
-{
-  ProtobufCMessage base;
-  /*
-   * 16 bytes
-   */
-  ProtobufCBinaryData node_id;
-  /*
-   * where it said that it listens; empty: it didn't say
-   */
-  ProtobufCBinaryData endpoint;
-  /*
-   * an operator took it off the list
-   */
-  protobuf_c_boolean is_removed;
-  /*
-   * the node that answers
-   */
-  protobuf_c_boolean is_this;
-  size_t n_reports;
-  Cumulus__V1__MemberReport **reports;
-  /*
-   * milliseconds its clock was ahead when it was heard last
-   */
-  int64_t clock_offset;
-  /*
-   * milliseconds since 1970 UTC; 0: not since the node started
-   */
-  int64_t heard;
-  /*
-   * with the node that answers, now
-   */
-  protobuf_c_boolean is_connected;
-  /*
-   * where another process listens that has its id, and was refused lately
-   */
-  ProtobufCBinaryData twin;
-  /*
-   * what the log holds for it: bytes of disk, about
-   */
-  uint64_t log_bytes;
-  /*
-   * about when the log drops what it lacks, so that it has to take state: milliseconds since 1970 UTC; 0: it lacks nothing
-   */
-  int64_t state_after;
-};
-#define CUMULUS__V1__MEMBER__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0, 0, {0,NULL}, 0, 0 }
-
-
-/*
- * How far a member said that it has read a scope, compared with the node that answers.
- */
-struct  Cumulus__V1__MemberReport
-{
-  ProtobufCMessage base;
-  /*
-   * empty: the cluster's own scope
-   */
-  ProtobufCBinaryData container;
-  Cumulus__V1__Environment environment;
-  /*
-   * commits that the member lacked when it reported
-   */
-  uint64_t missing;
-  /*
-   * milliseconds since 1970 UTC; 0: it never did
-   */
-  int64_t reported;
-  /*
-   * when both had read the same, and compared
-   */
-  Cumulus__V1__Agreement agreement;
-  /*
-   * when the oldest of them in the log was made, in milliseconds since 1970 UTC; 0: unknown
-   */
-  int64_t oldest_missing;
-  /*
-   * how far it had read; without what follows from the rest of it
-   */
-  size_t n_vector;
-  Cumulus__V1__VectorEntry **vector;
-};
-#define CUMULUS__V1__MEMBER_REPORT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member_report__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED, 0, 0,NULL }
 
 
 struct  Cumulus__V1__RemoveMemberRequest
@@ -596,16 +158,6 @@ struct  Cumulus__V1__RemoveMemberRequest
 #define CUMULUS__V1__REMOVE_MEMBER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_member_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__RemoveMemberResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__REMOVE_MEMBER_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_member_response__descriptor) \
-    , 0 }
 
 
 struct  Cumulus__V1__BackUpRequest
@@ -621,20 +173,6 @@ struct  Cumulus__V1__BackUpRequest
     , {0,NULL} }
 
 
-struct  Cumulus__V1__BackUpResponse
-{
-  ProtobufCMessage base;
-  uint64_t bytes;
-  uint32_t files;
-};
-#define CUMULUS__V1__BACK_UP_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__back_up_response__descriptor) \
-    , 0, 0 }
-
-
-/*
- * What callers saw beyond the backup to which the whole cluster went back is lost: nobody is to wait for it.
- */
 struct  Cumulus__V1__TruncateRequest
 {
   ProtobufCMessage base;
@@ -648,22 +186,6 @@ struct  Cumulus__V1__TruncateRequest
     , 0 }
 
 
-struct  Cumulus__V1__TruncateResponse
-{
-  ProtobufCMessage base;
-  /*
-   * that were marked
-   */
-  uint32_t scopes;
-};
-#define CUMULUS__V1__TRUNCATE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__truncate_response__descriptor) \
-    , 0 }
-
-
-/*
- * Reads every row of the node's store, and compares every record with what a peer holds.
- */
 struct  Cumulus__V1__VerifyRequest
 {
   ProtobufCMessage base;
@@ -681,133 +203,12 @@ struct  Cumulus__V1__VerifyRequest
     , {0,NULL}, 0 }
 
 
-/*
- * How far the comparison is: one message every second, whatever it does, and the last one when it is done. Counts are
- * sums so far; `differences` and `damaged_rows` hold what was found since the message before.
- */
-struct  Cumulus__V1__VerifyResponse
-{
-  ProtobufCMessage base;
-  /*
-   * that were compared
-   */
-  uint64_t records;
-  /*
-   * one node had read more about them than the other: not compared
-   */
-  uint64_t unsettled;
-  uint64_t different;
-  uint64_t repaired;
-  /*
-   * the first of them
-   */
-  size_t n_differences;
-  Cumulus__V1__Difference **differences;
-  /*
-   * of assets of the node that was asked: read and checked
-   */
-  uint64_t chunks;
-  /*
-   * of those; they are fetched anew
-   */
-  uint64_t damaged_chunks;
-  /*
-   * which records name, and which lack chunks on that node
-   */
-  uint64_t incomplete_assets;
-  /*
-   * of the store of the node that was asked: read and decoded
-   */
-  uint64_t rows;
-  /*
-   * rows that can't be; a stretch whose records have no known names counts as one
-   */
-  uint64_t damaged;
-  uint64_t mended;
-  /*
-   * the first of them
-   */
-  size_t n_damaged_rows;
-  Cumulus__V1__DamagedRow **damaged_rows;
-};
-#define CUMULUS__V1__VERIFY_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__verify_response__descriptor) \
-    , 0, 0, 0, 0, 0,NULL, 0, 0, 0, 0, 0, 0, 0,NULL }
-
-
-/*
- * A row of the node that was asked which can't be read, or doesn't decode.
- */
-struct  Cumulus__V1__DamagedRow
-{
-  ProtobufCMessage base;
-  /*
-   * from here to record_name: of records; empty where nobody can tell
-   */
-  ProtobufCBinaryData container;
-  Cumulus__V1__Environment environment;
-  /*
-   * its kind, a DatabaseScope; 0: not known
-   */
-  uint32_t database;
-  ProtobufCBinaryData owner;
-  ProtobufCBinaryData zone;
-  ProtobufCBinaryData record_name;
-  Cumulus__V1__RowKind kind;
-  Cumulus__V1__MendingOutcome outcome;
-  /*
-   * of the row in the store, or the first that can't be read
-   */
-  ProtobufCBinaryData key;
-};
-#define CUMULUS__V1__DAMAGED_ROW__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__damaged_row__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ROW_KIND__ROW_OF_RECORD, CUMULUS__V1__MENDING_OUTCOME__NOT_ASKED, {0,NULL} }
-
-
-/*
- * A record that two nodes hold differently though both have read the same about it.
- */
-struct  Cumulus__V1__Difference
-{
-  ProtobufCMessage base;
-  ProtobufCBinaryData container;
-  Cumulus__V1__Environment environment;
-  /*
-   * its kind, a DatabaseScope
-   */
-  uint32_t database;
-  /*
-   * of a private or shared database
-   */
-  ProtobufCBinaryData owner;
-  ProtobufCBinaryData zone;
-  ProtobufCBinaryData record_name;
-  Cumulus__V1__DifferenceKind kind;
-};
-#define CUMULUS__V1__DIFFERENCE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__difference__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT }
-
-
-/*
- * The node waits until other members have all that it has, takes itself off the list, and ends.
- */
 struct  Cumulus__V1__LeaveRequest
 {
   ProtobufCMessage base;
 };
 #define CUMULUS__V1__LEAVE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__leave_request__descriptor) \
-     }
-
-
-struct  Cumulus__V1__LeaveResponse
-{
-  ProtobufCMessage base;
-};
-#define CUMULUS__V1__LEAVE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__leave_response__descriptor) \
      }
 
 
@@ -820,23 +221,6 @@ struct  Cumulus__V1__ListMergePoliciesRequest
      }
 
 
-/*
- * Of the container and environment in the call's header.
- */
-struct  Cumulus__V1__ListMergePoliciesResponse
-{
-  ProtobufCMessage base;
-  /*
-   * of types that have another one than the default
-   */
-  size_t n_policies;
-  Cumulus__V1__MergePolicy **policies;
-};
-#define CUMULUS__V1__LIST_MERGE_POLICIES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_merge_policies_response__descriptor) \
-    , 0,NULL }
-
-
 struct  Cumulus__V1__SetMergePolicyRequest
 {
   ProtobufCMessage base;
@@ -847,22 +231,6 @@ struct  Cumulus__V1__SetMergePolicyRequest
     , NULL }
 
 
-struct  Cumulus__V1__SetMergePolicyResponse
-{
-  ProtobufCMessage base;
-  /*
-   * it was set already
-   */
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__SET_MERGE_POLICY_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_merge_policy_response__descriptor) \
-    , 0 }
-
-
-/*
- * What of a type's records changes as one, when nodes change it without knowing of each other.
- */
 struct  Cumulus__V1__MergePolicy
 {
   ProtobufCMessage base;
@@ -893,9 +261,6 @@ struct  Cumulus__V1__FieldGroup
     , 0,NULL }
 
 
-/*
- * What the node holds of each zone of the container and environment in the call's header.
- */
 struct  Cumulus__V1__ZoneStatusRequest
 {
   ProtobufCMessage base;
@@ -905,57 +270,6 @@ struct  Cumulus__V1__ZoneStatusRequest
      }
 
 
-struct  Cumulus__V1__ZoneStatusResponse
-{
-  ProtobufCMessage base;
-  size_t n_zones;
-  Cumulus__V1__ZoneStatus **zones;
-};
-#define CUMULUS__V1__ZONE_STATUS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__ZoneStatus
-{
-  ProtobufCMessage base;
-  /*
-   * its kind, a DatabaseScope
-   */
-  uint32_t database;
-  /*
-   * of a private or shared database
-   */
-  ProtobufCBinaryData owner;
-  ProtobufCBinaryData zone;
-  uint64_t records;
-  /*
-   * of the records' fields
-   */
-  uint64_t bytes;
-  /*
-   * 16 bytes: nodes that have applied the same commits have the same
-   */
-  ProtobufCBinaryData digest;
-  /*
-   * deletions up to there are forgotten
-   */
-  size_t n_horizon;
-  Cumulus__V1__VectorEntry **horizon;
-  /*
-   * of the assets that the records name, each as often as it is named
-   */
-  uint64_t asset_bytes;
-};
-#define CUMULUS__V1__ZONE_STATUS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, 0,NULL, 0 }
-
-
-/*
- * Part of what the directory of a removed node holds of a scope, which the header names as for peers. Its commits are
- * taken like those of a peer, all of a message or none. The assets that they name come before them.
- */
 struct  Cumulus__V1__RescueRequest
 {
   ProtobufCMessage base;
@@ -988,29 +302,6 @@ struct  Cumulus__V1__RescueRequest
     , 0,NULL, CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0,NULL, 0,NULL }
 
 
-struct  Cumulus__V1__RescueResponse
-{
-  ProtobufCMessage base;
-  /*
-   * how far the node has applied the scope's commits, durably
-   */
-  size_t n_vector;
-  Cumulus__V1__VectorEntry **vector;
-  /*
-   * of the commits of the request: those that were new to the node
-   */
-  uint64_t applied;
-  /*
-   * per list: what the node lacks of that asset
-   */
-  size_t n_missing;
-  Cumulus__V1__MissingChunks **missing;
-};
-#define CUMULUS__V1__RESCUE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__rescue_response__descriptor) \
-    , 0,NULL, 0, 0,NULL }
-
-
 /* Cumulus__V1__WhoAmIRequest methods */
 void   cumulus__v1__who_am_irequest__init
                      (Cumulus__V1__WhoAmIRequest         *message);
@@ -1029,25 +320,6 @@ Cumulus__V1__WhoAmIRequest *
                       const uint8_t       *data);
 void   cumulus__v1__who_am_irequest__free_unpacked
                      (Cumulus__V1__WhoAmIRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__WhoAmIResponse methods */
-void   cumulus__v1__who_am_iresponse__init
-                     (Cumulus__V1__WhoAmIResponse         *message);
-size_t cumulus__v1__who_am_iresponse__get_packed_size
-                     (const Cumulus__V1__WhoAmIResponse   *message);
-size_t cumulus__v1__who_am_iresponse__pack
-                     (const Cumulus__V1__WhoAmIResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__who_am_iresponse__pack_to_buffer
-                     (const Cumulus__V1__WhoAmIResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__WhoAmIResponse *
-       cumulus__v1__who_am_iresponse__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__who_am_iresponse__free_unpacked
-                     (Cumulus__V1__WhoAmIResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__NodeStatusRequest methods */
 void   cumulus__v1__node_status_request__init
@@ -1068,63 +340,6 @@ Cumulus__V1__NodeStatusRequest *
 void   cumulus__v1__node_status_request__free_unpacked
                      (Cumulus__V1__NodeStatusRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__NodeStatusResponse methods */
-void   cumulus__v1__node_status_response__init
-                     (Cumulus__V1__NodeStatusResponse         *message);
-size_t cumulus__v1__node_status_response__get_packed_size
-                     (const Cumulus__V1__NodeStatusResponse   *message);
-size_t cumulus__v1__node_status_response__pack
-                     (const Cumulus__V1__NodeStatusResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__node_status_response__pack_to_buffer
-                     (const Cumulus__V1__NodeStatusResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__NodeStatusResponse *
-       cumulus__v1__node_status_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__node_status_response__free_unpacked
-                     (Cumulus__V1__NodeStatusResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ScopeStatus methods */
-void   cumulus__v1__scope_status__init
-                     (Cumulus__V1__ScopeStatus         *message);
-size_t cumulus__v1__scope_status__get_packed_size
-                     (const Cumulus__V1__ScopeStatus   *message);
-size_t cumulus__v1__scope_status__pack
-                     (const Cumulus__V1__ScopeStatus   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__scope_status__pack_to_buffer
-                     (const Cumulus__V1__ScopeStatus   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ScopeStatus *
-       cumulus__v1__scope_status__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__scope_status__free_unpacked
-                     (Cumulus__V1__ScopeStatus *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__PeerStatus methods */
-void   cumulus__v1__peer_status__init
-                     (Cumulus__V1__PeerStatus         *message);
-size_t cumulus__v1__peer_status__get_packed_size
-                     (const Cumulus__V1__PeerStatus   *message);
-size_t cumulus__v1__peer_status__pack
-                     (const Cumulus__V1__PeerStatus   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__peer_status__pack_to_buffer
-                     (const Cumulus__V1__PeerStatus   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__PeerStatus *
-       cumulus__v1__peer_status__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__peer_status__free_unpacked
-                     (Cumulus__V1__PeerStatus *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__MetricsRequest methods */
 void   cumulus__v1__metrics_request__init
                      (Cumulus__V1__MetricsRequest         *message);
@@ -1143,25 +358,6 @@ Cumulus__V1__MetricsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__metrics_request__free_unpacked
                      (Cumulus__V1__MetricsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__MetricsResponse methods */
-void   cumulus__v1__metrics_response__init
-                     (Cumulus__V1__MetricsResponse         *message);
-size_t cumulus__v1__metrics_response__get_packed_size
-                     (const Cumulus__V1__MetricsResponse   *message);
-size_t cumulus__v1__metrics_response__pack
-                     (const Cumulus__V1__MetricsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__metrics_response__pack_to_buffer
-                     (const Cumulus__V1__MetricsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__MetricsResponse *
-       cumulus__v1__metrics_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__metrics_response__free_unpacked
-                     (Cumulus__V1__MetricsResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListContainersRequest methods */
 void   cumulus__v1__list_containers_request__init
@@ -1182,25 +378,6 @@ Cumulus__V1__ListContainersRequest *
 void   cumulus__v1__list_containers_request__free_unpacked
                      (Cumulus__V1__ListContainersRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListContainersResponse methods */
-void   cumulus__v1__list_containers_response__init
-                     (Cumulus__V1__ListContainersResponse         *message);
-size_t cumulus__v1__list_containers_response__get_packed_size
-                     (const Cumulus__V1__ListContainersResponse   *message);
-size_t cumulus__v1__list_containers_response__pack
-                     (const Cumulus__V1__ListContainersResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_containers_response__pack_to_buffer
-                     (const Cumulus__V1__ListContainersResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListContainersResponse *
-       cumulus__v1__list_containers_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_containers_response__free_unpacked
-                     (Cumulus__V1__ListContainersResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__CreateContainerRequest methods */
 void   cumulus__v1__create_container_request__init
                      (Cumulus__V1__CreateContainerRequest         *message);
@@ -1219,44 +396,6 @@ Cumulus__V1__CreateContainerRequest *
                       const uint8_t       *data);
 void   cumulus__v1__create_container_request__free_unpacked
                      (Cumulus__V1__CreateContainerRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__CreateContainerResponse methods */
-void   cumulus__v1__create_container_response__init
-                     (Cumulus__V1__CreateContainerResponse         *message);
-size_t cumulus__v1__create_container_response__get_packed_size
-                     (const Cumulus__V1__CreateContainerResponse   *message);
-size_t cumulus__v1__create_container_response__pack
-                     (const Cumulus__V1__CreateContainerResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__create_container_response__pack_to_buffer
-                     (const Cumulus__V1__CreateContainerResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__CreateContainerResponse *
-       cumulus__v1__create_container_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__create_container_response__free_unpacked
-                     (Cumulus__V1__CreateContainerResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__User methods */
-void   cumulus__v1__user__init
-                     (Cumulus__V1__User         *message);
-size_t cumulus__v1__user__get_packed_size
-                     (const Cumulus__V1__User   *message);
-size_t cumulus__v1__user__pack
-                     (const Cumulus__V1__User   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__user__pack_to_buffer
-                     (const Cumulus__V1__User   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__User *
-       cumulus__v1__user__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__user__free_unpacked
-                     (Cumulus__V1__User *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListUsersRequest methods */
 void   cumulus__v1__list_users_request__init
@@ -1277,25 +416,6 @@ Cumulus__V1__ListUsersRequest *
 void   cumulus__v1__list_users_request__free_unpacked
                      (Cumulus__V1__ListUsersRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListUsersResponse methods */
-void   cumulus__v1__list_users_response__init
-                     (Cumulus__V1__ListUsersResponse         *message);
-size_t cumulus__v1__list_users_response__get_packed_size
-                     (const Cumulus__V1__ListUsersResponse   *message);
-size_t cumulus__v1__list_users_response__pack
-                     (const Cumulus__V1__ListUsersResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_users_response__pack_to_buffer
-                     (const Cumulus__V1__ListUsersResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListUsersResponse *
-       cumulus__v1__list_users_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_users_response__free_unpacked
-                     (Cumulus__V1__ListUsersResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__AddUserRequest methods */
 void   cumulus__v1__add_user_request__init
                      (Cumulus__V1__AddUserRequest         *message);
@@ -1314,25 +434,6 @@ Cumulus__V1__AddUserRequest *
                       const uint8_t       *data);
 void   cumulus__v1__add_user_request__free_unpacked
                      (Cumulus__V1__AddUserRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__AddUserResponse methods */
-void   cumulus__v1__add_user_response__init
-                     (Cumulus__V1__AddUserResponse         *message);
-size_t cumulus__v1__add_user_response__get_packed_size
-                     (const Cumulus__V1__AddUserResponse   *message);
-size_t cumulus__v1__add_user_response__pack
-                     (const Cumulus__V1__AddUserResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__add_user_response__pack_to_buffer
-                     (const Cumulus__V1__AddUserResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__AddUserResponse *
-       cumulus__v1__add_user_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__add_user_response__free_unpacked
-                     (Cumulus__V1__AddUserResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__AddTokenRequest methods */
 void   cumulus__v1__add_token_request__init
@@ -1353,25 +454,6 @@ Cumulus__V1__AddTokenRequest *
 void   cumulus__v1__add_token_request__free_unpacked
                      (Cumulus__V1__AddTokenRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__AddTokenResponse methods */
-void   cumulus__v1__add_token_response__init
-                     (Cumulus__V1__AddTokenResponse         *message);
-size_t cumulus__v1__add_token_response__get_packed_size
-                     (const Cumulus__V1__AddTokenResponse   *message);
-size_t cumulus__v1__add_token_response__pack
-                     (const Cumulus__V1__AddTokenResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__add_token_response__pack_to_buffer
-                     (const Cumulus__V1__AddTokenResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__AddTokenResponse *
-       cumulus__v1__add_token_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__add_token_response__free_unpacked
-                     (Cumulus__V1__AddTokenResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersRequest methods */
 void   cumulus__v1__list_members_request__init
                      (Cumulus__V1__ListMembersRequest         *message);
@@ -1390,63 +472,6 @@ Cumulus__V1__ListMembersRequest *
                       const uint8_t       *data);
 void   cumulus__v1__list_members_request__free_unpacked
                      (Cumulus__V1__ListMembersRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListMembersResponse methods */
-void   cumulus__v1__list_members_response__init
-                     (Cumulus__V1__ListMembersResponse         *message);
-size_t cumulus__v1__list_members_response__get_packed_size
-                     (const Cumulus__V1__ListMembersResponse   *message);
-size_t cumulus__v1__list_members_response__pack
-                     (const Cumulus__V1__ListMembersResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_members_response__pack_to_buffer
-                     (const Cumulus__V1__ListMembersResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListMembersResponse *
-       cumulus__v1__list_members_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_members_response__free_unpacked
-                     (Cumulus__V1__ListMembersResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Member methods */
-void   cumulus__v1__member__init
-                     (Cumulus__V1__Member         *message);
-size_t cumulus__v1__member__get_packed_size
-                     (const Cumulus__V1__Member   *message);
-size_t cumulus__v1__member__pack
-                     (const Cumulus__V1__Member   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__member__pack_to_buffer
-                     (const Cumulus__V1__Member   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Member *
-       cumulus__v1__member__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__member__free_unpacked
-                     (Cumulus__V1__Member *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__MemberReport methods */
-void   cumulus__v1__member_report__init
-                     (Cumulus__V1__MemberReport         *message);
-size_t cumulus__v1__member_report__get_packed_size
-                     (const Cumulus__V1__MemberReport   *message);
-size_t cumulus__v1__member_report__pack
-                     (const Cumulus__V1__MemberReport   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__member_report__pack_to_buffer
-                     (const Cumulus__V1__MemberReport   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__MemberReport *
-       cumulus__v1__member_report__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__member_report__free_unpacked
-                     (Cumulus__V1__MemberReport *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__RemoveMemberRequest methods */
 void   cumulus__v1__remove_member_request__init
@@ -1467,25 +492,6 @@ Cumulus__V1__RemoveMemberRequest *
 void   cumulus__v1__remove_member_request__free_unpacked
                      (Cumulus__V1__RemoveMemberRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__RemoveMemberResponse methods */
-void   cumulus__v1__remove_member_response__init
-                     (Cumulus__V1__RemoveMemberResponse         *message);
-size_t cumulus__v1__remove_member_response__get_packed_size
-                     (const Cumulus__V1__RemoveMemberResponse   *message);
-size_t cumulus__v1__remove_member_response__pack
-                     (const Cumulus__V1__RemoveMemberResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__remove_member_response__pack_to_buffer
-                     (const Cumulus__V1__RemoveMemberResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RemoveMemberResponse *
-       cumulus__v1__remove_member_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__remove_member_response__free_unpacked
-                     (Cumulus__V1__RemoveMemberResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__BackUpRequest methods */
 void   cumulus__v1__back_up_request__init
                      (Cumulus__V1__BackUpRequest         *message);
@@ -1504,25 +510,6 @@ Cumulus__V1__BackUpRequest *
                       const uint8_t       *data);
 void   cumulus__v1__back_up_request__free_unpacked
                      (Cumulus__V1__BackUpRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__BackUpResponse methods */
-void   cumulus__v1__back_up_response__init
-                     (Cumulus__V1__BackUpResponse         *message);
-size_t cumulus__v1__back_up_response__get_packed_size
-                     (const Cumulus__V1__BackUpResponse   *message);
-size_t cumulus__v1__back_up_response__pack
-                     (const Cumulus__V1__BackUpResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__back_up_response__pack_to_buffer
-                     (const Cumulus__V1__BackUpResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__BackUpResponse *
-       cumulus__v1__back_up_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__back_up_response__free_unpacked
-                     (Cumulus__V1__BackUpResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__TruncateRequest methods */
 void   cumulus__v1__truncate_request__init
@@ -1543,25 +530,6 @@ Cumulus__V1__TruncateRequest *
 void   cumulus__v1__truncate_request__free_unpacked
                      (Cumulus__V1__TruncateRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__TruncateResponse methods */
-void   cumulus__v1__truncate_response__init
-                     (Cumulus__V1__TruncateResponse         *message);
-size_t cumulus__v1__truncate_response__get_packed_size
-                     (const Cumulus__V1__TruncateResponse   *message);
-size_t cumulus__v1__truncate_response__pack
-                     (const Cumulus__V1__TruncateResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__truncate_response__pack_to_buffer
-                     (const Cumulus__V1__TruncateResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__TruncateResponse *
-       cumulus__v1__truncate_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__truncate_response__free_unpacked
-                     (Cumulus__V1__TruncateResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__VerifyRequest methods */
 void   cumulus__v1__verify_request__init
                      (Cumulus__V1__VerifyRequest         *message);
@@ -1580,63 +548,6 @@ Cumulus__V1__VerifyRequest *
                       const uint8_t       *data);
 void   cumulus__v1__verify_request__free_unpacked
                      (Cumulus__V1__VerifyRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__VerifyResponse methods */
-void   cumulus__v1__verify_response__init
-                     (Cumulus__V1__VerifyResponse         *message);
-size_t cumulus__v1__verify_response__get_packed_size
-                     (const Cumulus__V1__VerifyResponse   *message);
-size_t cumulus__v1__verify_response__pack
-                     (const Cumulus__V1__VerifyResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__verify_response__pack_to_buffer
-                     (const Cumulus__V1__VerifyResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__VerifyResponse *
-       cumulus__v1__verify_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__verify_response__free_unpacked
-                     (Cumulus__V1__VerifyResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__DamagedRow methods */
-void   cumulus__v1__damaged_row__init
-                     (Cumulus__V1__DamagedRow         *message);
-size_t cumulus__v1__damaged_row__get_packed_size
-                     (const Cumulus__V1__DamagedRow   *message);
-size_t cumulus__v1__damaged_row__pack
-                     (const Cumulus__V1__DamagedRow   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__damaged_row__pack_to_buffer
-                     (const Cumulus__V1__DamagedRow   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DamagedRow *
-       cumulus__v1__damaged_row__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__damaged_row__free_unpacked
-                     (Cumulus__V1__DamagedRow *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Difference methods */
-void   cumulus__v1__difference__init
-                     (Cumulus__V1__Difference         *message);
-size_t cumulus__v1__difference__get_packed_size
-                     (const Cumulus__V1__Difference   *message);
-size_t cumulus__v1__difference__pack
-                     (const Cumulus__V1__Difference   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__difference__pack_to_buffer
-                     (const Cumulus__V1__Difference   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Difference *
-       cumulus__v1__difference__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__difference__free_unpacked
-                     (Cumulus__V1__Difference *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__LeaveRequest methods */
 void   cumulus__v1__leave_request__init
@@ -1657,25 +568,6 @@ Cumulus__V1__LeaveRequest *
 void   cumulus__v1__leave_request__free_unpacked
                      (Cumulus__V1__LeaveRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__LeaveResponse methods */
-void   cumulus__v1__leave_response__init
-                     (Cumulus__V1__LeaveResponse         *message);
-size_t cumulus__v1__leave_response__get_packed_size
-                     (const Cumulus__V1__LeaveResponse   *message);
-size_t cumulus__v1__leave_response__pack
-                     (const Cumulus__V1__LeaveResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__leave_response__pack_to_buffer
-                     (const Cumulus__V1__LeaveResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__LeaveResponse *
-       cumulus__v1__leave_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__leave_response__free_unpacked
-                     (Cumulus__V1__LeaveResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMergePoliciesRequest methods */
 void   cumulus__v1__list_merge_policies_request__init
                      (Cumulus__V1__ListMergePoliciesRequest         *message);
@@ -1695,25 +587,6 @@ Cumulus__V1__ListMergePoliciesRequest *
 void   cumulus__v1__list_merge_policies_request__free_unpacked
                      (Cumulus__V1__ListMergePoliciesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListMergePoliciesResponse methods */
-void   cumulus__v1__list_merge_policies_response__init
-                     (Cumulus__V1__ListMergePoliciesResponse         *message);
-size_t cumulus__v1__list_merge_policies_response__get_packed_size
-                     (const Cumulus__V1__ListMergePoliciesResponse   *message);
-size_t cumulus__v1__list_merge_policies_response__pack
-                     (const Cumulus__V1__ListMergePoliciesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_merge_policies_response__pack_to_buffer
-                     (const Cumulus__V1__ListMergePoliciesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListMergePoliciesResponse *
-       cumulus__v1__list_merge_policies_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_merge_policies_response__free_unpacked
-                     (Cumulus__V1__ListMergePoliciesResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__SetMergePolicyRequest methods */
 void   cumulus__v1__set_merge_policy_request__init
                      (Cumulus__V1__SetMergePolicyRequest         *message);
@@ -1732,25 +605,6 @@ Cumulus__V1__SetMergePolicyRequest *
                       const uint8_t       *data);
 void   cumulus__v1__set_merge_policy_request__free_unpacked
                      (Cumulus__V1__SetMergePolicyRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetMergePolicyResponse methods */
-void   cumulus__v1__set_merge_policy_response__init
-                     (Cumulus__V1__SetMergePolicyResponse         *message);
-size_t cumulus__v1__set_merge_policy_response__get_packed_size
-                     (const Cumulus__V1__SetMergePolicyResponse   *message);
-size_t cumulus__v1__set_merge_policy_response__pack
-                     (const Cumulus__V1__SetMergePolicyResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_merge_policy_response__pack_to_buffer
-                     (const Cumulus__V1__SetMergePolicyResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetMergePolicyResponse *
-       cumulus__v1__set_merge_policy_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_merge_policy_response__free_unpacked
-                     (Cumulus__V1__SetMergePolicyResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__MergePolicy methods */
 void   cumulus__v1__merge_policy__init
@@ -1809,44 +663,6 @@ Cumulus__V1__ZoneStatusRequest *
 void   cumulus__v1__zone_status_request__free_unpacked
                      (Cumulus__V1__ZoneStatusRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ZoneStatusResponse methods */
-void   cumulus__v1__zone_status_response__init
-                     (Cumulus__V1__ZoneStatusResponse         *message);
-size_t cumulus__v1__zone_status_response__get_packed_size
-                     (const Cumulus__V1__ZoneStatusResponse   *message);
-size_t cumulus__v1__zone_status_response__pack
-                     (const Cumulus__V1__ZoneStatusResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__zone_status_response__pack_to_buffer
-                     (const Cumulus__V1__ZoneStatusResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ZoneStatusResponse *
-       cumulus__v1__zone_status_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__zone_status_response__free_unpacked
-                     (Cumulus__V1__ZoneStatusResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ZoneStatus methods */
-void   cumulus__v1__zone_status__init
-                     (Cumulus__V1__ZoneStatus         *message);
-size_t cumulus__v1__zone_status__get_packed_size
-                     (const Cumulus__V1__ZoneStatus   *message);
-size_t cumulus__v1__zone_status__pack
-                     (const Cumulus__V1__ZoneStatus   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__zone_status__pack_to_buffer
-                     (const Cumulus__V1__ZoneStatus   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ZoneStatus *
-       cumulus__v1__zone_status__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__zone_status__free_unpacked
-                     (Cumulus__V1__ZoneStatus *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__RescueRequest methods */
 void   cumulus__v1__rescue_request__init
                      (Cumulus__V1__RescueRequest         *message);
@@ -1866,143 +682,55 @@ Cumulus__V1__RescueRequest *
 void   cumulus__v1__rescue_request__free_unpacked
                      (Cumulus__V1__RescueRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__RescueResponse methods */
-void   cumulus__v1__rescue_response__init
-                     (Cumulus__V1__RescueResponse         *message);
-size_t cumulus__v1__rescue_response__get_packed_size
-                     (const Cumulus__V1__RescueResponse   *message);
-size_t cumulus__v1__rescue_response__pack
-                     (const Cumulus__V1__RescueResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__rescue_response__pack_to_buffer
-                     (const Cumulus__V1__RescueResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RescueResponse *
-       cumulus__v1__rescue_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__rescue_response__free_unpacked
-                     (Cumulus__V1__RescueResponse *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
                  (const Cumulus__V1__WhoAmIRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__WhoAmIResponse_Closure)
-                 (const Cumulus__V1__WhoAmIResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__NodeStatusRequest_Closure)
                  (const Cumulus__V1__NodeStatusRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__NodeStatusResponse_Closure)
-                 (const Cumulus__V1__NodeStatusResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ScopeStatus_Closure)
-                 (const Cumulus__V1__ScopeStatus *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__PeerStatus_Closure)
-                 (const Cumulus__V1__PeerStatus *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__MetricsRequest_Closure)
                  (const Cumulus__V1__MetricsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__MetricsResponse_Closure)
-                 (const Cumulus__V1__MetricsResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListContainersRequest_Closure)
                  (const Cumulus__V1__ListContainersRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ListContainersResponse_Closure)
-                 (const Cumulus__V1__ListContainersResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__CreateContainerRequest_Closure)
                  (const Cumulus__V1__CreateContainerRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__CreateContainerResponse_Closure)
-                 (const Cumulus__V1__CreateContainerResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__User_Closure)
-                 (const Cumulus__V1__User *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListUsersRequest_Closure)
                  (const Cumulus__V1__ListUsersRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ListUsersResponse_Closure)
-                 (const Cumulus__V1__ListUsersResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__AddUserRequest_Closure)
                  (const Cumulus__V1__AddUserRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__AddUserResponse_Closure)
-                 (const Cumulus__V1__AddUserResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__AddTokenRequest_Closure)
                  (const Cumulus__V1__AddTokenRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__AddTokenResponse_Closure)
-                 (const Cumulus__V1__AddTokenResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ListMembersRequest_Closure)
                  (const Cumulus__V1__ListMembersRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListMembersResponse_Closure)
-                 (const Cumulus__V1__ListMembersResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Member_Closure)
-                 (const Cumulus__V1__Member *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__MemberReport_Closure)
-                 (const Cumulus__V1__MemberReport *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__RemoveMemberRequest_Closure)
                  (const Cumulus__V1__RemoveMemberRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RemoveMemberResponse_Closure)
-                 (const Cumulus__V1__RemoveMemberResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__BackUpRequest_Closure)
                  (const Cumulus__V1__BackUpRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__BackUpResponse_Closure)
-                 (const Cumulus__V1__BackUpResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__TruncateRequest_Closure)
                  (const Cumulus__V1__TruncateRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__TruncateResponse_Closure)
-                 (const Cumulus__V1__TruncateResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__VerifyRequest_Closure)
                  (const Cumulus__V1__VerifyRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__VerifyResponse_Closure)
-                 (const Cumulus__V1__VerifyResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DamagedRow_Closure)
-                 (const Cumulus__V1__DamagedRow *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Difference_Closure)
-                 (const Cumulus__V1__Difference *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__LeaveRequest_Closure)
                  (const Cumulus__V1__LeaveRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__LeaveResponse_Closure)
-                 (const Cumulus__V1__LeaveResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ListMergePoliciesRequest_Closure)
                  (const Cumulus__V1__ListMergePoliciesRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListMergePoliciesResponse_Closure)
-                 (const Cumulus__V1__ListMergePoliciesResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__SetMergePolicyRequest_Closure)
                  (const Cumulus__V1__SetMergePolicyRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SetMergePolicyResponse_Closure)
-                 (const Cumulus__V1__SetMergePolicyResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__MergePolicy_Closure)
                  (const Cumulus__V1__MergePolicy *message,
@@ -2013,17 +741,8 @@ typedef void (*Cumulus__V1__FieldGroup_Closure)
 typedef void (*Cumulus__V1__ZoneStatusRequest_Closure)
                  (const Cumulus__V1__ZoneStatusRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ZoneStatusResponse_Closure)
-                 (const Cumulus__V1__ZoneStatusResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ZoneStatus_Closure)
-                 (const Cumulus__V1__ZoneStatus *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__RescueRequest_Closure)
                  (const Cumulus__V1__RescueRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RescueResponse_Closure)
-                 (const Cumulus__V1__RescueResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -2031,57 +750,27 @@ typedef void (*Cumulus__V1__RescueResponse_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    cumulus__v1__agreement__descriptor;
-extern const ProtobufCEnumDescriptor    cumulus__v1__row_kind__descriptor;
-extern const ProtobufCEnumDescriptor    cumulus__v1__mending_outcome__descriptor;
-extern const ProtobufCEnumDescriptor    cumulus__v1__difference_kind__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__merge_unit__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__metrics_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__metrics_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__create_container_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__create_container_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__user__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_users_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_users_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__add_user_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__member__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__truncate_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__damaged_row__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__difference__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__leave_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__merge_policy__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__field_group__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_status_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__zone_status_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__rescue_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__rescue_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -18,12 +18,10 @@ PROTOBUF_C__BEGIN_DECLS
 #include "records.pb-c.h"
 
 typedef struct Cumulus__V1__QueryRecordsRequest Cumulus__V1__QueryRecordsRequest;
-typedef struct Cumulus__V1__QueryRecordsResponse Cumulus__V1__QueryRecordsResponse;
 typedef struct Cumulus__V1__PredicateNode Cumulus__V1__PredicateNode;
 typedef struct Cumulus__V1__Comparison Cumulus__V1__Comparison;
 typedef struct Cumulus__V1__Operand Cumulus__V1__Operand;
 typedef struct Cumulus__V1__SortKey Cumulus__V1__SortKey;
-typedef struct Cumulus__V1__QueryWork Cumulus__V1__QueryWork;
 
 
 /* --- enums --- */
@@ -115,23 +113,6 @@ struct  Cumulus__V1__QueryRecordsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, {0,NULL}, 0,NULL, 0,NULL, 0, 0, 0, 0,NULL, {0,NULL}, 0, 0 }
 
 
-struct  Cumulus__V1__QueryRecordsResponse
-{
-  ProtobufCMessage base;
-  size_t n_records;
-  Cumulus__V1__Record **records;
-  /*
-   * empty: there are no more; a page may be empty and have one
-   */
-  ProtobufCBinaryData cursor;
-  uint64_t count;
-  Cumulus__V1__QueryWork *work;
-};
-#define CUMULUS__V1__QUERY_RECORDS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__query_records_response__descriptor) \
-    , 0,NULL, {0,NULL}, 0, NULL }
-
-
 typedef enum {
   CUMULUS__V1__PREDICATE_NODE__NODE__NOT_SET = 0,
   CUMULUS__V1__PREDICATE_NODE__NODE_CONSTANT = 1,
@@ -140,10 +121,6 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__PREDICATE_NODE__NODE__CASE)
 } Cumulus__V1__PredicateNode__NodeCase;
 
-/*
- * One element of a postfix list: a comparison or constant pushes an outcome, AND and OR take two
- * and push one, NOT takes one. One outcome is left in the end.
- */
 struct  Cumulus__V1__PredicateNode
 {
   ProtobufCMessage base;
@@ -217,34 +194,6 @@ struct  Cumulus__V1__SortKey
     , {0,NULL}, 0, NULL }
 
 
-/*
- * What a page cost. Plan and rows are told to callers who may read all that the node may look at.
- */
-struct  Cumulus__V1__QueryWork
-{
-  ProtobufCMessage base;
-  /*
-   * for people; says so if it is not told
-   */
-  ProtobufCBinaryData plan;
-  /*
-   * 0 if it is not told
-   */
-  uint64_t rows_read;
-  /*
-   * the same
-   */
-  uint64_t rows_kept;
-  /*
-   * at the node, from when it began to look
-   */
-  uint64_t microseconds;
-};
-#define CUMULUS__V1__QUERY_WORK__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__query_work__descriptor) \
-    , {0,NULL}, 0, 0, 0 }
-
-
 /* Cumulus__V1__QueryRecordsRequest methods */
 void   cumulus__v1__query_records_request__init
                      (Cumulus__V1__QueryRecordsRequest         *message);
@@ -263,25 +212,6 @@ Cumulus__V1__QueryRecordsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__query_records_request__free_unpacked
                      (Cumulus__V1__QueryRecordsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__QueryRecordsResponse methods */
-void   cumulus__v1__query_records_response__init
-                     (Cumulus__V1__QueryRecordsResponse         *message);
-size_t cumulus__v1__query_records_response__get_packed_size
-                     (const Cumulus__V1__QueryRecordsResponse   *message);
-size_t cumulus__v1__query_records_response__pack
-                     (const Cumulus__V1__QueryRecordsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__query_records_response__pack_to_buffer
-                     (const Cumulus__V1__QueryRecordsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__QueryRecordsResponse *
-       cumulus__v1__query_records_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__query_records_response__free_unpacked
-                     (Cumulus__V1__QueryRecordsResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__PredicateNode methods */
 void   cumulus__v1__predicate_node__init
@@ -359,32 +289,10 @@ Cumulus__V1__SortKey *
 void   cumulus__v1__sort_key__free_unpacked
                      (Cumulus__V1__SortKey *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__QueryWork methods */
-void   cumulus__v1__query_work__init
-                     (Cumulus__V1__QueryWork         *message);
-size_t cumulus__v1__query_work__get_packed_size
-                     (const Cumulus__V1__QueryWork   *message);
-size_t cumulus__v1__query_work__pack
-                     (const Cumulus__V1__QueryWork   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__query_work__pack_to_buffer
-                     (const Cumulus__V1__QueryWork   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__QueryWork *
-       cumulus__v1__query_work__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__query_work__free_unpacked
-                     (Cumulus__V1__QueryWork *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__QueryRecordsRequest_Closure)
                  (const Cumulus__V1__QueryRecordsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__QueryRecordsResponse_Closure)
-                 (const Cumulus__V1__QueryRecordsResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__PredicateNode_Closure)
                  (const Cumulus__V1__PredicateNode *message,
@@ -398,9 +306,6 @@ typedef void (*Cumulus__V1__Operand_Closure)
 typedef void (*Cumulus__V1__SortKey_Closure)
                  (const Cumulus__V1__SortKey *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__QueryWork_Closure)
-                 (const Cumulus__V1__QueryWork *message,
-                  void *closure_data);
 
 /* --- services --- */
 
@@ -410,12 +315,10 @@ typedef void (*Cumulus__V1__QueryWork_Closure)
 extern const ProtobufCEnumDescriptor    cumulus__v1__connective__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__relation__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__query_records_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__query_records_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__predicate_node__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__comparison__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__operand__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__sort_key__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__query_work__descriptor;
 
 PROTOBUF_C__END_DECLS
 

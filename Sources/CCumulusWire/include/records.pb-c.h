@@ -29,21 +29,12 @@ typedef struct Cumulus__V1__Record Cumulus__V1__Record;
 typedef struct Cumulus__V1__ShareParts Cumulus__V1__ShareParts;
 typedef struct Cumulus__V1__ShareParticipant Cumulus__V1__ShareParticipant;
 typedef struct Cumulus__V1__Parent Cumulus__V1__Parent;
-typedef struct Cumulus__V1__Status Cumulus__V1__Status;
 typedef struct Cumulus__V1__FetchRecordsRequest Cumulus__V1__FetchRecordsRequest;
-typedef struct Cumulus__V1__FetchRecordsResponse Cumulus__V1__FetchRecordsResponse;
-typedef struct Cumulus__V1__RecordResult Cumulus__V1__RecordResult;
 typedef struct Cumulus__V1__ModifyRecordsRequest Cumulus__V1__ModifyRecordsRequest;
 typedef struct Cumulus__V1__SaveRecord Cumulus__V1__SaveRecord;
 typedef struct Cumulus__V1__Increment Cumulus__V1__Increment;
-typedef struct Cumulus__V1__ModifyRecordsResponse Cumulus__V1__ModifyRecordsResponse;
-typedef struct Cumulus__V1__DeleteResult Cumulus__V1__DeleteResult;
 typedef struct Cumulus__V1__ListRecordsRequest Cumulus__V1__ListRecordsRequest;
-typedef struct Cumulus__V1__ListRecordsResponse Cumulus__V1__ListRecordsResponse;
 typedef struct Cumulus__V1__ListConflictsRequest Cumulus__V1__ListConflictsRequest;
-typedef struct Cumulus__V1__ListConflictsResponse Cumulus__V1__ListConflictsResponse;
-typedef struct Cumulus__V1__Conflict Cumulus__V1__Conflict;
-typedef struct Cumulus__V1__Change Cumulus__V1__Change;
 
 
 /* --- enums --- */
@@ -137,9 +128,6 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__FIELD__VALUE__CASE)
 } Cumulus__V1__Field__ValueCase;
 
-/*
- * One field. `name` alone, without a value, asks for the field's removal.
- */
 struct  Cumulus__V1__Field
 {
   ProtobufCMessage base;
@@ -175,9 +163,6 @@ struct  Cumulus__V1__Field
     , {0,NULL}, CUMULUS__V1__FIELD__VALUE__NOT_SET, {0} }
 
 
-/*
- * A value that only clients can read: they sealed it, and the node keeps it as it is.
- */
 struct  Cumulus__V1__Encrypted
 {
   ProtobufCMessage base;
@@ -199,9 +184,6 @@ struct  Cumulus__V1__Encrypted
     , 0, 0, {0,NULL} }
 
 
-/*
- * Elements of one kind: at most one of these is filled. None: the empty list, which is a value.
- */
 struct  Cumulus__V1__List
 {
   ProtobufCMessage base;
@@ -263,9 +245,6 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__LOCATION__HAS_TIMESTAMP__CASE)
 } Cumulus__V1__Location__HasTimestampCase;
 
-/*
- * Degrees and metres. What is unknown is absent.
- */
 struct  Cumulus__V1__Location
 {
   ProtobufCMessage base;
@@ -307,9 +286,6 @@ struct  Cumulus__V1__Location
     , 0, 0, CUMULUS__V1__LOCATION__HAS_ALTITUDE__NOT_SET, {0}, CUMULUS__V1__LOCATION__HAS_HORIZONTAL_ACCURACY__NOT_SET, {0}, CUMULUS__V1__LOCATION__HAS_VERTICAL_ACCURACY__NOT_SET, {0}, CUMULUS__V1__LOCATION__HAS_COURSE__NOT_SET, {0}, CUMULUS__V1__LOCATION__HAS_SPEED__NOT_SET, {0}, CUMULUS__V1__LOCATION__HAS_TIMESTAMP__NOT_SET, {0} }
 
 
-/*
- * A pointer to a record of the same zone.
- */
 struct  Cumulus__V1__Reference
 {
   ProtobufCMessage base;
@@ -378,10 +354,6 @@ struct  Cumulus__V1__Record
     , NULL, {0,NULL}, {0,NULL}, 0, {0,NULL}, 0, {0,NULL}, NULL, {0,NULL}, 0,NULL, NULL }
 
 
-/*
- * What a share is of, and with whom. A save names all participants as they should be; those that
- * it leaves out are removed.
- */
 struct  Cumulus__V1__ShareParts
 {
   ProtobufCMessage base;
@@ -454,35 +426,6 @@ struct  Cumulus__V1__Parent
     , {0,NULL} }
 
 
-/*
- * An error: of a whole call in a STATUS frame, of one item in a result.
- */
-struct  Cumulus__V1__Status
-{
-  ProtobufCMessage base;
-  /*
-   * CloudKit's error numbers
-   */
-  uint32_t code;
-  ProtobufCBinaryData message;
-  Cumulus__V1__Reason reason;
-  /*
-   * 0: no advice
-   */
-  uint32_t retry_after_ms;
-  /*
-   * with code 14
-   */
-  Cumulus__V1__Record *server_record;
-};
-#define CUMULUS__V1__STATUS__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__status__descriptor) \
-    , 0, {0,NULL}, CUMULUS__V1__REASON__NONE, 0, NULL }
-
-
-/*
- * A record that is named twice is answered twice.
- */
 struct  Cumulus__V1__FetchRecordsRequest
 {
   ProtobufCMessage base;
@@ -501,45 +444,6 @@ struct  Cumulus__V1__FetchRecordsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL, 0, 0,NULL }
 
 
-/*
- * Results stand in the order of the request. Several messages: their lists are joined.
- */
-struct  Cumulus__V1__FetchRecordsResponse
-{
-  ProtobufCMessage base;
-  size_t n_results;
-  Cumulus__V1__RecordResult **results;
-};
-#define CUMULUS__V1__FETCH_RECORDS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_records_response__descriptor) \
-    , 0,NULL }
-
-
-typedef enum {
-  CUMULUS__V1__RECORD_RESULT__RESULT__NOT_SET = 0,
-  CUMULUS__V1__RECORD_RESULT__RESULT_RECORD = 1,
-  CUMULUS__V1__RECORD_RESULT__RESULT_ERROR = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__RECORD_RESULT__RESULT__CASE)
-} Cumulus__V1__RecordResult__ResultCase;
-
-struct  Cumulus__V1__RecordResult
-{
-  ProtobufCMessage base;
-  Cumulus__V1__RecordResult__ResultCase result_case;
-  union {
-    Cumulus__V1__Record *record;
-    Cumulus__V1__Status *error;
-  };
-};
-#define CUMULUS__V1__RECORD_RESULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__record_result__descriptor) \
-    , CUMULUS__V1__RECORD_RESULT__RESULT__NOT_SET, {0} }
-
-
-/*
- * Saves and deletions name each record once: a request that names one twice fails as a whole, with
- * code 12.
- */
 struct  Cumulus__V1__ModifyRecordsRequest
 {
   ProtobufCMessage base;
@@ -574,9 +478,6 @@ struct  Cumulus__V1__SaveRecord
     , NULL, 0,NULL }
 
 
-/*
- * Adds to an INT64 field; an absent field counts as 0.
- */
 struct  Cumulus__V1__Increment
 {
   ProtobufCMessage base;
@@ -586,36 +487,6 @@ struct  Cumulus__V1__Increment
 #define CUMULUS__V1__INCREMENT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__increment__descriptor) \
     , {0,NULL}, 0 }
-
-
-/*
- * Results stand in the order of the request; several messages: their lists are joined.
- * A saved record comes back with its system fields and with the fields that it incremented.
- */
-struct  Cumulus__V1__ModifyRecordsResponse
-{
-  ProtobufCMessage base;
-  size_t n_saves;
-  Cumulus__V1__RecordResult **saves;
-  size_t n_deletes;
-  Cumulus__V1__DeleteResult **deletes;
-};
-#define CUMULUS__V1__MODIFY_RECORDS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__modify_records_response__descriptor) \
-    , 0,NULL, 0,NULL }
-
-
-struct  Cumulus__V1__DeleteResult
-{
-  ProtobufCMessage base;
-  /*
-   * absent: deleted, or not there
-   */
-  Cumulus__V1__Status *error;
-};
-#define CUMULUS__V1__DELETE_RESULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_result__descriptor) \
-    , NULL }
 
 
 struct  Cumulus__V1__ListRecordsRequest
@@ -632,20 +503,6 @@ struct  Cumulus__V1__ListRecordsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, 0, 0,NULL }
 
 
-/*
- * One page of a list, in the order of the record names' bytes.
- */
-struct  Cumulus__V1__ListRecordsResponse
-{
-  ProtobufCMessage base;
-  size_t n_records;
-  Cumulus__V1__Record **records;
-};
-#define CUMULUS__V1__LIST_RECORDS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_records_response__descriptor) \
-    , 0,NULL }
-
-
 struct  Cumulus__V1__ListConflictsRequest
 {
   ProtobufCMessage base;
@@ -653,73 +510,6 @@ struct  Cumulus__V1__ListConflictsRequest
 #define CUMULUS__V1__LIST_CONFLICTS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_conflicts_request__descriptor) \
      }
-
-
-/*
- * One page of what concurrent changes cost, newest first.
- */
-struct  Cumulus__V1__ListConflictsResponse
-{
-  ProtobufCMessage base;
-  size_t n_conflicts;
-  Cumulus__V1__Conflict **conflicts;
-};
-#define CUMULUS__V1__LIST_CONFLICTS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_conflicts_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * A value that does not stand: somebody wrote another one and didn't know of it.
- */
-struct  Cumulus__V1__Conflict
-{
-  ProtobufCMessage base;
-  /*
-   * names it, on the node that answers
-   */
-  ProtobufCBinaryData id;
-  Cumulus__V1__Database database;
-  /*
-   * of a private database: user record name
-   */
-  ProtobufCBinaryData owner;
-  /*
-   * its id, and the fields that were lost; none: a removal was
-   */
-  Cumulus__V1__Record *lost;
-  /*
-   * empty: it is about the record as a whole
-   */
-  ProtobufCBinaryData field;
-  Cumulus__V1__Change *winner;
-  Cumulus__V1__Change *loser;
-  /*
-   * the fields are private to the database's owner
-   */
-  protobuf_c_boolean is_withheld;
-};
-#define CUMULUS__V1__CONFLICT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__conflict__descriptor) \
-    , {0,NULL}, CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, NULL, {0,NULL}, NULL, NULL, 0 }
-
-
-struct  Cumulus__V1__Change
-{
-  ProtobufCMessage base;
-  /*
-   * milliseconds since 1970 UTC
-   */
-  int64_t time;
-  /*
-   * with `seq` the name of the commit
-   */
-  uint64_t incarnation;
-  uint64_t seq;
-};
-#define CUMULUS__V1__CHANGE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__change__descriptor) \
-    , 0, 0, 0 }
 
 
 /* Cumulus__V1__ZoneID methods */
@@ -950,25 +740,6 @@ Cumulus__V1__Parent *
 void   cumulus__v1__parent__free_unpacked
                      (Cumulus__V1__Parent *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__Status methods */
-void   cumulus__v1__status__init
-                     (Cumulus__V1__Status         *message);
-size_t cumulus__v1__status__get_packed_size
-                     (const Cumulus__V1__Status   *message);
-size_t cumulus__v1__status__pack
-                     (const Cumulus__V1__Status   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__status__pack_to_buffer
-                     (const Cumulus__V1__Status   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Status *
-       cumulus__v1__status__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__status__free_unpacked
-                     (Cumulus__V1__Status *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__FetchRecordsRequest methods */
 void   cumulus__v1__fetch_records_request__init
                      (Cumulus__V1__FetchRecordsRequest         *message);
@@ -987,44 +758,6 @@ Cumulus__V1__FetchRecordsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__fetch_records_request__free_unpacked
                      (Cumulus__V1__FetchRecordsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__FetchRecordsResponse methods */
-void   cumulus__v1__fetch_records_response__init
-                     (Cumulus__V1__FetchRecordsResponse         *message);
-size_t cumulus__v1__fetch_records_response__get_packed_size
-                     (const Cumulus__V1__FetchRecordsResponse   *message);
-size_t cumulus__v1__fetch_records_response__pack
-                     (const Cumulus__V1__FetchRecordsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__fetch_records_response__pack_to_buffer
-                     (const Cumulus__V1__FetchRecordsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__FetchRecordsResponse *
-       cumulus__v1__fetch_records_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__fetch_records_response__free_unpacked
-                     (Cumulus__V1__FetchRecordsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__RecordResult methods */
-void   cumulus__v1__record_result__init
-                     (Cumulus__V1__RecordResult         *message);
-size_t cumulus__v1__record_result__get_packed_size
-                     (const Cumulus__V1__RecordResult   *message);
-size_t cumulus__v1__record_result__pack
-                     (const Cumulus__V1__RecordResult   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__record_result__pack_to_buffer
-                     (const Cumulus__V1__RecordResult   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__RecordResult *
-       cumulus__v1__record_result__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__record_result__free_unpacked
-                     (Cumulus__V1__RecordResult *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ModifyRecordsRequest methods */
 void   cumulus__v1__modify_records_request__init
@@ -1083,44 +816,6 @@ Cumulus__V1__Increment *
 void   cumulus__v1__increment__free_unpacked
                      (Cumulus__V1__Increment *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ModifyRecordsResponse methods */
-void   cumulus__v1__modify_records_response__init
-                     (Cumulus__V1__ModifyRecordsResponse         *message);
-size_t cumulus__v1__modify_records_response__get_packed_size
-                     (const Cumulus__V1__ModifyRecordsResponse   *message);
-size_t cumulus__v1__modify_records_response__pack
-                     (const Cumulus__V1__ModifyRecordsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__modify_records_response__pack_to_buffer
-                     (const Cumulus__V1__ModifyRecordsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ModifyRecordsResponse *
-       cumulus__v1__modify_records_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__modify_records_response__free_unpacked
-                     (Cumulus__V1__ModifyRecordsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__DeleteResult methods */
-void   cumulus__v1__delete_result__init
-                     (Cumulus__V1__DeleteResult         *message);
-size_t cumulus__v1__delete_result__get_packed_size
-                     (const Cumulus__V1__DeleteResult   *message);
-size_t cumulus__v1__delete_result__pack
-                     (const Cumulus__V1__DeleteResult   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__delete_result__pack_to_buffer
-                     (const Cumulus__V1__DeleteResult   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DeleteResult *
-       cumulus__v1__delete_result__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__delete_result__free_unpacked
-                     (Cumulus__V1__DeleteResult *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListRecordsRequest methods */
 void   cumulus__v1__list_records_request__init
                      (Cumulus__V1__ListRecordsRequest         *message);
@@ -1140,25 +835,6 @@ Cumulus__V1__ListRecordsRequest *
 void   cumulus__v1__list_records_request__free_unpacked
                      (Cumulus__V1__ListRecordsRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListRecordsResponse methods */
-void   cumulus__v1__list_records_response__init
-                     (Cumulus__V1__ListRecordsResponse         *message);
-size_t cumulus__v1__list_records_response__get_packed_size
-                     (const Cumulus__V1__ListRecordsResponse   *message);
-size_t cumulus__v1__list_records_response__pack
-                     (const Cumulus__V1__ListRecordsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_records_response__pack_to_buffer
-                     (const Cumulus__V1__ListRecordsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListRecordsResponse *
-       cumulus__v1__list_records_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_records_response__free_unpacked
-                     (Cumulus__V1__ListRecordsResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListConflictsRequest methods */
 void   cumulus__v1__list_conflicts_request__init
                      (Cumulus__V1__ListConflictsRequest         *message);
@@ -1177,63 +853,6 @@ Cumulus__V1__ListConflictsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__list_conflicts_request__free_unpacked
                      (Cumulus__V1__ListConflictsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListConflictsResponse methods */
-void   cumulus__v1__list_conflicts_response__init
-                     (Cumulus__V1__ListConflictsResponse         *message);
-size_t cumulus__v1__list_conflicts_response__get_packed_size
-                     (const Cumulus__V1__ListConflictsResponse   *message);
-size_t cumulus__v1__list_conflicts_response__pack
-                     (const Cumulus__V1__ListConflictsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_conflicts_response__pack_to_buffer
-                     (const Cumulus__V1__ListConflictsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListConflictsResponse *
-       cumulus__v1__list_conflicts_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_conflicts_response__free_unpacked
-                     (Cumulus__V1__ListConflictsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Conflict methods */
-void   cumulus__v1__conflict__init
-                     (Cumulus__V1__Conflict         *message);
-size_t cumulus__v1__conflict__get_packed_size
-                     (const Cumulus__V1__Conflict   *message);
-size_t cumulus__v1__conflict__pack
-                     (const Cumulus__V1__Conflict   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__conflict__pack_to_buffer
-                     (const Cumulus__V1__Conflict   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Conflict *
-       cumulus__v1__conflict__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__conflict__free_unpacked
-                     (Cumulus__V1__Conflict *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__Change methods */
-void   cumulus__v1__change__init
-                     (Cumulus__V1__Change         *message);
-size_t cumulus__v1__change__get_packed_size
-                     (const Cumulus__V1__Change   *message);
-size_t cumulus__v1__change__pack
-                     (const Cumulus__V1__Change   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__change__pack_to_buffer
-                     (const Cumulus__V1__Change   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__Change *
-       cumulus__v1__change__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__change__free_unpacked
-                     (Cumulus__V1__Change *message,
                       ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
@@ -1273,17 +892,8 @@ typedef void (*Cumulus__V1__ShareParticipant_Closure)
 typedef void (*Cumulus__V1__Parent_Closure)
                  (const Cumulus__V1__Parent *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__Status_Closure)
-                 (const Cumulus__V1__Status *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__FetchRecordsRequest_Closure)
                  (const Cumulus__V1__FetchRecordsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__FetchRecordsResponse_Closure)
-                 (const Cumulus__V1__FetchRecordsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__RecordResult_Closure)
-                 (const Cumulus__V1__RecordResult *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ModifyRecordsRequest_Closure)
                  (const Cumulus__V1__ModifyRecordsRequest *message,
@@ -1294,29 +904,11 @@ typedef void (*Cumulus__V1__SaveRecord_Closure)
 typedef void (*Cumulus__V1__Increment_Closure)
                  (const Cumulus__V1__Increment *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ModifyRecordsResponse_Closure)
-                 (const Cumulus__V1__ModifyRecordsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__DeleteResult_Closure)
-                 (const Cumulus__V1__DeleteResult *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListRecordsRequest_Closure)
                  (const Cumulus__V1__ListRecordsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListRecordsResponse_Closure)
-                 (const Cumulus__V1__ListRecordsResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListConflictsRequest_Closure)
                  (const Cumulus__V1__ListConflictsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ListConflictsResponse_Closure)
-                 (const Cumulus__V1__ListConflictsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Conflict_Closure)
-                 (const Cumulus__V1__Conflict *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__Change_Closure)
-                 (const Cumulus__V1__Change *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -1341,21 +933,12 @@ extern const ProtobufCEnumDescriptor    cumulus__v1__share_participant__permissi
 extern const ProtobufCEnumDescriptor    cumulus__v1__share_participant__role__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__share_participant__status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__parent__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_records_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__fetch_records_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__record_result__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__modify_records_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__save_record__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__increment__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__modify_records_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__delete_result__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_records_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_records_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__conflict__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__change__descriptor;
 
 PROTOBUF_C__END_DECLS
 

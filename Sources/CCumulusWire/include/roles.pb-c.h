@@ -16,10 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Cumulus__V1__SetRoleRequest Cumulus__V1__SetRoleRequest;
-typedef struct Cumulus__V1__SetRoleResponse Cumulus__V1__SetRoleResponse;
 typedef struct Cumulus__V1__ListRolesRequest Cumulus__V1__ListRolesRequest;
-typedef struct Cumulus__V1__ListRolesResponse Cumulus__V1__ListRolesResponse;
-typedef struct Cumulus__V1__AssignedRole Cumulus__V1__AssignedRole;
 
 
 /* --- enums --- */
@@ -27,9 +24,6 @@ typedef struct Cumulus__V1__AssignedRole Cumulus__V1__AssignedRole;
 
 /* --- messages --- */
 
-/*
- * In the container and environment in the call's header.
- */
 struct  Cumulus__V1__SetRoleRequest
 {
   ProtobufCMessage base;
@@ -48,19 +42,6 @@ struct  Cumulus__V1__SetRoleRequest
     , {0,NULL}, {0,NULL}, 0 }
 
 
-struct  Cumulus__V1__SetRoleResponse
-{
-  ProtobufCMessage base;
-  /*
-   * it was so already
-   */
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__SET_ROLE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_role_response__descriptor) \
-    , 0 }
-
-
 struct  Cumulus__V1__ListRolesRequest
 {
   ProtobufCMessage base;
@@ -76,42 +57,6 @@ struct  Cumulus__V1__ListRolesRequest
 #define CUMULUS__V1__LIST_ROLES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_roles_request__descriptor) \
     , {0,NULL}, {0,NULL} }
-
-
-struct  Cumulus__V1__ListRolesResponse
-{
-  ProtobufCMessage base;
-  /*
-   * by record names, then roles
-   */
-  size_t n_roles;
-  Cumulus__V1__AssignedRole **roles;
-};
-#define CUMULUS__V1__LIST_ROLES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_roles_response__descriptor) \
-    , 0,NULL }
-
-
-struct  Cumulus__V1__AssignedRole
-{
-  ProtobufCMessage base;
-  /*
-   * name; empty: the node does not know it yet
-   */
-  ProtobufCBinaryData user;
-  /*
-   * of the user, in the container
-   */
-  ProtobufCBinaryData record_name;
-  ProtobufCBinaryData role;
-  /*
-   * the schema has no such role any more: it gives nothing
-   */
-  protobuf_c_boolean is_dropped;
-};
-#define CUMULUS__V1__ASSIGNED_ROLE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__assigned_role__descriptor) \
-    , {0,NULL}, {0,NULL}, {0,NULL}, 0 }
 
 
 /* Cumulus__V1__SetRoleRequest methods */
@@ -133,25 +78,6 @@ Cumulus__V1__SetRoleRequest *
 void   cumulus__v1__set_role_request__free_unpacked
                      (Cumulus__V1__SetRoleRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__SetRoleResponse methods */
-void   cumulus__v1__set_role_response__init
-                     (Cumulus__V1__SetRoleResponse         *message);
-size_t cumulus__v1__set_role_response__get_packed_size
-                     (const Cumulus__V1__SetRoleResponse   *message);
-size_t cumulus__v1__set_role_response__pack
-                     (const Cumulus__V1__SetRoleResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__set_role_response__pack_to_buffer
-                     (const Cumulus__V1__SetRoleResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SetRoleResponse *
-       cumulus__v1__set_role_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__set_role_response__free_unpacked
-                     (Cumulus__V1__SetRoleResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListRolesRequest methods */
 void   cumulus__v1__list_roles_request__init
                      (Cumulus__V1__ListRolesRequest         *message);
@@ -171,60 +97,13 @@ Cumulus__V1__ListRolesRequest *
 void   cumulus__v1__list_roles_request__free_unpacked
                      (Cumulus__V1__ListRolesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListRolesResponse methods */
-void   cumulus__v1__list_roles_response__init
-                     (Cumulus__V1__ListRolesResponse         *message);
-size_t cumulus__v1__list_roles_response__get_packed_size
-                     (const Cumulus__V1__ListRolesResponse   *message);
-size_t cumulus__v1__list_roles_response__pack
-                     (const Cumulus__V1__ListRolesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_roles_response__pack_to_buffer
-                     (const Cumulus__V1__ListRolesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListRolesResponse *
-       cumulus__v1__list_roles_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_roles_response__free_unpacked
-                     (Cumulus__V1__ListRolesResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__AssignedRole methods */
-void   cumulus__v1__assigned_role__init
-                     (Cumulus__V1__AssignedRole         *message);
-size_t cumulus__v1__assigned_role__get_packed_size
-                     (const Cumulus__V1__AssignedRole   *message);
-size_t cumulus__v1__assigned_role__pack
-                     (const Cumulus__V1__AssignedRole   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__assigned_role__pack_to_buffer
-                     (const Cumulus__V1__AssignedRole   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__AssignedRole *
-       cumulus__v1__assigned_role__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__assigned_role__free_unpacked
-                     (Cumulus__V1__AssignedRole *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SetRoleRequest_Closure)
                  (const Cumulus__V1__SetRoleRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__SetRoleResponse_Closure)
-                 (const Cumulus__V1__SetRoleResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListRolesRequest_Closure)
                  (const Cumulus__V1__ListRolesRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ListRolesResponse_Closure)
-                 (const Cumulus__V1__ListRolesResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__AssignedRole_Closure)
-                 (const Cumulus__V1__AssignedRole *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -233,10 +112,7 @@ typedef void (*Cumulus__V1__AssignedRole_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor cumulus__v1__set_role_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__set_role_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_roles_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_roles_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__assigned_role__descriptor;
 
 PROTOBUF_C__END_DECLS
 

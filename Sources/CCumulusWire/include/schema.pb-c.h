@@ -16,13 +16,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Cumulus__V1__ReadSchemaRequest Cumulus__V1__ReadSchemaRequest;
-typedef struct Cumulus__V1__ReadSchemaResponse Cumulus__V1__ReadSchemaResponse;
 typedef struct Cumulus__V1__ImportSchemaRequest Cumulus__V1__ImportSchemaRequest;
-typedef struct Cumulus__V1__ImportSchemaResponse Cumulus__V1__ImportSchemaResponse;
 typedef struct Cumulus__V1__DeploySchemaRequest Cumulus__V1__DeploySchemaRequest;
-typedef struct Cumulus__V1__DeploySchemaResponse Cumulus__V1__DeploySchemaResponse;
 typedef struct Cumulus__V1__ResetSchemaRequest Cumulus__V1__ResetSchemaRequest;
-typedef struct Cumulus__V1__ResetSchemaResponse Cumulus__V1__ResetSchemaResponse;
 
 
 /* --- enums --- */
@@ -39,22 +35,6 @@ struct  Cumulus__V1__ReadSchemaRequest
      }
 
 
-struct  Cumulus__V1__ReadSchemaResponse
-{
-  ProtobufCMessage base;
-  /*
-   * in the schema language
-   */
-  ProtobufCBinaryData ckdb;
-};
-#define CUMULUS__V1__READ_SCHEMA_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__read_schema_response__descriptor) \
-    , {0,NULL} }
-
-
-/*
- * The complete schema that development is to have.
- */
 struct  Cumulus__V1__ImportSchemaRequest
 {
   ProtobufCMessage base;
@@ -73,23 +53,6 @@ struct  Cumulus__V1__ImportSchemaRequest
     , {0,NULL}, 0, 0 }
 
 
-struct  Cumulus__V1__ImportSchemaResponse
-{
-  ProtobufCMessage base;
-  /*
-   * a line each, for people
-   */
-  size_t n_changes;
-  ProtobufCBinaryData *changes;
-};
-#define CUMULUS__V1__IMPORT_SCHEMA_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__import_schema_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * Adds to production what development has; the header names production.
- */
 struct  Cumulus__V1__DeploySchemaRequest
 {
   ProtobufCMessage base;
@@ -103,20 +66,6 @@ struct  Cumulus__V1__DeploySchemaRequest
     , 0 }
 
 
-struct  Cumulus__V1__DeploySchemaResponse
-{
-  ProtobufCMessage base;
-  size_t n_changes;
-  ProtobufCBinaryData *changes;
-};
-#define CUMULUS__V1__DEPLOY_SCHEMA_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__deploy_schema_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * Makes development what production is, without records; the header names development.
- */
 struct  Cumulus__V1__ResetSchemaRequest
 {
   ProtobufCMessage base;
@@ -128,25 +77,6 @@ struct  Cumulus__V1__ResetSchemaRequest
 #define CUMULUS__V1__RESET_SCHEMA_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_schema_request__descriptor) \
     , 0 }
-
-
-struct  Cumulus__V1__ResetSchemaResponse
-{
-  ProtobufCMessage base;
-  size_t n_changes;
-  ProtobufCBinaryData *changes;
-  /*
-   * that are deleted, default zones with records among them
-   */
-  uint64_t zones;
-  /*
-   * that are taken away from users
-   */
-  uint64_t roles;
-};
-#define CUMULUS__V1__RESET_SCHEMA_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_schema_response__descriptor) \
-    , 0,NULL, 0, 0 }
 
 
 /* Cumulus__V1__ReadSchemaRequest methods */
@@ -168,25 +98,6 @@ Cumulus__V1__ReadSchemaRequest *
 void   cumulus__v1__read_schema_request__free_unpacked
                      (Cumulus__V1__ReadSchemaRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ReadSchemaResponse methods */
-void   cumulus__v1__read_schema_response__init
-                     (Cumulus__V1__ReadSchemaResponse         *message);
-size_t cumulus__v1__read_schema_response__get_packed_size
-                     (const Cumulus__V1__ReadSchemaResponse   *message);
-size_t cumulus__v1__read_schema_response__pack
-                     (const Cumulus__V1__ReadSchemaResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__read_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ReadSchemaResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ReadSchemaResponse *
-       cumulus__v1__read_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__read_schema_response__free_unpacked
-                     (Cumulus__V1__ReadSchemaResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ImportSchemaRequest methods */
 void   cumulus__v1__import_schema_request__init
                      (Cumulus__V1__ImportSchemaRequest         *message);
@@ -205,25 +116,6 @@ Cumulus__V1__ImportSchemaRequest *
                       const uint8_t       *data);
 void   cumulus__v1__import_schema_request__free_unpacked
                      (Cumulus__V1__ImportSchemaRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ImportSchemaResponse methods */
-void   cumulus__v1__import_schema_response__init
-                     (Cumulus__V1__ImportSchemaResponse         *message);
-size_t cumulus__v1__import_schema_response__get_packed_size
-                     (const Cumulus__V1__ImportSchemaResponse   *message);
-size_t cumulus__v1__import_schema_response__pack
-                     (const Cumulus__V1__ImportSchemaResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__import_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ImportSchemaResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ImportSchemaResponse *
-       cumulus__v1__import_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__import_schema_response__free_unpacked
-                     (Cumulus__V1__ImportSchemaResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__DeploySchemaRequest methods */
 void   cumulus__v1__deploy_schema_request__init
@@ -244,25 +136,6 @@ Cumulus__V1__DeploySchemaRequest *
 void   cumulus__v1__deploy_schema_request__free_unpacked
                      (Cumulus__V1__DeploySchemaRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__DeploySchemaResponse methods */
-void   cumulus__v1__deploy_schema_response__init
-                     (Cumulus__V1__DeploySchemaResponse         *message);
-size_t cumulus__v1__deploy_schema_response__get_packed_size
-                     (const Cumulus__V1__DeploySchemaResponse   *message);
-size_t cumulus__v1__deploy_schema_response__pack
-                     (const Cumulus__V1__DeploySchemaResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__deploy_schema_response__pack_to_buffer
-                     (const Cumulus__V1__DeploySchemaResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__DeploySchemaResponse *
-       cumulus__v1__deploy_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__deploy_schema_response__free_unpacked
-                     (Cumulus__V1__DeploySchemaResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ResetSchemaRequest methods */
 void   cumulus__v1__reset_schema_request__init
                      (Cumulus__V1__ResetSchemaRequest         *message);
@@ -282,50 +155,19 @@ Cumulus__V1__ResetSchemaRequest *
 void   cumulus__v1__reset_schema_request__free_unpacked
                      (Cumulus__V1__ResetSchemaRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ResetSchemaResponse methods */
-void   cumulus__v1__reset_schema_response__init
-                     (Cumulus__V1__ResetSchemaResponse         *message);
-size_t cumulus__v1__reset_schema_response__get_packed_size
-                     (const Cumulus__V1__ResetSchemaResponse   *message);
-size_t cumulus__v1__reset_schema_response__pack
-                     (const Cumulus__V1__ResetSchemaResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__reset_schema_response__pack_to_buffer
-                     (const Cumulus__V1__ResetSchemaResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ResetSchemaResponse *
-       cumulus__v1__reset_schema_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__reset_schema_response__free_unpacked
-                     (Cumulus__V1__ResetSchemaResponse *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__ReadSchemaRequest_Closure)
                  (const Cumulus__V1__ReadSchemaRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ReadSchemaResponse_Closure)
-                 (const Cumulus__V1__ReadSchemaResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ImportSchemaRequest_Closure)
                  (const Cumulus__V1__ImportSchemaRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ImportSchemaResponse_Closure)
-                 (const Cumulus__V1__ImportSchemaResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__DeploySchemaRequest_Closure)
                  (const Cumulus__V1__DeploySchemaRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__DeploySchemaResponse_Closure)
-                 (const Cumulus__V1__DeploySchemaResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ResetSchemaRequest_Closure)
                  (const Cumulus__V1__ResetSchemaRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ResetSchemaResponse_Closure)
-                 (const Cumulus__V1__ResetSchemaResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -334,13 +176,9 @@ typedef void (*Cumulus__V1__ResetSchemaResponse_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor cumulus__v1__read_schema_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__read_schema_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__import_schema_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__import_schema_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__reset_schema_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

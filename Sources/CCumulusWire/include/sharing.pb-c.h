@@ -15,19 +15,12 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 #include "accounts.pb-c.h"
-#include "records.pb-c.h"
 
 typedef struct Cumulus__V1__ShareMetadataRequest Cumulus__V1__ShareMetadataRequest;
-typedef struct Cumulus__V1__ShareMetadataResponse Cumulus__V1__ShareMetadataResponse;
-typedef struct Cumulus__V1__ShareMetadata Cumulus__V1__ShareMetadata;
 typedef struct Cumulus__V1__AcceptShareRequest Cumulus__V1__AcceptShareRequest;
-typedef struct Cumulus__V1__AcceptShareResponse Cumulus__V1__AcceptShareResponse;
 typedef struct Cumulus__V1__LookUpParticipantsRequest Cumulus__V1__LookUpParticipantsRequest;
-typedef struct Cumulus__V1__LookUpParticipantsResponse Cumulus__V1__LookUpParticipantsResponse;
 typedef struct Cumulus__V1__ListSharesRequest Cumulus__V1__ListSharesRequest;
-typedef struct Cumulus__V1__ListSharesResponse Cumulus__V1__ListSharesResponse;
 typedef struct Cumulus__V1__StopShareRequest Cumulus__V1__StopShareRequest;
-typedef struct Cumulus__V1__StopShareResponse Cumulus__V1__StopShareResponse;
 
 
 /* --- enums --- */
@@ -55,42 +48,6 @@ struct  Cumulus__V1__ShareMetadataRequest
     , {0,NULL}, 0, 0, 0,NULL }
 
 
-struct  Cumulus__V1__ShareMetadataResponse
-{
-  ProtobufCMessage base;
-  Cumulus__V1__ShareMetadata *metadata;
-};
-#define CUMULUS__V1__SHARE_METADATA_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__share_metadata_response__descriptor) \
-    , NULL }
-
-
-/*
- * A share, as the caller may see it, and how the caller stands to it.
- */
-struct  Cumulus__V1__ShareMetadata
-{
-  ProtobufCMessage base;
-  /*
-   * its zone id names the owner
-   */
-  Cumulus__V1__Record *share;
-  /*
-   * absent: not asked for, or a whole zone is shared
-   */
-  Cumulus__V1__Record *root_record;
-  Cumulus__V1__ShareParticipant__Role role;
-  Cumulus__V1__ShareParticipant__Permission permission;
-  Cumulus__V1__ShareParticipant__Status status;
-};
-#define CUMULUS__V1__SHARE_METADATA__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__share_metadata__descriptor) \
-    , NULL, NULL, CUMULUS__V1__SHARE_PARTICIPANT__ROLE__PUBLIC_USER, CUMULUS__V1__SHARE_PARTICIPANT__PERMISSION__NONE, CUMULUS__V1__SHARE_PARTICIPANT__STATUS__UNKNOWN }
-
-
-/*
- * Joins. Doing it again is harmless.
- */
 struct  Cumulus__V1__AcceptShareRequest
 {
   ProtobufCMessage base;
@@ -101,20 +58,6 @@ struct  Cumulus__V1__AcceptShareRequest
     , {0,NULL} }
 
 
-struct  Cumulus__V1__AcceptShareResponse
-{
-  ProtobufCMessage base;
-  Cumulus__V1__ShareMetadata *metadata;
-};
-#define CUMULUS__V1__ACCEPT_SHARE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__accept_share_response__descriptor) \
-    , NULL }
-
-
-/*
- * Whom to add to a share. The answer is the same whether or not anybody has the handle; only users
- * who want to be found are named.
- */
 struct  Cumulus__V1__LookUpParticipantsRequest
 {
   ProtobufCMessage base;
@@ -129,24 +72,6 @@ struct  Cumulus__V1__LookUpParticipantsRequest
     , 0,NULL }
 
 
-struct  Cumulus__V1__LookUpParticipantsResponse
-{
-  ProtobufCMessage base;
-  /*
-   * in the order of the request
-   */
-  size_t n_participants;
-  Cumulus__V1__ShareParticipant **participants;
-};
-#define CUMULUS__V1__LOOK_UP_PARTICIPANTS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__look_up_participants_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * Operators: the shares in the private database of a user, in the container and environment of the
- * header.
- */
 struct  Cumulus__V1__ListSharesRequest
 {
   ProtobufCMessage base;
@@ -158,20 +83,6 @@ struct  Cumulus__V1__ListSharesRequest
 #define CUMULUS__V1__LIST_SHARES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_shares_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__ListSharesResponse
-{
-  ProtobufCMessage base;
-  /*
-   * with share_parts, and without fields
-   */
-  size_t n_shares;
-  Cumulus__V1__Record **shares;
-};
-#define CUMULUS__V1__LIST_SHARES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_shares_response__descriptor) \
-    , 0,NULL }
 
 
 struct  Cumulus__V1__StopShareRequest
@@ -195,16 +106,6 @@ struct  Cumulus__V1__StopShareRequest
     , {0,NULL}, {0,NULL}, {0,NULL} }
 
 
-struct  Cumulus__V1__StopShareResponse
-{
-  ProtobufCMessage base;
-  protobuf_c_boolean existed;
-};
-#define CUMULUS__V1__STOP_SHARE_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__stop_share_response__descriptor) \
-    , 0 }
-
-
 /* Cumulus__V1__ShareMetadataRequest methods */
 void   cumulus__v1__share_metadata_request__init
                      (Cumulus__V1__ShareMetadataRequest         *message);
@@ -223,44 +124,6 @@ Cumulus__V1__ShareMetadataRequest *
                       const uint8_t       *data);
 void   cumulus__v1__share_metadata_request__free_unpacked
                      (Cumulus__V1__ShareMetadataRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ShareMetadataResponse methods */
-void   cumulus__v1__share_metadata_response__init
-                     (Cumulus__V1__ShareMetadataResponse         *message);
-size_t cumulus__v1__share_metadata_response__get_packed_size
-                     (const Cumulus__V1__ShareMetadataResponse   *message);
-size_t cumulus__v1__share_metadata_response__pack
-                     (const Cumulus__V1__ShareMetadataResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__share_metadata_response__pack_to_buffer
-                     (const Cumulus__V1__ShareMetadataResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ShareMetadataResponse *
-       cumulus__v1__share_metadata_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__share_metadata_response__free_unpacked
-                     (Cumulus__V1__ShareMetadataResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ShareMetadata methods */
-void   cumulus__v1__share_metadata__init
-                     (Cumulus__V1__ShareMetadata         *message);
-size_t cumulus__v1__share_metadata__get_packed_size
-                     (const Cumulus__V1__ShareMetadata   *message);
-size_t cumulus__v1__share_metadata__pack
-                     (const Cumulus__V1__ShareMetadata   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__share_metadata__pack_to_buffer
-                     (const Cumulus__V1__ShareMetadata   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ShareMetadata *
-       cumulus__v1__share_metadata__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__share_metadata__free_unpacked
-                     (Cumulus__V1__ShareMetadata *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__AcceptShareRequest methods */
 void   cumulus__v1__accept_share_request__init
@@ -281,25 +144,6 @@ Cumulus__V1__AcceptShareRequest *
 void   cumulus__v1__accept_share_request__free_unpacked
                      (Cumulus__V1__AcceptShareRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__AcceptShareResponse methods */
-void   cumulus__v1__accept_share_response__init
-                     (Cumulus__V1__AcceptShareResponse         *message);
-size_t cumulus__v1__accept_share_response__get_packed_size
-                     (const Cumulus__V1__AcceptShareResponse   *message);
-size_t cumulus__v1__accept_share_response__pack
-                     (const Cumulus__V1__AcceptShareResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__accept_share_response__pack_to_buffer
-                     (const Cumulus__V1__AcceptShareResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__AcceptShareResponse *
-       cumulus__v1__accept_share_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__accept_share_response__free_unpacked
-                     (Cumulus__V1__AcceptShareResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__LookUpParticipantsRequest methods */
 void   cumulus__v1__look_up_participants_request__init
                      (Cumulus__V1__LookUpParticipantsRequest         *message);
@@ -318,25 +162,6 @@ Cumulus__V1__LookUpParticipantsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__look_up_participants_request__free_unpacked
                      (Cumulus__V1__LookUpParticipantsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__LookUpParticipantsResponse methods */
-void   cumulus__v1__look_up_participants_response__init
-                     (Cumulus__V1__LookUpParticipantsResponse         *message);
-size_t cumulus__v1__look_up_participants_response__get_packed_size
-                     (const Cumulus__V1__LookUpParticipantsResponse   *message);
-size_t cumulus__v1__look_up_participants_response__pack
-                     (const Cumulus__V1__LookUpParticipantsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__look_up_participants_response__pack_to_buffer
-                     (const Cumulus__V1__LookUpParticipantsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__LookUpParticipantsResponse *
-       cumulus__v1__look_up_participants_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__look_up_participants_response__free_unpacked
-                     (Cumulus__V1__LookUpParticipantsResponse *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListSharesRequest methods */
 void   cumulus__v1__list_shares_request__init
@@ -357,25 +182,6 @@ Cumulus__V1__ListSharesRequest *
 void   cumulus__v1__list_shares_request__free_unpacked
                      (Cumulus__V1__ListSharesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListSharesResponse methods */
-void   cumulus__v1__list_shares_response__init
-                     (Cumulus__V1__ListSharesResponse         *message);
-size_t cumulus__v1__list_shares_response__get_packed_size
-                     (const Cumulus__V1__ListSharesResponse   *message);
-size_t cumulus__v1__list_shares_response__pack
-                     (const Cumulus__V1__ListSharesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_shares_response__pack_to_buffer
-                     (const Cumulus__V1__ListSharesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListSharesResponse *
-       cumulus__v1__list_shares_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_shares_response__free_unpacked
-                     (Cumulus__V1__ListSharesResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__StopShareRequest methods */
 void   cumulus__v1__stop_share_request__init
                      (Cumulus__V1__StopShareRequest         *message);
@@ -395,59 +201,22 @@ Cumulus__V1__StopShareRequest *
 void   cumulus__v1__stop_share_request__free_unpacked
                      (Cumulus__V1__StopShareRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__StopShareResponse methods */
-void   cumulus__v1__stop_share_response__init
-                     (Cumulus__V1__StopShareResponse         *message);
-size_t cumulus__v1__stop_share_response__get_packed_size
-                     (const Cumulus__V1__StopShareResponse   *message);
-size_t cumulus__v1__stop_share_response__pack
-                     (const Cumulus__V1__StopShareResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__stop_share_response__pack_to_buffer
-                     (const Cumulus__V1__StopShareResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__StopShareResponse *
-       cumulus__v1__stop_share_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__stop_share_response__free_unpacked
-                     (Cumulus__V1__StopShareResponse *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__ShareMetadataRequest_Closure)
                  (const Cumulus__V1__ShareMetadataRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ShareMetadataResponse_Closure)
-                 (const Cumulus__V1__ShareMetadataResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ShareMetadata_Closure)
-                 (const Cumulus__V1__ShareMetadata *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__AcceptShareRequest_Closure)
                  (const Cumulus__V1__AcceptShareRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__AcceptShareResponse_Closure)
-                 (const Cumulus__V1__AcceptShareResponse *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__LookUpParticipantsRequest_Closure)
                  (const Cumulus__V1__LookUpParticipantsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__LookUpParticipantsResponse_Closure)
-                 (const Cumulus__V1__LookUpParticipantsResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ListSharesRequest_Closure)
                  (const Cumulus__V1__ListSharesRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListSharesResponse_Closure)
-                 (const Cumulus__V1__ListSharesResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__StopShareRequest_Closure)
                  (const Cumulus__V1__StopShareRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__StopShareResponse_Closure)
-                 (const Cumulus__V1__StopShareResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -456,16 +225,10 @@ typedef void (*Cumulus__V1__StopShareResponse_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor cumulus__v1__share_metadata_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__share_metadata_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__share_metadata__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__accept_share_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__accept_share_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__look_up_participants_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_shares_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_shares_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__stop_share_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__stop_share_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

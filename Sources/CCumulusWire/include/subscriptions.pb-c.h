@@ -24,27 +24,13 @@ typedef struct Cumulus__V1__ZoneSubscription Cumulus__V1__ZoneSubscription;
 typedef struct Cumulus__V1__DatabaseSubscription Cumulus__V1__DatabaseSubscription;
 typedef struct Cumulus__V1__NotificationInfo Cumulus__V1__NotificationInfo;
 typedef struct Cumulus__V1__ModifySubscriptionsRequest Cumulus__V1__ModifySubscriptionsRequest;
-typedef struct Cumulus__V1__ModifySubscriptionsResponse Cumulus__V1__ModifySubscriptionsResponse;
-typedef struct Cumulus__V1__SubscriptionChange Cumulus__V1__SubscriptionChange;
 typedef struct Cumulus__V1__FetchSubscriptionsRequest Cumulus__V1__FetchSubscriptionsRequest;
-typedef struct Cumulus__V1__FetchSubscriptionsResponse Cumulus__V1__FetchSubscriptionsResponse;
-typedef struct Cumulus__V1__SubscriptionResult Cumulus__V1__SubscriptionResult;
 typedef struct Cumulus__V1__ListUserSubscriptionsRequest Cumulus__V1__ListUserSubscriptionsRequest;
-typedef struct Cumulus__V1__ListUserSubscriptionsResponse Cumulus__V1__ListUserSubscriptionsResponse;
-typedef struct Cumulus__V1__UserSubscription Cumulus__V1__UserSubscription;
 typedef struct Cumulus__V1__EndSubscriptionsRequest Cumulus__V1__EndSubscriptionsRequest;
-typedef struct Cumulus__V1__EndSubscriptionsResponse Cumulus__V1__EndSubscriptionsResponse;
 
 
 /* --- enums --- */
 
-typedef enum _Cumulus__V1__SubscriptionKind {
-  CUMULUS__V1__SUBSCRIPTION_KIND__SUBSCRIPTION_KIND_UNKNOWN = 0,
-  CUMULUS__V1__SUBSCRIPTION_KIND__QUERY_SUBSCRIPTION = 1,
-  CUMULUS__V1__SUBSCRIPTION_KIND__ZONE_SUBSCRIPTION = 2,
-  CUMULUS__V1__SUBSCRIPTION_KIND__DATABASE_SUBSCRIPTION = 3
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SUBSCRIPTION_KIND)
-} Cumulus__V1__SubscriptionKind;
 
 /* --- messages --- */
 
@@ -79,9 +65,6 @@ struct  Cumulus__V1__Subscription
     , {0,NULL}, NULL, CUMULUS__V1__SUBSCRIPTION__KIND__NOT_SET, {0} }
 
 
-/*
- * The records of a type that satisfy a predicate.
- */
 struct  Cumulus__V1__QuerySubscription
 {
   ProtobufCMessage base;
@@ -109,9 +92,6 @@ struct  Cumulus__V1__QuerySubscription
     , {0,NULL}, 0,NULL, NULL, 0, 0 }
 
 
-/*
- * A custom zone.
- */
 struct  Cumulus__V1__ZoneSubscription
 {
   ProtobufCMessage base;
@@ -126,9 +106,6 @@ struct  Cumulus__V1__ZoneSubscription
     , NULL, {0,NULL} }
 
 
-/*
- * All custom zones of a database.
- */
 struct  Cumulus__V1__DatabaseSubscription
 {
   ProtobufCMessage base;
@@ -142,9 +119,6 @@ struct  Cumulus__V1__DatabaseSubscription
     , {0,NULL} }
 
 
-/*
- * What a notification shows and carries. Arguments are fields whose values are put into a text.
- */
 struct  Cumulus__V1__NotificationInfo
 {
   ProtobufCMessage base;
@@ -203,35 +177,6 @@ struct  Cumulus__V1__ModifySubscriptionsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL, 0,NULL }
 
 
-struct  Cumulus__V1__ModifySubscriptionsResponse
-{
-  ProtobufCMessage base;
-  size_t n_saves;
-  Cumulus__V1__SubscriptionChange **saves;
-  size_t n_deletes;
-  Cumulus__V1__SubscriptionChange **deletes;
-};
-#define CUMULUS__V1__MODIFY_SUBSCRIPTIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__modify_subscriptions_response__descriptor) \
-    , 0,NULL, 0,NULL }
-
-
-struct  Cumulus__V1__SubscriptionChange
-{
-  ProtobufCMessage base;
-  /*
-   * absent: it is done
-   */
-  Cumulus__V1__Status *error;
-};
-#define CUMULUS__V1__SUBSCRIPTION_CHANGE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__subscription_change__descriptor) \
-    , NULL }
-
-
-/*
- * A subscription that is named twice is answered twice.
- */
 struct  Cumulus__V1__FetchSubscriptionsRequest
 {
   ProtobufCMessage base;
@@ -248,42 +193,6 @@ struct  Cumulus__V1__FetchSubscriptionsRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0, 0,NULL }
 
 
-struct  Cumulus__V1__FetchSubscriptionsResponse
-{
-  ProtobufCMessage base;
-  size_t n_results;
-  Cumulus__V1__SubscriptionResult **results;
-};
-#define CUMULUS__V1__FETCH_SUBSCRIPTIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_subscriptions_response__descriptor) \
-    , 0,NULL }
-
-
-typedef enum {
-  CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT__NOT_SET = 0,
-  CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT_SUBSCRIPTION = 1,
-  CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT_ERROR = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT__CASE)
-} Cumulus__V1__SubscriptionResult__ResultCase;
-
-struct  Cumulus__V1__SubscriptionResult
-{
-  ProtobufCMessage base;
-  Cumulus__V1__SubscriptionResult__ResultCase result_case;
-  union {
-    Cumulus__V1__Subscription *subscription;
-    Cumulus__V1__Status *error;
-  };
-};
-#define CUMULUS__V1__SUBSCRIPTION_RESULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__subscription_result__descriptor) \
-    , CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT__NOT_SET, {0} }
-
-
-/*
- * Operators: the subscriptions of a user in all databases, in the container and environment of the
- * header.
- */
 struct  Cumulus__V1__ListUserSubscriptionsRequest
 {
   ProtobufCMessage base;
@@ -295,51 +204,6 @@ struct  Cumulus__V1__ListUserSubscriptionsRequest
 #define CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_user_subscriptions_request__descriptor) \
     , {0,NULL} }
-
-
-struct  Cumulus__V1__ListUserSubscriptionsResponse
-{
-  ProtobufCMessage base;
-  /*
-   * by databases, then ids
-   */
-  size_t n_subscriptions;
-  Cumulus__V1__UserSubscription **subscriptions;
-};
-#define CUMULUS__V1__LIST_USER_SUBSCRIPTIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_user_subscriptions_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * What a subscription costs, and not what it asks for.
- */
-struct  Cumulus__V1__UserSubscription
-{
-  ProtobufCMessage base;
-  Cumulus__V1__Database database;
-  ProtobufCBinaryData id;
-  Cumulus__V1__SubscriptionKind kind;
-  /*
-   * empty: records of all types
-   */
-  ProtobufCBinaryData record_type;
-  /*
-   * in its predicate
-   */
-  uint32_t comparisons;
-  /*
-   * comparisons of them that each change of a record of the type makes
-   */
-  uint32_t cost;
-  /*
-   * once: it costs nothing any more
-   */
-  protobuf_c_boolean has_fired;
-};
-#define CUMULUS__V1__USER_SUBSCRIPTION__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__user_subscription__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, CUMULUS__V1__SUBSCRIPTION_KIND__SUBSCRIPTION_KIND_UNKNOWN, {0,NULL}, 0, 0, 0 }
 
 
 struct  Cumulus__V1__EndSubscriptionsRequest
@@ -358,19 +222,6 @@ struct  Cumulus__V1__EndSubscriptionsRequest
 #define CUMULUS__V1__END_SUBSCRIPTIONS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__end_subscriptions_request__descriptor) \
     , {0,NULL}, 0,NULL }
-
-
-struct  Cumulus__V1__EndSubscriptionsResponse
-{
-  ProtobufCMessage base;
-  /*
-   * how many there were
-   */
-  uint32_t ended;
-};
-#define CUMULUS__V1__END_SUBSCRIPTIONS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__end_subscriptions_response__descriptor) \
-    , 0 }
 
 
 /* Cumulus__V1__Subscription methods */
@@ -487,44 +338,6 @@ Cumulus__V1__ModifySubscriptionsRequest *
 void   cumulus__v1__modify_subscriptions_request__free_unpacked
                      (Cumulus__V1__ModifySubscriptionsRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ModifySubscriptionsResponse methods */
-void   cumulus__v1__modify_subscriptions_response__init
-                     (Cumulus__V1__ModifySubscriptionsResponse         *message);
-size_t cumulus__v1__modify_subscriptions_response__get_packed_size
-                     (const Cumulus__V1__ModifySubscriptionsResponse   *message);
-size_t cumulus__v1__modify_subscriptions_response__pack
-                     (const Cumulus__V1__ModifySubscriptionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__modify_subscriptions_response__pack_to_buffer
-                     (const Cumulus__V1__ModifySubscriptionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ModifySubscriptionsResponse *
-       cumulus__v1__modify_subscriptions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__modify_subscriptions_response__free_unpacked
-                     (Cumulus__V1__ModifySubscriptionsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SubscriptionChange methods */
-void   cumulus__v1__subscription_change__init
-                     (Cumulus__V1__SubscriptionChange         *message);
-size_t cumulus__v1__subscription_change__get_packed_size
-                     (const Cumulus__V1__SubscriptionChange   *message);
-size_t cumulus__v1__subscription_change__pack
-                     (const Cumulus__V1__SubscriptionChange   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__subscription_change__pack_to_buffer
-                     (const Cumulus__V1__SubscriptionChange   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SubscriptionChange *
-       cumulus__v1__subscription_change__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__subscription_change__free_unpacked
-                     (Cumulus__V1__SubscriptionChange *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__FetchSubscriptionsRequest methods */
 void   cumulus__v1__fetch_subscriptions_request__init
                      (Cumulus__V1__FetchSubscriptionsRequest         *message);
@@ -543,44 +356,6 @@ Cumulus__V1__FetchSubscriptionsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__fetch_subscriptions_request__free_unpacked
                      (Cumulus__V1__FetchSubscriptionsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__FetchSubscriptionsResponse methods */
-void   cumulus__v1__fetch_subscriptions_response__init
-                     (Cumulus__V1__FetchSubscriptionsResponse         *message);
-size_t cumulus__v1__fetch_subscriptions_response__get_packed_size
-                     (const Cumulus__V1__FetchSubscriptionsResponse   *message);
-size_t cumulus__v1__fetch_subscriptions_response__pack
-                     (const Cumulus__V1__FetchSubscriptionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__fetch_subscriptions_response__pack_to_buffer
-                     (const Cumulus__V1__FetchSubscriptionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__FetchSubscriptionsResponse *
-       cumulus__v1__fetch_subscriptions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__fetch_subscriptions_response__free_unpacked
-                     (Cumulus__V1__FetchSubscriptionsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__SubscriptionResult methods */
-void   cumulus__v1__subscription_result__init
-                     (Cumulus__V1__SubscriptionResult         *message);
-size_t cumulus__v1__subscription_result__get_packed_size
-                     (const Cumulus__V1__SubscriptionResult   *message);
-size_t cumulus__v1__subscription_result__pack
-                     (const Cumulus__V1__SubscriptionResult   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__subscription_result__pack_to_buffer
-                     (const Cumulus__V1__SubscriptionResult   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__SubscriptionResult *
-       cumulus__v1__subscription_result__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__subscription_result__free_unpacked
-                     (Cumulus__V1__SubscriptionResult *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListUserSubscriptionsRequest methods */
 void   cumulus__v1__list_user_subscriptions_request__init
@@ -601,44 +376,6 @@ Cumulus__V1__ListUserSubscriptionsRequest *
 void   cumulus__v1__list_user_subscriptions_request__free_unpacked
                      (Cumulus__V1__ListUserSubscriptionsRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListUserSubscriptionsResponse methods */
-void   cumulus__v1__list_user_subscriptions_response__init
-                     (Cumulus__V1__ListUserSubscriptionsResponse         *message);
-size_t cumulus__v1__list_user_subscriptions_response__get_packed_size
-                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message);
-size_t cumulus__v1__list_user_subscriptions_response__pack
-                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_user_subscriptions_response__pack_to_buffer
-                     (const Cumulus__V1__ListUserSubscriptionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListUserSubscriptionsResponse *
-       cumulus__v1__list_user_subscriptions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_user_subscriptions_response__free_unpacked
-                     (Cumulus__V1__ListUserSubscriptionsResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__UserSubscription methods */
-void   cumulus__v1__user_subscription__init
-                     (Cumulus__V1__UserSubscription         *message);
-size_t cumulus__v1__user_subscription__get_packed_size
-                     (const Cumulus__V1__UserSubscription   *message);
-size_t cumulus__v1__user_subscription__pack
-                     (const Cumulus__V1__UserSubscription   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__user_subscription__pack_to_buffer
-                     (const Cumulus__V1__UserSubscription   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__UserSubscription *
-       cumulus__v1__user_subscription__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__user_subscription__free_unpacked
-                     (Cumulus__V1__UserSubscription *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__EndSubscriptionsRequest methods */
 void   cumulus__v1__end_subscriptions_request__init
                      (Cumulus__V1__EndSubscriptionsRequest         *message);
@@ -657,25 +394,6 @@ Cumulus__V1__EndSubscriptionsRequest *
                       const uint8_t       *data);
 void   cumulus__v1__end_subscriptions_request__free_unpacked
                      (Cumulus__V1__EndSubscriptionsRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__EndSubscriptionsResponse methods */
-void   cumulus__v1__end_subscriptions_response__init
-                     (Cumulus__V1__EndSubscriptionsResponse         *message);
-size_t cumulus__v1__end_subscriptions_response__get_packed_size
-                     (const Cumulus__V1__EndSubscriptionsResponse   *message);
-size_t cumulus__v1__end_subscriptions_response__pack
-                     (const Cumulus__V1__EndSubscriptionsResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__end_subscriptions_response__pack_to_buffer
-                     (const Cumulus__V1__EndSubscriptionsResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__EndSubscriptionsResponse *
-       cumulus__v1__end_subscriptions_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__end_subscriptions_response__free_unpacked
-                     (Cumulus__V1__EndSubscriptionsResponse *message,
                       ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
@@ -697,35 +415,14 @@ typedef void (*Cumulus__V1__NotificationInfo_Closure)
 typedef void (*Cumulus__V1__ModifySubscriptionsRequest_Closure)
                  (const Cumulus__V1__ModifySubscriptionsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ModifySubscriptionsResponse_Closure)
-                 (const Cumulus__V1__ModifySubscriptionsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SubscriptionChange_Closure)
-                 (const Cumulus__V1__SubscriptionChange *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__FetchSubscriptionsRequest_Closure)
                  (const Cumulus__V1__FetchSubscriptionsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__FetchSubscriptionsResponse_Closure)
-                 (const Cumulus__V1__FetchSubscriptionsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__SubscriptionResult_Closure)
-                 (const Cumulus__V1__SubscriptionResult *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__ListUserSubscriptionsRequest_Closure)
                  (const Cumulus__V1__ListUserSubscriptionsRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListUserSubscriptionsResponse_Closure)
-                 (const Cumulus__V1__ListUserSubscriptionsResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__UserSubscription_Closure)
-                 (const Cumulus__V1__UserSubscription *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__EndSubscriptionsRequest_Closure)
                  (const Cumulus__V1__EndSubscriptionsRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__EndSubscriptionsResponse_Closure)
-                 (const Cumulus__V1__EndSubscriptionsResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -733,23 +430,15 @@ typedef void (*Cumulus__V1__EndSubscriptionsResponse_Closure)
 
 /* --- descriptors --- */
 
-extern const ProtobufCEnumDescriptor    cumulus__v1__subscription_kind__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__query_subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__database_subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__notification_info__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__modify_subscriptions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__modify_subscriptions_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__subscription_change__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_subscriptions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__fetch_subscriptions_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__subscription_result__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_user_subscriptions_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__user_subscription__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__end_subscriptions_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

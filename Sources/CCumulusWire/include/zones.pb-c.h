@@ -19,12 +19,8 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Cumulus__V1__Zone Cumulus__V1__Zone;
 typedef struct Cumulus__V1__ListZonesRequest Cumulus__V1__ListZonesRequest;
-typedef struct Cumulus__V1__ListZonesResponse Cumulus__V1__ListZonesResponse;
 typedef struct Cumulus__V1__FetchZonesRequest Cumulus__V1__FetchZonesRequest;
-typedef struct Cumulus__V1__FetchZonesResponse Cumulus__V1__FetchZonesResponse;
-typedef struct Cumulus__V1__ZoneResult Cumulus__V1__ZoneResult;
 typedef struct Cumulus__V1__ModifyZonesRequest Cumulus__V1__ModifyZonesRequest;
-typedef struct Cumulus__V1__ModifyZonesResponse Cumulus__V1__ModifyZonesResponse;
 
 
 /* --- enums --- */
@@ -56,20 +52,6 @@ struct  Cumulus__V1__ListZonesRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN }
 
 
-struct  Cumulus__V1__ListZonesResponse
-{
-  ProtobufCMessage base;
-  size_t n_zones;
-  Cumulus__V1__Zone **zones;
-};
-#define CUMULUS__V1__LIST_ZONES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_zones_response__descriptor) \
-    , 0,NULL }
-
-
-/*
- * A zone that is named twice is answered twice.
- */
 struct  Cumulus__V1__FetchZonesRequest
 {
   ProtobufCMessage base;
@@ -80,38 +62,6 @@ struct  Cumulus__V1__FetchZonesRequest
 #define CUMULUS__V1__FETCH_ZONES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_zones_request__descriptor) \
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL }
-
-
-struct  Cumulus__V1__FetchZonesResponse
-{
-  ProtobufCMessage base;
-  size_t n_results;
-  Cumulus__V1__ZoneResult **results;
-};
-#define CUMULUS__V1__FETCH_ZONES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__fetch_zones_response__descriptor) \
-    , 0,NULL }
-
-
-typedef enum {
-  CUMULUS__V1__ZONE_RESULT__RESULT__NOT_SET = 0,
-  CUMULUS__V1__ZONE_RESULT__RESULT_ZONE = 1,
-  CUMULUS__V1__ZONE_RESULT__RESULT_ERROR = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__ZONE_RESULT__RESULT__CASE)
-} Cumulus__V1__ZoneResult__ResultCase;
-
-struct  Cumulus__V1__ZoneResult
-{
-  ProtobufCMessage base;
-  Cumulus__V1__ZoneResult__ResultCase result_case;
-  union {
-    Cumulus__V1__Zone *zone;
-    Cumulus__V1__Status *error;
-  };
-};
-#define CUMULUS__V1__ZONE_RESULT__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_result__descriptor) \
-    , CUMULUS__V1__ZONE_RESULT__RESULT__NOT_SET, {0} }
 
 
 struct  Cumulus__V1__ModifyZonesRequest
@@ -126,19 +76,6 @@ struct  Cumulus__V1__ModifyZonesRequest
 #define CUMULUS__V1__MODIFY_ZONES_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__modify_zones_request__descriptor) \
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL, 0,NULL }
-
-
-struct  Cumulus__V1__ModifyZonesResponse
-{
-  ProtobufCMessage base;
-  size_t n_saves;
-  Cumulus__V1__ZoneResult **saves;
-  size_t n_deletes;
-  Cumulus__V1__DeleteResult **deletes;
-};
-#define CUMULUS__V1__MODIFY_ZONES_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__modify_zones_response__descriptor) \
-    , 0,NULL, 0,NULL }
 
 
 /* Cumulus__V1__Zone methods */
@@ -179,25 +116,6 @@ Cumulus__V1__ListZonesRequest *
 void   cumulus__v1__list_zones_request__free_unpacked
                      (Cumulus__V1__ListZonesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ListZonesResponse methods */
-void   cumulus__v1__list_zones_response__init
-                     (Cumulus__V1__ListZonesResponse         *message);
-size_t cumulus__v1__list_zones_response__get_packed_size
-                     (const Cumulus__V1__ListZonesResponse   *message);
-size_t cumulus__v1__list_zones_response__pack
-                     (const Cumulus__V1__ListZonesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__list_zones_response__pack_to_buffer
-                     (const Cumulus__V1__ListZonesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ListZonesResponse *
-       cumulus__v1__list_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__list_zones_response__free_unpacked
-                     (Cumulus__V1__ListZonesResponse *message,
-                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__FetchZonesRequest methods */
 void   cumulus__v1__fetch_zones_request__init
                      (Cumulus__V1__FetchZonesRequest         *message);
@@ -216,44 +134,6 @@ Cumulus__V1__FetchZonesRequest *
                       const uint8_t       *data);
 void   cumulus__v1__fetch_zones_request__free_unpacked
                      (Cumulus__V1__FetchZonesRequest *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__FetchZonesResponse methods */
-void   cumulus__v1__fetch_zones_response__init
-                     (Cumulus__V1__FetchZonesResponse         *message);
-size_t cumulus__v1__fetch_zones_response__get_packed_size
-                     (const Cumulus__V1__FetchZonesResponse   *message);
-size_t cumulus__v1__fetch_zones_response__pack
-                     (const Cumulus__V1__FetchZonesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__fetch_zones_response__pack_to_buffer
-                     (const Cumulus__V1__FetchZonesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__FetchZonesResponse *
-       cumulus__v1__fetch_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__fetch_zones_response__free_unpacked
-                     (Cumulus__V1__FetchZonesResponse *message,
-                      ProtobufCAllocator *allocator);
-/* Cumulus__V1__ZoneResult methods */
-void   cumulus__v1__zone_result__init
-                     (Cumulus__V1__ZoneResult         *message);
-size_t cumulus__v1__zone_result__get_packed_size
-                     (const Cumulus__V1__ZoneResult   *message);
-size_t cumulus__v1__zone_result__pack
-                     (const Cumulus__V1__ZoneResult   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__zone_result__pack_to_buffer
-                     (const Cumulus__V1__ZoneResult   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ZoneResult *
-       cumulus__v1__zone_result__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__zone_result__free_unpacked
-                     (Cumulus__V1__ZoneResult *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ModifyZonesRequest methods */
 void   cumulus__v1__modify_zones_request__init
@@ -274,25 +154,6 @@ Cumulus__V1__ModifyZonesRequest *
 void   cumulus__v1__modify_zones_request__free_unpacked
                      (Cumulus__V1__ModifyZonesRequest *message,
                       ProtobufCAllocator *allocator);
-/* Cumulus__V1__ModifyZonesResponse methods */
-void   cumulus__v1__modify_zones_response__init
-                     (Cumulus__V1__ModifyZonesResponse         *message);
-size_t cumulus__v1__modify_zones_response__get_packed_size
-                     (const Cumulus__V1__ModifyZonesResponse   *message);
-size_t cumulus__v1__modify_zones_response__pack
-                     (const Cumulus__V1__ModifyZonesResponse   *message,
-                      uint8_t             *out);
-size_t cumulus__v1__modify_zones_response__pack_to_buffer
-                     (const Cumulus__V1__ModifyZonesResponse   *message,
-                      ProtobufCBuffer     *buffer);
-Cumulus__V1__ModifyZonesResponse *
-       cumulus__v1__modify_zones_response__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   cumulus__v1__modify_zones_response__free_unpacked
-                     (Cumulus__V1__ModifyZonesResponse *message,
-                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__Zone_Closure)
@@ -301,23 +162,11 @@ typedef void (*Cumulus__V1__Zone_Closure)
 typedef void (*Cumulus__V1__ListZonesRequest_Closure)
                  (const Cumulus__V1__ListZonesRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__ListZonesResponse_Closure)
-                 (const Cumulus__V1__ListZonesResponse *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__FetchZonesRequest_Closure)
                  (const Cumulus__V1__FetchZonesRequest *message,
                   void *closure_data);
-typedef void (*Cumulus__V1__FetchZonesResponse_Closure)
-                 (const Cumulus__V1__FetchZonesResponse *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ZoneResult_Closure)
-                 (const Cumulus__V1__ZoneResult *message,
-                  void *closure_data);
 typedef void (*Cumulus__V1__ModifyZonesRequest_Closure)
                  (const Cumulus__V1__ModifyZonesRequest *message,
-                  void *closure_data);
-typedef void (*Cumulus__V1__ModifyZonesResponse_Closure)
-                 (const Cumulus__V1__ModifyZonesResponse *message,
                   void *closure_data);
 
 /* --- services --- */
@@ -327,12 +176,8 @@ typedef void (*Cumulus__V1__ModifyZonesResponse_Closure)
 
 extern const ProtobufCMessageDescriptor cumulus__v1__zone__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_zones_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__list_zones_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__fetch_zones_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__fetch_zones_response__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__zone_result__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__modify_zones_request__descriptor;
-extern const ProtobufCMessageDescriptor cumulus__v1__modify_zones_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -76,7 +76,9 @@ public struct ListedSession: Hashable, Identifiable, Sendable {
 
     /// The sessions of an answer in several messages.
     static func list(_ answer: [Bytes]) throws -> [ListedSession] {
-        try decoding { try answer.flatMap { try WireSession.list(wire: $0).map(Self.init) } }
+        try decoding {
+            try answer.flatMap { try SessionsResponse(wire: $0).elements.map(Self.init) }
+        }
     }
 
     /// The digest that an id stands for; no bytes would stand for all sessions.

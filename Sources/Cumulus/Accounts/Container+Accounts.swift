@@ -122,7 +122,7 @@ extension Container {
     public func sessions() async throws -> [ListedSession] {
         let answer = try await core.read(
             .accountsSessions,
-            AccountMessages.sessions(ofUser: [])
+            SessionsRequest([]).encoded()
         )
         return try ListedSession.list(answer)
     }
@@ -166,7 +166,7 @@ extension Container {
 
     private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
         let answer = try await core.read(.accountsRevoke, request.encoded())
-        return try decoding { try AccountMessages.isDone(wire: answer.first ?? []) }
+        return try decoding { try RevokeSessionsResponse(wire: answer.first ?? []).flag }
     }
 
     /// Makes a call that opens a session and whose repetition would be refused.

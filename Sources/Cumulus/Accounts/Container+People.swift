@@ -24,7 +24,7 @@ extension Container {
         guard !core.settings.isAnonymous else { return .noAccount }
         do {
             let answer = try await core.read(.accountsWhoAmI, [])
-            let caller = try decoding { try WireCaller(wire: answer.first ?? []) }
+            let caller = try decoding { try WhoAmIResponse(wire: answer.first ?? []).caller }
             return caller.user.isEmpty ? .noAccount : .available
         } catch let error as ServiceError {
             switch error.code {
@@ -155,7 +155,9 @@ extension Container {
                 users: asked.compactMap(\.userRecordName)
             )
             let answer = try await core.read(.accountsDiscover, request.encoded())
-            let users = try decoding { try answer.flatMap { try DiscoveredUser.list(wire: $0) } }
+            let users = try decoding {
+                try answer.flatMap { try DiscoverResponse(wire: $0).elements }
+            }
             try Database.check(users.count, of: asked.count)
             for (info, user) in zip(asked, users) {
                 if let identity = UserIdentity(user, by: info) { found[info] = identity }
@@ -171,7 +173,7 @@ extension Container {
 extension ClientCore {
     /// - Parameter user: A name, of operators; empty: the caller's own.
     func profile(of user: Bytes) async throws -> WireProfile {
-        let request = ProfileMessages.request(ofUser: user)
+        let request = ProfileRequest(user).encoded()
         let answer = try await read(.accountsProfile, request)
         return try decoding { try WireProfile(wire: answer.first ?? []) }
     }

@@ -164,7 +164,7 @@ struct AssetUpload: Sendable {
         )
         let messages = try await core.read(.assetsPrepare, request.encoded())
         let results = try decoding {
-            try messages.flatMap { try PrepareAssetsResponse.results(wire: $0) }
+            try messages.flatMap { try PrepareAssetsResponse(wire: $0).results }
         }
         try Database.check(results.count, of: part.count)
         return try results.map { try $0.get() }
@@ -279,7 +279,7 @@ struct AssetUpload: Sendable {
             chunks.append(codec.chunk(plain[...], digest: piece.entry.digest))
         }
         return Message(
-            bytes: WireChunks(chunks).encoded(),
+            bytes: WireChunks(chunks).pieces(),
             plainBytes: pieces.reduce(0) { $0 + $1.entry.size },
             chunks: pieces.count
         )

@@ -18,7 +18,8 @@ public struct QueryCursor: Hashable, Sendable {
     /// A cursor that was written as text; nil if it isn't one.
     public init?(text: String) {
         guard let bytes = TokenText.bytes(text),
-            let request = try? QueryRecordsRequest(wire: bytes), !request.cursor.isEmpty
+            let request = try? QueryRecordsRequest(tolerant: bytes, growth: 16),
+            !request.cursor.isEmpty
         else { return nil }
         self.request = request
     }

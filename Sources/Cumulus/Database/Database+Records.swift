@@ -126,13 +126,13 @@ extension Database {
                 note(Database.unsent(after: failure), of: part, &saveResults, &deleteResults)
                 continue
             }
-            let request = ModifyRecordsRequest.encoded(
+            let request = ModifyRecordsRequest(
                 database: databaseScope,
                 policy: savePolicy.rawValue,
                 isAtomic: atomically,
                 saves: part.saves.map(\.bytes),
                 deletes: part.deletes.map { WireRecordID($0) }
-            )
+            ).encoded()
             let messages: [Bytes]
             do {
                 messages = try await core.change(.recordsModify, request)
@@ -254,7 +254,7 @@ extension Database {
     private func fetch(_ request: FetchRecordsRequest) async throws -> [RecordResult] {
         let messages = try await core.read(.recordsFetch, request.encoded())
         let results = try decoding {
-            try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+            try messages.flatMap { try FetchRecordsResponse(wire: $0).results }
         }
         try Database.check(results.count, of: request.ids.count)
         return results.map { $0.map(core.keyring.opening) }

@@ -6,9 +6,9 @@ import CumulusWire
 extension Database {
     /// All zones of the database, the default zone among them.
     public func allRecordZones() async throws -> [RecordZone] {
-        let request = ListZonesRequest.encoded(database: databaseScope)
+        let request = ListZonesRequest(database: databaseScope).encoded()
         let messages = try await core.read(.zonesList, request)
-        return try decoding { try messages.flatMap { try ListZonesResponse.zones(wire: $0) } }
+        return try decoding { try messages.flatMap { try ListZonesResponse(wire: $0).zones } }
     }
 
     /// The zone with that name.
@@ -29,7 +29,7 @@ extension Database {
             let request = FetchZonesRequest(database: databaseScope, ids: wanted)
             let messages = try await core.read(.zonesFetch, request.encoded())
             let results = try decoding {
-                try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+                try messages.flatMap { try FetchZonesResponse(wire: $0).results }
             }
             try Database.check(results.count, of: part.count)
             for (id, result) in zip(part, results) {

@@ -32,13 +32,13 @@ package struct RecordConflict: Sendable {
     package var isWithheld: Bool
 
     private init?(_ wire: WireConflict) {
-        guard let database = DatabaseScope(rawValue: UInt8(clamping: wire.database)) else {
-            return nil
-        }
+        guard let database = DatabaseScope(rawValue: UInt8(clamping: wire.database)),
+            let lost = wire.lostRecord
+        else { return nil }
         id = wire.id.hex
         self.database = database
         owner = wire.owner
-        lost = wire.lost
+        self.lost = lost
         field = wire.field
         winner = Change(wire.winner)
         loser = Change(wire.loser)
@@ -53,7 +53,7 @@ package struct RecordConflict: Sendable {
     ) async throws {
         let stream = try await PageStream.open(core, header, [])
         while let message = try await stream.next() {
-            let page = try decoding { try ListConflictsResponse.conflicts(wire: message) }
+            let page = try decoding { try ListConflictsResponse(wire: message).elements }
             for wire in page {
                 guard var conflict = RecordConflict(wire) else { continue }
                 conflict.lost = core.keyring.opening(conflict.lost)

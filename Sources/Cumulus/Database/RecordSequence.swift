@@ -53,7 +53,7 @@ public struct RecordSequence: AsyncSequence, Sendable {
                     self.stream = stream
                 }
                 guard let message = try await stream.next() else { return nil }
-                let records = try decoding { try ListRecordsResponse.records(wire: message) }
+                let records = try decoding { try ListRecordsResponse(wire: message).records }
                 page = records.map(sequence.core.keyring.opening)[...]
             }
         }

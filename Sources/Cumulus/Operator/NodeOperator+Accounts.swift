@@ -16,7 +16,7 @@ extension NodeOperator {
     }
 
     package func containers() async throws -> [String] {
-        try await list(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
+        try await list(.operatorListContainers) { try ListContainersResponse(wire: $0).texts }
     }
 
     /// Makes a container.
@@ -24,22 +24,22 @@ extension NodeOperator {
     /// Returns true if it was there already.
     package func createContainer(_ name: String) async throws -> Bool {
         try await call(.operatorCreateContainer, name: Bytes(name.utf8)) {
-            try OperatorMessages.containerExisted(wire: $0)
+            try CreateContainerResponse(wire: $0).flag
         }
     }
 
     package func users(in container: String?) async throws -> [User] {
         try await list(.operatorListUsers, container: container) {
-            try OperatorMessages.users(wire: $0).map(User.init)
+            try ListUsersResponse(wire: $0).elements.map(User.init)
         }
     }
 
     /// The user with a name, without its record name; nil if there is none.
     package func user(named name: String) async throws -> User? {
-        let message = OperatorMessages.request(name: Bytes(name.utf8))
+        let message = BytesRequest(Bytes(name.utf8)).encoded()
         // A node of an earlier release answers with all users.
         return try await list(.operatorListUsers, message: message) {
-            try OperatorMessages.users(wire: $0).map(User.init)
+            try ListUsersResponse(wire: $0).elements.map(User.init)
         }.first { $0.name == name }
     }
 
@@ -49,8 +49,8 @@ extension NodeOperator {
         in container: String?
     ) async throws -> (user: User, existed: Bool) {
         try await call(.operatorAddUser, name: Bytes(name.utf8), container: container) {
-            let (user, existed) = try OperatorMessages.addedUser(wire: $0)
-            return (User(user), existed)
+            let answer = try AddUserResponse(wire: $0)
+            return (User(answer.user), answer.existed)
         }
     }
 
@@ -59,7 +59,7 @@ extension NodeOperator {
     /// The node shows it only this once.
     package func addToken(forUser name: String) async throws -> String {
         try await call(.operatorAddToken, name: Bytes(name.utf8)) {
-            String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
+            String(decoding: try AddTokenResponse(wire: $0).bytes, as: UTF8.self)
         }
     }
 
@@ -71,7 +71,7 @@ extension NodeOperator {
     package func setState(of user: String, isDisabled: Bool) async throws -> Bool {
         let request = SetUserStateRequest(user: Bytes(user.utf8), isDisabled: isDisabled)
         return try await call(.operatorSetUserState, message: request.encoded()) {
-            try AccountMessages.isDone(wire: $0)
+            try RevokeSessionsResponse(wire: $0).flag
         }
     }
 
@@ -86,7 +86,7 @@ extension NodeOperator {
 
     /// A user's sessions and access tokens, oldest first.
     package func sessions(of user: String) async throws -> [ListedSession] {
-        let message = AccountMessages.sessions(ofUser: Bytes(user.utf8))
+        let message = SessionsRequest(Bytes(user.utf8)).encoded()
         return try ListedSession.list(await core.read(.accountsSessions, message))
     }
 
@@ -104,7 +104,7 @@ extension NodeOperator {
 
     private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
         try await call(.accountsRevoke, message: request.encoded()) {
-            try AccountMessages.isDone(wire: $0)
+            try RevokeSessionsResponse(wire: $0).flag
         }
     }
 }

@@ -50,7 +50,7 @@ extension NodeOperator {
             message: request.encoded(),
             container: container,
             environment
-        ) { try WireIndex.list(wire: $0).map(Index.init) }
+        ) { try IndexesResponse(wire: $0).elements.map(Index.init) }
     }
 }
 

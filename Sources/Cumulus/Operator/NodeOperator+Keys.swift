@@ -50,7 +50,7 @@ extension NodeOperator {
     ) async throws -> [RegisteredKey] {
         let cluster = try await core.hello().clusterID
         return try await list(.keysList, container: container, environment) {
-            try WireServiceKey.list(wire: $0).map { RegisteredKey($0, of: cluster) }
+            try ListKeysResponse(wire: $0).elements.map { RegisteredKey($0, of: cluster) }
         }
     }
 
@@ -59,8 +59,8 @@ extension NodeOperator {
     package func revokeKey(_ id: String) async throws -> Bool {
         let (cluster, key) = try ServiceKey.split(id)
         guard try await core.hello().clusterID == cluster else { return false }
-        return try await call(.keysRevoke, message: RevokeKey.request(key)) {
-            try RevokeKey.existed(wire: $0)
+        return try await call(.keysRevoke, message: RevokeKeyRequest(key).encoded()) {
+            try RevokeKeyResponse(wire: $0).flag
         }
     }
 }

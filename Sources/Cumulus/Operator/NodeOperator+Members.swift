@@ -48,7 +48,7 @@ extension NodeOperator {
 
     package func members() async throws -> [Member] {
         try await list(.operatorListMembers) {
-            try OperatorMessages.members(wire: $0).map(Member.init)
+            try ListMembersResponse(wire: $0).elements.map(Member.init)
         }
     }
 
@@ -57,7 +57,7 @@ extension NodeOperator {
     /// Returns false if it isn't on it. `nodeID` is in hexadecimal digits.
     package func removeMember(_ nodeID: String) async throws -> Bool {
         try await call(.operatorRemoveMember, name: Bytes(hex: nodeID) ?? []) {
-            try OperatorMessages.memberExisted(wire: $0)
+            try RemoveMemberResponse(wire: $0).flag
         }
     }
 

@@ -30,7 +30,7 @@ extension NodeOperator {
             isDiscoverable: profile.isDiscoverable
         )
         return try await call(.accountsSetProfile, message: request.encoded()) {
-            try AccountMessages.isDone(wire: $0)
+            try RevokeSessionsResponse(wire: $0).flag
         }
     }
 

@@ -34,7 +34,7 @@ extension NodeOperator {
             message: request.encoded(),
             container: container,
             environment
-        ) { try SetRoleResponse.existed(wire: $0) }
+        ) { try SetRoleResponse(wire: $0).flag }
     }
 
     /// The roles that users have, by record names and roles.
@@ -57,7 +57,7 @@ extension NodeOperator {
             message: request.encoded(),
             container: container,
             environment
-        ) { try WireAssignedRole.list(wire: $0).map(AssignedRole.init) }
+        ) { try ListRolesResponse(wire: $0).elements.map(AssignedRole.init) }
     }
 }
 

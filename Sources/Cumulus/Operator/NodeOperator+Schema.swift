@@ -18,7 +18,7 @@ extension NodeOperator {
     /// The schema of a container's environment, in the schema language.
     package func schema(of container: String, _ environment: Environment) async throws -> String {
         let text = try await list(.schemaRead, container: container, environment) {
-            try ReadSchemaResponse.ckdb(wire: $0)
+            try ReadSchemaResponse(wire: $0).bytes
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -45,7 +45,7 @@ extension NodeOperator {
             container: container,
             environment,
             repeats: onlyValidates || !drops
-        ) { try SchemaChanges.changes(wire: $0) }
+        ) { try ImportSchemaResponse(wire: $0).texts }
     }
 
     /// Adds to production what development has, or tells what would be added.
@@ -54,10 +54,10 @@ extension NodeOperator {
     package func deploySchema(of container: String, onlyShows: Bool) async throws -> [String] {
         try await list(
             .schemaDeploy,
-            message: DeploySchemaRequest.encoded(onlyShows: onlyShows),
+            message: DeploySchemaRequest(onlyShows).encoded(),
             container: container,
             .production
-        ) { try SchemaChanges.changes(wire: $0) }
+        ) { try ImportSchemaResponse(wire: $0).texts }
     }
 
     /// Makes development what production is, without records, or tells what would change.
@@ -71,7 +71,7 @@ extension NodeOperator {
     ) async throws -> (changes: [String], zones: Int, roles: Int) {
         let responses = try await list(
             .schemaReset,
-            message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
+            message: ResetSchemaRequest(onlyShows).encoded(),
             container: container,
             environment,
             repeats: onlyShows
@@ -89,7 +89,7 @@ extension NodeOperator {
         _ environment: Environment
     ) async throws -> [TypeMergePolicy] {
         try await call(.operatorListMergePolicies, container: container, environment) {
-            try WireMergePolicy.list(wire: $0).map(TypeMergePolicy.init)
+            try ListMergePoliciesResponse(wire: $0).elements.map(TypeMergePolicy.init)
         }
     }
 
@@ -101,13 +101,13 @@ extension NodeOperator {
         in container: String,
         _ environment: Environment
     ) async throws -> Bool {
-        let message = policy.wire.encoded()
+        let message = SetMergePolicyRequest(policy.wire).encoded()
         return try await call(
             .operatorSetMergePolicy,
             message: message,
             container: container,
             environment
-        ) { try WireMergePolicy.existed(wire: $0) }
+        ) { try SetMergePolicyResponse(wire: $0).flag }
     }
 }
 

@@ -136,7 +136,7 @@ extension NodeOperator {
 
     /// The node's metrics in the text form that Prometheus reads.
     package func metrics() async throws -> String {
-        try await call(.operatorMetrics) { try MetricsResponse.text(wire: $0) }
+        try await call(.operatorMetrics) { try MetricsResponse(wire: $0).text }
     }
 
     /// The content of each zone of a container on the node.
@@ -150,7 +150,7 @@ extension NodeOperator {
         header.environment = UInt32(environment.rawValue)
         let stream = try await PageStream.open(core, header, [])
         while let message = try await stream.next() {
-            let page = try decoding { try WireZoneStatus.list(wire: message) }
+            let page = try decoding { try ZoneStatusResponse(wire: message).elements }
             for zone in page.compactMap(ZoneStatus.init) { try visit(zone) }
         }
     }

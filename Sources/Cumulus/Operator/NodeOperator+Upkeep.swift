@@ -58,7 +58,8 @@ extension NodeOperator {
     /// Lets the node make a directory, on its machine, that a node can be started from.
     package func backUp(to path: String) async throws -> (bytes: UInt64, files: UInt32) {
         try await call(.operatorBackUp, name: Bytes(path.utf8)) {
-            try OperatorMessages.backUp(wire: $0)
+            let made = try BackUpResponse(wire: $0)
+            return (made.bytes, made.files)
         }
     }
 
@@ -97,9 +98,9 @@ extension NodeOperator {
     /// - Parameter endsSessions: Ends all sessions and access tokens of all users: a backup brings
     ///   those back that were revoked after it.
     package func truncate(endsSessions: Bool = false) async throws -> Int {
-        let request = OperatorMessages.truncate(endsSessions: endsSessions)
+        let request = TruncateRequest(endsSessions).encoded()
         return try await call(.operatorTruncate, message: request) {
-            try OperatorMessages.truncated(wire: $0)
+            Int(try TruncateResponse(wire: $0).scopes)
         }
     }
 }

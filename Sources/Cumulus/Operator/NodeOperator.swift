@@ -63,7 +63,7 @@ package struct NodeOperator: Sendable {
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
         let header = CallHeader(method, in: container, environment)
-        let message = name.map { OperatorMessages.request(name: $0) } ?? message
+        let message = name.map { BytesRequest($0).encoded() } ?? message
         let messages =
             repeats
             ? try await core.read(method, message, header: header)

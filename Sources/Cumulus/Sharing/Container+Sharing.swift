@@ -63,7 +63,7 @@ extension Container {
     /// Joins the share that a URL leads to, as ``accept(_:)-(Share.Metadata)`` does.
     @discardableResult
     public func accept(_ url: URL) async throws -> Share.Metadata {
-        let request = AcceptShareRequest(url: Bytes(url.absoluteString.utf8))
+        let request = AcceptShareRequest(Bytes(url.absoluteString.utf8))
         // Accepting twice has the same effect as once, so a lost answer may be retried.
         let answer = try await core.read(.sharingAccept, request.encoded())
         return try Share.Metadata(answer, of: url, in: self)
@@ -137,7 +137,7 @@ extension Container {
             let request = LookUpParticipantsRequest(handles: part.compactMap(\.handle))
             let answer = try await core.read(.sharingLookUp, request.encoded())
             let participants = try decoding {
-                try answer.flatMap { try LookUpParticipantsResponse.participants(wire: $0) }
+                try answer.flatMap { try LookUpParticipantsResponse(wire: $0).participants }
             }
             try Database.check(participants.count, of: part.count)
             found += participants.map(Share.Participant.init)

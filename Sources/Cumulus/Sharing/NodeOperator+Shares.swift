@@ -15,10 +15,10 @@ extension NodeOperator {
     ) async throws -> [Share] {
         try await list(
             .sharingList,
-            message: ListSharesRequest(user: Bytes(user.utf8)).encoded(),
+            message: ListSharesRequest(Bytes(user.utf8)).encoded(),
             container: container,
             environment
-        ) { try ListSharesResponse.shares(wire: $0).compactMap(Share.init) }
+        ) { try ListSharesResponse(wire: $0).shares.compactMap(Share.init) }
     }
 
     /// Ends a user's share; returns false if there is no such share.
@@ -40,6 +40,6 @@ extension NodeOperator {
             message: request.encoded(),
             container: container,
             environment
-        ) { try StopShareResponse.existed(wire: $0) }
+        ) { try StopShareResponse(wire: $0).flag }
     }
 }

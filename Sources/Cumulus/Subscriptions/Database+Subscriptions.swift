@@ -44,7 +44,7 @@ extension Database {
         )
         let messages = try await core.read(.subscriptionsFetch, request.encoded())
         return try decoding {
-            try messages.flatMap { try FetchSubscriptionsResponse.results(wire: $0) }
+            try messages.flatMap { try FetchSubscriptionsResponse(wire: $0).results }
         }
     }
 
@@ -144,7 +144,9 @@ extension Database {
     }
 
     /// One request, within the server's limits.
-    private func modify(_ part: Part) async throws -> ModifySubscriptionsResponse {
+    private func modify(
+        _ part: Part
+    ) async throws -> (saves: [ServiceError?], deletes: [ServiceError?]) {
         let (saving, deleting) = (part.saves, part.deletes)
         let request = ModifySubscriptionsRequest(
             database: databaseScope,
@@ -152,7 +154,7 @@ extension Database {
             deletes: deleting.map { Bytes($0.utf8) }
         )
         let messages = try await core.change(.subscriptionsModify, request.encoded())
-        var answer = ModifySubscriptionsResponse(saves: [], deletes: [])
+        var answer: (saves: [ServiceError?], deletes: [ServiceError?]) = ([], [])
         for message in messages {
             let part = try decoding { try ModifySubscriptionsResponse(wire: message) }
             answer.saves += part.saves

@@ -30,11 +30,11 @@ extension NodeOperator {
     ) async throws -> [UserSubscription] {
         try await list(
             .subscriptionsList,
-            message: ListUserSubscriptionsRequest(user: Bytes(user.utf8)).encoded(),
+            message: ListUserSubscriptionsRequest(Bytes(user.utf8)).encoded(),
             container: container,
             environment
         ) {
-            try ListUserSubscriptionsResponse.subscriptions(wire: $0)
+            try ListUserSubscriptionsResponse(wire: $0).elements
                 .compactMap(UserSubscription.init)
         }
     }
@@ -58,7 +58,7 @@ extension NodeOperator {
             message: request.encoded(),
             container: container,
             environment
-        ) { try EndSubscriptionsResponse.count(wire: $0) }
+        ) { Int(try EndSubscriptionsResponse(wire: $0).count) }
     }
 }
 

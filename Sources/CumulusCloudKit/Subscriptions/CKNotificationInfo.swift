@@ -102,17 +102,13 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
 
     /// Archives what notifications show and carry.
     public func encode(with coder: NSCoder) {
-        var writer = CanonicalWriter()
-        model.encode(to: &writer)
-        coder.encode(Data(writer.bytes) as NSData, forKey: "parts")
+        coder.encode(Data(model.encoded()) as NSData, forKey: "parts")
     }
 
     /// One from an archive; nil if the archive holds none.
     public convenience init?(coder: NSCoder) {
         guard let data = coder.decodeBytes(forKey: "parts"),
-            let info = try? Subscription.NotificationInfo(
-                reading: CanonicalReader([UInt8](data))
-            )
+            let info = try? Subscription.NotificationInfo(strict: [UInt8](data))
         else { return nil }
         self.init(info)
     }

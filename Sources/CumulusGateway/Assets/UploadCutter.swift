@@ -27,13 +27,13 @@ package struct UploadCutter {
             var (chunks, byteCount): ([Chunk], Int) = ([], 0)
             for index in indexes where plain.indices.contains(index) {
                 if byteCount + plain[index].count > Part.messageBytes, !chunks.isEmpty {
-                    messages.append(WireChunks(chunks).encoded().bytes)
+                    messages.append(WireChunks(chunks).encoded())
                     (chunks, byteCount) = ([], 0)
                 }
                 chunks.append(codec.chunk(plain[index][...], digest: list[index].digest))
                 byteCount += plain[index].count
             }
-            if !chunks.isEmpty { messages.append(WireChunks(chunks).encoded().bytes) }
+            if !chunks.isEmpty { messages.append(WireChunks(chunks).encoded()) }
             return messages
         }
     }

@@ -49,7 +49,7 @@ struct WebFiles {
             if missing.isEmpty { return }
             try await door.readPeerChunks(missing, of: place, within: try milliseconds()) {
                 if $0.isEmpty { return }
-                try await calls.upload([WireChunks($0).encoded().bytes])
+                try await calls.upload([WireChunks($0).encoded()])
             }
         }
         guard try await calls.missing(of: list).isEmpty else { throw WebFiles.incomplete }

@@ -135,7 +135,7 @@ struct WebAssetCalls {
     func missing(of list: ChunkList) async throws -> [Int] {
         let request = PrepareAssetsRequest(database: database, lists: [list.bytes], zone: zone)
         let messages = try await calls.read(.assetsPrepare, request.encoded())
-        let results = try messages.flatMap { try PrepareAssetsResponse.results(wire: $0) }
+        let results = try messages.flatMap { try PrepareAssetsResponse(wire: $0).results }
         guard let first = results.first else { throw WebContext.resultMissing }
         return try first.get()
     }

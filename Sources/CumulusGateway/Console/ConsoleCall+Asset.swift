@@ -96,7 +96,7 @@ extension ConsoleCall {
         if isDefault, database != .shared { return }
         let message = FetchZonesRequest(database: database, ids: [WireZoneID(zone)])
         let messages = try await calls.read(.zonesFetch, message.encoded())
-        let results = try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+        let results = try messages.flatMap { try FetchZonesResponse(wire: $0).results }
         guard let result = results.first else { throw WebContext.resultMissing }
         _ = try result.get()
     }

@@ -65,7 +65,7 @@ extension ConsoleCall {
 
     func members() async throws -> ConsoleReply {
         let pages = try await ask(.operatorListMembers) {
-            try OperatorMessages.members(wire: $0)
+            try ListMembersResponse(wire: $0).elements
         }
         let members = pages.flatMap { $0 }.map { member -> JSON in
             [
@@ -96,20 +96,21 @@ extension ConsoleCall {
     func conflicts() async throws -> ConsoleReply {
         let scope = try scope()
         let pages = try await ask(.recordsListConflicts, in: scope) {
-            try ListConflictsResponse.conflicts(wire: $0)
+            try ListConflictsResponse(wire: $0).elements
         }
         let all = pages.flatMap { $0 }
-        let shown = all.prefix(ConsoleCall.mostConflicts).map(ConsoleCall.json)
+        let shown = all.prefix(ConsoleCall.mostConflicts).compactMap(ConsoleCall.json)
         return .json([
             .init("conflicts", .array(shown)), .init("count", .count(UInt64(all.count))),
         ])
     }
 
-    private static func json(_ conflict: WireConflict) -> JSON {
+    /// nil for a conflict that names no record.
+    private static func json(_ conflict: WireConflict) -> JSON? {
+        guard let record = conflict.lostRecord else { return nil }
         let database = UInt8(exactly: conflict.database).flatMap(DatabaseScope.init(rawValue:))
-        let id = conflict.lost.recordID
-        let lost = WebRecordWriter(WebFieldWriter(numbersAsStrings: true, user: ""))
-            .json(conflict.lost)
+        let id = record.recordID
+        let lost = WebRecordWriter(WebFieldWriter(numbersAsStrings: true, user: "")).json(record)
         return [
             "id": .string(conflict.id.hex), "database": .string(database?.name ?? ""),
             "owner": .string(conflict.owner), "zone": .string(id.zoneID.zoneName),
@@ -129,16 +130,16 @@ extension ConsoleCall {
 
     func containers() async throws -> ConsoleReply {
         let pages = try await ask(.operatorListContainers) {
-            try OperatorMessages.containers(wire: $0)
+            try ListContainersResponse(wire: $0).texts
         }
         let names = pages.flatMap { $0 }.map { JSON.string($0) }
         return .json([.init("containers", .array(names))])
     }
 
     func createContainer() async throws -> ConsoleReply {
-        let message = OperatorMessages.request(name: try bytes("container"))
+        let message = BytesRequest(try bytes("container")).encoded()
         let existed = try await askOnce(.operatorCreateContainer, message) {
-            try OperatorMessages.containerExisted(wire: $0)
+            try CreateContainerResponse(wire: $0).flag
         }
         return .json([.init("existed", .bool(existed))])
     }
@@ -148,7 +149,7 @@ extension ConsoleCall {
         let scope = try scope()
         let owner = try values.string("owner")
         let pages = try await ask(.operatorZoneStatus, in: scope) {
-            try WireZoneStatus.list(wire: $0)
+            try ZoneStatusResponse(wire: $0).elements
         }
         let zones = pages.joined().filter { owner == nil || $0.owner == owner }
         let (records, bytes, assetBytes) = zones.reduce(into: (UInt64(0), UInt64(0), UInt64(0))) {

@@ -10,7 +10,7 @@ extension ConsoleCall {
     func users() async throws -> ConsoleReply {
         let scope = values.names("container") ? try self.scope() : .cluster
         let pages = try await ask(.operatorListUsers, in: scope) {
-            try OperatorMessages.users(wire: $0)
+            try ListUsersResponse(wire: $0).elements
         }
         return .json([.init("users", .array(pages.flatMap { $0 }.map(ConsoleCall.json)))])
     }
@@ -24,12 +24,14 @@ extension ConsoleCall {
     }
 
     func addUser() async throws -> ConsoleReply {
-        let message = OperatorMessages.request(name: try bytes("user"))
+        let message = BytesRequest(try bytes("user")).encoded()
         let scope = values.names("container") ? try self.scope() : .cluster
-        let (user, existed) = try await askOnce(.operatorAddUser, message, in: scope) {
-            try OperatorMessages.addedUser(wire: $0)
+        let answer = try await askOnce(.operatorAddUser, message, in: scope) {
+            try AddUserResponse(wire: $0)
         }
-        return .json([.init("user", ConsoleCall.json(user)), .init("existed", .bool(existed))])
+        return .json([
+            .init("user", ConsoleCall.json(answer.user)), .init("existed", .bool(answer.existed)),
+        ])
     }
 
     func setUserState() async throws -> ConsoleReply {
@@ -41,7 +43,9 @@ extension ConsoleCall {
     }
 
     private func done(_ method: Method, _ message: Bytes) async throws -> ConsoleReply {
-        let isDone = try await askOnce(method, message) { try AccountMessages.isDone(wire: $0) }
+        let isDone = try await askOnce(method, message) {
+            try RevokeSessionsResponse(wire: $0).flag
+        }
         return .json([.init("changed", .bool(isDone))])
     }
 
@@ -56,15 +60,15 @@ extension ConsoleCall {
 
     /// A new access token, which is told this once.
     func addToken() async throws -> ConsoleReply {
-        let message = OperatorMessages.request(name: try bytes("user"))
+        let message = BytesRequest(try bytes("user")).encoded()
         let token = try await askOnce(.operatorAddToken, message) {
-            String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
+            String(decoding: try AddTokenResponse(wire: $0).bytes, as: UTF8.self)
         }
         return .json([.init("accessToken", .string(token))])
     }
 
     func profile() async throws -> ConsoleReply {
-        let message = ProfileMessages.request(ofUser: try bytes("user"))
+        let message = ProfileRequest(try bytes("user")).encoded()
         let profile = try await askOnce(.accountsProfile, message) { try WireProfile(wire: $0) }
         let handles = profile.handles.map { handle -> JSON in
             [
@@ -83,8 +87,10 @@ extension ConsoleCall {
     // MARK: Sessions
 
     func sessions() async throws -> ConsoleReply {
-        let message = AccountMessages.sessions(ofUser: try bytes("user"))
-        let pages = try await ask(.accountsSessions, message) { try WireSession.list(wire: $0) }
+        let message = SessionsRequest(try bytes("user")).encoded()
+        let pages = try await ask(.accountsSessions, message) {
+            try SessionsResponse(wire: $0).elements
+        }
         let kinds = ["", "session", "access", "web"]
         let sessions = pages.flatMap { $0 }.map { session -> JSON in
             let number = Int(session.kind)
@@ -123,7 +129,9 @@ extension ConsoleCall {
     // MARK: Keys of servers
 
     func keys() async throws -> ConsoleReply {
-        let pages = try await ask(.keysList, in: try scope()) { try WireServiceKey.list(wire: $0) }
+        let pages = try await ask(.keysList, in: try scope()) {
+            try ListKeysResponse(wire: $0).elements
+        }
         let keys = pages.flatMap { $0 }.map { key -> JSON in
             [
                 "id": .string((door.clusterID + key.id).hex), "label": .string(key.label),
@@ -139,16 +147,16 @@ extension ConsoleCall {
         guard let id = Bytes(hex: try values.needed("id")), id.starts(with: cluster) else {
             throw WebError.badRequest("'id' is no key of this cluster; the list of keys tells ids")
         }
-        let message = RevokeKey.request(Bytes(id.dropFirst(cluster.count)))
+        let message = RevokeKeyRequest(Bytes(id.dropFirst(cluster.count))).encoded()
         return try await done(.keysRevoke, message)
     }
 
     // MARK: Shares
 
     func shares() async throws -> ConsoleReply {
-        let request = ListSharesRequest(user: try bytes("user"))
+        let request = ListSharesRequest(try bytes("user"))
         let pages = try await ask(.sharingList, request.encoded(), in: try scope()) {
-            try ListSharesResponse.shares(wire: $0)
+            try ListSharesResponse(wire: $0).shares
         }
         let shares = pages.flatMap { $0 }.map { share -> JSON in
             let details = share.shareDetails.map { WebShare.members(of: $0, user: "") } ?? []
@@ -170,7 +178,7 @@ extension ConsoleCall {
             share: try bytes("share")
         )
         let existed = try await askOnce(.sharingStop, request.encoded(), in: try scope()) {
-            try StopShareResponse.existed(wire: $0)
+            try StopShareResponse(wire: $0).flag
         }
         return .json([.init("existed", .bool(existed))])
     }

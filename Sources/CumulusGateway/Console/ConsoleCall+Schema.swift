@@ -6,7 +6,7 @@ import CumulusWire
 extension ConsoleCall {
     private func text(of scope: ScopeID) async throws -> String {
         let parts = try await ask(.schemaRead, in: scope) {
-            try ReadSchemaResponse.ckdb(wire: $0)
+            try ReadSchemaResponse(wire: $0).bytes
         }
         return String(decoding: parts.joined(), as: UTF8.self)
     }
@@ -65,9 +65,9 @@ extension ConsoleCall {
         scope.environment = .production
         let production = try ConsoleCall.parsed(try await text(of: scope))
         let difference = SchemaDifference(from: production, to: development)
-        let message = DeploySchemaRequest.encoded(onlyShows: true)
+        let message = DeploySchemaRequest(true).encoded()
         let deployment = try await ask(.schemaDeploy, message, in: scope) {
-            try SchemaChanges.changes(wire: $0)
+            try ImportSchemaResponse(wire: $0).texts
         }
         return .json([
             .init("difference", .array(difference.changes.map { .string("\($0)") })),
@@ -89,7 +89,7 @@ extension ConsoleCall {
         scope.environment = .production
         return try await changes(
             .schemaDeploy,
-            DeploySchemaRequest.encoded(onlyShows: false),
+            DeploySchemaRequest(false).encoded(),
             in: scope
         )
     }
@@ -100,7 +100,7 @@ extension ConsoleCall {
         in scope: ScopeID
     ) async throws -> ConsoleReply {
         let changes = try await ask(method, message, in: scope) {
-            try SchemaChanges.changes(wire: $0)
+            try ImportSchemaResponse(wire: $0).texts
         }
         return .json([.init("changes", .array(changes.joined().map { .string($0) }))])
     }
@@ -110,7 +110,7 @@ extension ConsoleCall {
     func indexes() async throws -> ConsoleReply {
         let forms = ["", "values", "elements", "words", "cells"]
         let pages = try await ask(.indexesList, IndexesRequest().encoded(), in: try scope()) {
-            try WireIndex.list(wire: $0)
+            try IndexesResponse(wire: $0).elements
         }
         let indexes = pages.flatMap { $0 }.map { index -> JSON in
             let form = Int(index.form)
@@ -127,7 +127,7 @@ extension ConsoleCall {
     func roles() async throws -> ConsoleReply {
         let request = ListRolesRequest(user: [], role: [])
         let pages = try await ask(.rolesList, request.encoded(), in: try scope()) {
-            try WireAssignedRole.list(wire: $0)
+            try ListRolesResponse(wire: $0).elements
         }
         let roles = pages.flatMap { $0 }.map { role -> JSON in
             [
@@ -145,7 +145,7 @@ extension ConsoleCall {
             isGiven: try values.flag("isGiven") ?? false
         )
         let existed = try await askOnce(.rolesSet, request.encoded(), in: try scope()) {
-            try SetRoleResponse.existed(wire: $0)
+            try SetRoleResponse(wire: $0).flag
         }
         return .json([.init("existed", .bool(existed))])
     }

@@ -98,11 +98,11 @@ package struct NodeDoor: WebDoor {
 
         func query(
             _ request: QueryRecordsRequest
-        ) async throws(ServiceError) -> QueryRecordsResponse {
+        ) async throws(ServiceError) -> FoundRecords {
             try await connection.query(header(.recordsQuery), request)
         }
 
-        func modify(_ message: Bytes) async throws(ServiceError) -> ModifyRecordsResponse {
+        func modify(_ message: Bytes) async throws(ServiceError) -> ModifiedRecords {
             try await connection.modify(header(.recordsModify), message)
         }
 

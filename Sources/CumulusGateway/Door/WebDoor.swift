@@ -73,11 +73,11 @@ package protocol WebCalls: Sendable {
     /// Reads records by their ids; each has a result.
     func fetch(_ request: FetchRecordsRequest) async throws(ServiceError) -> [RecordResult]
     /// Reads a page of a query.
-    func query(_ request: QueryRecordsRequest) async throws(ServiceError) -> QueryRecordsResponse
+    func query(_ request: QueryRecordsRequest) async throws(ServiceError) -> FoundRecords
     /// Saves and deletes records under a request id of its own.
     ///
     /// - Parameter message: A `ModifyRecordsRequest`.
-    func modify(_ message: Bytes) async throws(ServiceError) -> ModifyRecordsResponse
+    func modify(_ message: Bytes) async throws(ServiceError) -> ModifiedRecords
     /// Makes a call that changes nothing; returns the messages of its answer.
     func read(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes]
     /// Makes a change under a request id of its own.

@@ -101,14 +101,14 @@ extension WebContext {
         _ outcomes: inout [Int: Outcome]
     ) async throws -> [Int: ServiceError] {
         if plan.saves.isEmpty, plan.deletes.isEmpty { return [:] }
-        let message = ModifyRecordsRequest.encoded(
+        let message = ModifyRecordsRequest(
             database: database,
             policy: 0,
             isAtomic: modify.isAtomic,
             saves: plan.saves.map { $0.record.encodedSave(allKeys: false) },
             deletes: plan.deletes.map { WireRecordID($0.id) },
             deleteTags: plan.deletes.map { $0.tag.flatMap { Bytes(hex: $0) } ?? [] }
-        )
+        ).encoded()
         let answer = try await calls.modify(message)
         let (saves, deletes) = (answer.saves, answer.deletes)
         guard saves.count == plan.saves.count, deletes.count == plan.deletes.count else {

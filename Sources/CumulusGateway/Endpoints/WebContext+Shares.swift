@@ -43,7 +43,7 @@ extension WebContext {
             keys: keys?.map { Bytes($0.utf8) }
         )
         guard accepts else { return try await metadata(look) }
-        let answer = try await calls.read(.sharingAccept, AcceptShareRequest(url: url).encoded())
+        let answer = try await calls.read(.sharingAccept, AcceptShareRequest(url).encoded())
         guard let first = answer.first else { throw WebContext.resultMissing }
         let joined = try WireShareMetadata(wire: first)
         if !wantsRoot { return joined }

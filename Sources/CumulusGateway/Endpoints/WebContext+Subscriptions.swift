@@ -35,7 +35,7 @@ extension WebContext {
             ids: ids?.map { Bytes($0.utf8) }
         )
         let messages = try await calls.read(.subscriptionsFetch, call.encoded())
-        return try messages.flatMap { try FetchSubscriptionsResponse.results(wire: $0) }
+        return try messages.flatMap { try FetchSubscriptionsResponse(wire: $0).results }
     }
 
     private func subscriptionEntries(_ subscriptions: [Subscription]) async throws -> [JSON] {

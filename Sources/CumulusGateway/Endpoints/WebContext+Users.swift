@@ -14,8 +14,8 @@ extension WebContext {
 
     /// Ends the session with which the caller came; its tokens are good no more.
     func signOut() async throws -> [JSON.Member] {
-        let messages = try await calls.read(.accountsSessions, AccountMessages.sessions(ofUser: []))
-        let sessions = try messages.flatMap { try WireSession.list(wire: $0) }
+        let messages = try await calls.read(.accountsSessions, SessionsRequest([]).encoded())
+        let sessions = try messages.flatMap { try SessionsResponse(wire: $0).elements }
         guard let session = sessions.first(where: \.isThis) else { throw WebContext.userNeeded }
         let request = RevokeSessionsRequest(id: session.id)
         _ = try await calls.read(.accountsRevoke, request.encoded())
@@ -72,7 +72,7 @@ extension WebContext {
         var found: [DiscoveredUser] = []
         if !others.isEmpty {
             for answer in try await calls.read(.accountsDiscover, request.encoded()) {
-                found += try DiscoveredUser.list(wire: answer)
+                found += try DiscoverResponse(wire: answer).elements
             }
         }
         guard found.count == others.count else { throw WebContext.resultMissing }

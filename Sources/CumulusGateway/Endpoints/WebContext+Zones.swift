@@ -6,9 +6,9 @@ import CumulusWire
 extension WebContext {
     func listZones() async throws -> [JSON.Member] {
         let token = try await databaseToken()
-        let message = ListZonesRequest.encoded(database: database)
+        let message = ListZonesRequest(database: database).encoded()
         let messages = try await calls.read(.zonesList, message)
-        let zones = try messages.flatMap { try ListZonesResponse.zones(wire: $0) }
+        let zones = try messages.flatMap { try ListZonesResponse(wire: $0).zones }
         let listed = JSON.Member("zones", .array(zones.map { WebZone.json($0, user: user) }))
         guard route.wantsSyncToken else { return [listed] }
         let moreComing = JSON.Member("moreComing", .bool(false))
@@ -25,7 +25,7 @@ extension WebContext {
         if ids.isEmpty { return [] }
         let message = FetchZonesRequest(database: database, ids: ids.map { WireZoneID($0) })
         let messages = try await calls.read(.zonesFetch, message.encoded())
-        let results = try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+        let results = try messages.flatMap { try FetchZonesResponse(wire: $0).results }
         guard results.count == ids.count else { throw WebContext.resultMissing }
         return zip(ids, results).map { entry($1, $0) }
     }

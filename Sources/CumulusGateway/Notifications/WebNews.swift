@@ -45,7 +45,7 @@ enum WebNews {
         )
         let messages = try await calls.read(.subscriptionsFetch, call.encoded())
         let results = messages.flatMap { message in
-            (try? FetchSubscriptionsResponse.results(wire: message)) ?? []
+            (try? FetchSubscriptionsResponse(wire: message).results) ?? []
         }
         return try? results.first?.get()
     }

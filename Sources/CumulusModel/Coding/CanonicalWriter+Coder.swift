@@ -81,6 +81,8 @@ extension CanonicalWriter: Coder {
         for value in values { fixed64(value) }
     }
 
+    @inlinable package mutating func run(_ field: Int, _ fields: inout Bytes) { raw(fields) }
+
     // MARK: Messages
 
     @inlinable package mutating func message<Message: Coded>(

@@ -115,6 +115,9 @@ package protocol Coder {
         _ message: inout Message
     ) throws(MalformedBytes)
 
+    /// All fields of a number, which hold bytes, as they stand: each with its tag.
+    mutating func run(_ field: Int, _ fields: inout Bytes) throws(MalformedBytes)
+
     /// Which of some fields is there, of which at most one may be; nil: none is.
     ///
     /// - Parameter current: What a writer returns.
@@ -140,6 +143,9 @@ package protocol Coder {
 // MARK: - Fields in other Swift types
 
 extension Coder {
+    @inlinable @inline(__always)
+    package var reads: Bool { Self.reads }
+
     @inlinable package mutating func number(_ field: Int, _ value: inout UInt32)
         throws(MalformedBytes)
     {

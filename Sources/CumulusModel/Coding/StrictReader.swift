@@ -10,6 +10,8 @@ package struct StrictReader: Sendable {
     private var reader: CanonicalReader
     /// Of the field that comes next; `Int.max` at the end of the message.
     private var next = Int.max
+    /// Where its tag begins.
+    private var start = 0
     private var type = WireType.varint
 
     package init(_ reader: CanonicalReader) throws(MalformedBytes) {
@@ -29,6 +31,7 @@ package struct StrictReader: Sendable {
             next = .max
             return
         }
+        start = reader.position
         let tag = try varint()
         guard let type = WireType(rawValue: UInt8(tag & 7)), tag >> 3 > 0, tag >> 3 < 1 << 29 else {
             throw MalformedBytes("a field has an impossible number or type")
@@ -246,6 +249,16 @@ extension StrictReader: Coder {
         try require(!run.isAtEnd)
         while !run.isAtEnd { values.append(try run.fixed64()) }
         try advance()
+    }
+
+    @usableFromInline package mutating func run(
+        _ field: Int,
+        _ fields: inout Bytes
+    ) throws(MalformedBytes) {
+        while try find(field, .delimited) {
+            fields += reader.bytes[start..<(try delimited().upperBound)]
+            try advance()
+        }
     }
 
     // MARK: Messages

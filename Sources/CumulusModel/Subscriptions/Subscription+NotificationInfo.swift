@@ -93,38 +93,33 @@ extension Subscription.NotificationInfo {
             ("shouldSendMutableContent", \.shouldSendMutableContent),
         ]
     }
+}
 
-    private static let webhookNumber = 19
+// MARK: - On the wire and on disks
 
-    /// Writes the content of a `NotificationInfo`, on the wire and on disks.
-    package func encode(to writer: inout CanonicalWriter) {
+extension Subscription.NotificationInfo: Coded {
+    @usableFromInline
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
         for (index, part) in Self.texts.dropLast().enumerated() {
-            writer.field(1 + index, text: self[keyPath: part.path] ?? "")
+            try code(1 + index, part.path, &coder)
         }
         for (index, part) in Self.lists.enumerated() {
-            for name in self[keyPath: part.path] { writer.present(12 + index, bytes: name.utf8) }
+            try coder.checkedList(12 + index, &self[keyPath: part.path])
         }
         for (index, part) in Self.flags.enumerated() {
-            writer.field(16 + index, varint: self[keyPath: part.path] ? 1 : 0)
+            try coder.flag(16 + index, &self[keyPath: part.path])
         }
-        writer.field(Self.webhookNumber, text: webhook ?? "")
+        try code(19, \.webhook, &coder)
     }
 
-    /// Reads what `encode` wrote.
-    package init(reading message: CanonicalReader) throws(MalformedBytes) {
-        self.init()
-        var reader = message
-        while let (number, type) = try reader.nextField() {
-            switch (number, type) {
-            case (1...11, .delimited):
-                self[keyPath: Self.texts[number - 1].path] = try reader.text()
-            case (12...15, .delimited):
-                self[keyPath: Self.lists[number - 12].path].append(try reader.text())
-            case (16...18, .varint):
-                self[keyPath: Self.flags[number - 16].path] = try reader.varint() == 1
-            case (Self.webhookNumber, .delimited): webhook = try reader.text()
-            default: throw MalformedBytes("a subscription's notification holds something unknown")
-            }
-        }
+    /// A text that is nil where it is empty.
+    private mutating func code(
+        _ field: Int,
+        _ path: WritableKeyPath<Self, String?>,
+        _ coder: inout some Coder
+    ) throws(MalformedBytes) {
+        var text = self[keyPath: path] ?? ""
+        try coder.checkedText(field, &text)
+        self[keyPath: path] = text.isEmpty ? nil : text
     }
 }

@@ -4,6 +4,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -15,7 +16,7 @@ enum KeyCalls {
             .operator,
             parse: unread,
             read: list,
-            encode: { keys, _ in WireServiceKey.answer(keys) }
+            encode: { keys, _ in ListKeysResponse(keys).encoded() }
         ),
         .init(
             .keysAdd,
@@ -31,7 +32,7 @@ enum KeyCalls {
             .keysRevoke,
             .message,
             .act,
-            parse: decoded(RevokeKey.id(wire:)),
+            parse: decoded { try RevokeKeyRequest(wire: $0).bytes },
             change: revoke,
             encode: revoked
         ),
@@ -93,7 +94,7 @@ enum KeyCalls {
     ) -> [Bytes] {
         context.concerns(target(id, ended.label, context.node))
         if !ended.existed { context.concernsNothing() }
-        return [RevokeKey.answer(existed: ended.existed)]
+        return [RevokeKeyResponse(ended.existed).encoded()]
     }
 
     /// The target of a line in the audit log.

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -15,7 +16,7 @@ enum PeopleCalls {
             .message,
             .token,
             admit: checkCaller,
-            parse: decoded(ProfileMessages.user(wire:)),
+            parse: decoded { try ProfileRequest(wire: $0).bytes },
             read: profile,
             encode: { profile, _ in profile.encoded() }
         ),
@@ -26,7 +27,7 @@ enum PeopleCalls {
             admit: checkCaller,
             parse: decoded(SetProfileRequest.init(wire:)),
             change: setProfile,
-            encode: oneMessage(AccountMessages.done)
+            encode: oneMessage { SetProfileResponse($0).encoded() }
         ),
         .init(
             .accountsDiscover,
@@ -35,7 +36,7 @@ enum PeopleCalls {
             admit: { _ = try $0.identity.session() },
             parse: decoded(DiscoverRequest.init(wire:)),
             read: discover,
-            encode: { users, _ in DiscoveredUser.answer(users) }
+            encode: { users, _ in DiscoverResponse(users).encoded() }
         ),
         .init(
             .operatorSetHandle,

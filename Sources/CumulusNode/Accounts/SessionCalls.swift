@@ -8,6 +8,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -17,9 +18,9 @@ enum SessionCalls {
             .accountsSessions,
             .parts,
             .token,
-            parse: decoded(AccountMessages.sessionsUser(wire:)),
+            parse: decoded { try SessionsRequest(wire: $0).bytes },
             read: list,
-            encode: { sessions, _ in WireSession.answer(sessions) }
+            encode: { sessions, _ in SessionsResponse(sessions).encoded() }
         ),
         .init(
             .accountsRevoke,
@@ -34,7 +35,7 @@ enum SessionCalls {
             .act,
             parse: decoded(SetUserStateRequest.init(wire:)),
             change: setUserState,
-            encode: oneMessage(AccountMessages.done)
+            encode: oneMessage { SetUserStateResponse($0).encoded() }
         ),
     ]
 
@@ -72,7 +73,7 @@ enum SessionCalls {
         context.concerns(name.map { "\($0): \(what)" } ?? what)
         let encode = { @Sendable (isChanged: Bool) in
             if !isChanged { context.concernsNothing() }
-            return [AccountMessages.done(isChanged)]
+            return [RevokeSessionsResponse(isChanged).encoded()]
         }
         if request.id.isEmpty {
             context.change(EndSessions(user: name), encode)

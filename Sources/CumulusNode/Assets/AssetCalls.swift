@@ -6,6 +6,7 @@
 import CumulusAssets
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -62,7 +63,7 @@ enum AssetCalls {
             return prepare(parts[...], after: [], in: try context.scope(), context)
         }
         try context.change(request) { outcome in
-            [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
+            [PrepareAssetsResponse(outcome.map { $0.mapError(\.error) }).encoded()]
         }
     }
 
@@ -87,7 +88,7 @@ enum AssetCalls {
         guard context.isInProgress else { return }
         guard let part = parts.first else {
             let results = outcome.map { $0.mapError(\.error) }
-            return context.finish([PrepareAssetsResponse.encoded(results)])
+            return context.finish([PrepareAssetsResponse(results).encoded()])
         }
         let size = context.message.count
         let isQueued = context.queue(part, in: scope, context.token, byteCount: size) { answer in

@@ -47,8 +47,8 @@ struct AssetPages: Sendable {
     }
 
     private func page(_ answer: DownloadAssetResponse, next index: Int) -> Page {
-        guard index < chunks.count else { return Page(message: answer.encoded()) }
-        return Page(message: answer.encoded()) { try read(from: index) }
+        guard index < chunks.count else { return Page(message: answer.pieces()) }
+        return Page(message: answer.pieces()) { try read(from: index) }
     }
 
     private func read(from start: Int) throws -> Page {

@@ -20,19 +20,19 @@ struct WantedAssets: Sendable {
     /// - Parameter after: The last asset of that database that was told.
     func page(from index: Int = 0, after last: Bytes = []) throws -> Page {
         let reader = node.gate.latest(reach: .disk)
-        var assets: [WantedAssetsResponse.Asset] = []
+        var assets: [WantedAsset] = []
         for (offset, database) in databases.enumerated().dropFirst(index) {
             let after = offset == index ? last : []
             let room = WantedAssets.assetsAtOnce - assets.count
             let found = try reader.wantedAssets(in: database.number, after: after, limit: room)
             assets += found.map { .init(database: database.id, asset: $0) }
             if found.count == room, let last = found.last {
-                return Page(message: WantedAssetsResponse.encoded(assets)) {
+                return Page(message: WantedAssetsResponse(assets).encoded()) {
                     try page(from: offset, after: last)
                 }
             }
         }
-        return Page(message: WantedAssetsResponse.encoded(assets))
+        return Page(message: WantedAssetsResponse(assets).encoded())
     }
 }
 
@@ -55,7 +55,7 @@ extension Node {
         } sleep: { [environment] in
             try await environment.sleep($0)
         } _: { payload in
-            let wanted = try WantedAssetsResponse.assets(wire: payload)
+            let wanted = try WantedAssetsResponse(wire: payload).elements
             let isHere = try await gate.reading { reader in
                 try wanted.contains { try reader.isWhole($0, of: scope) }
             }
@@ -83,7 +83,7 @@ extension ReadTransaction {
     }
 
     fileprivate borrowing func isWhole(
-        _ wanted: WantedAssetsResponse.Asset,
+        _ wanted: WantedAsset,
         of scope: ScopeID
     ) throws -> Bool {
         guard wanted.asset.count == 32, let number = try self.scope(scope),

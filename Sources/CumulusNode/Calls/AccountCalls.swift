@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -17,29 +18,29 @@ enum AccountCalls {
             .operator,
             parse: unread,
             read: listContainers,
-            encode: { names, _ in OperatorMessages.containers(names) }
+            encode: { names, _ in ListContainersResponse(names).encoded() }
         ),
         .init(
             .operatorCreateContainer,
             .message,
             .act,
-            parse: decoded(OperatorMessages.containerName(wire:)),
+            parse: decoded { try CreateContainerRequest(wire: $0).bytes },
             change: createContainer,
-            encode: oneMessage(OperatorMessages.container(existed:))
+            encode: oneMessage { CreateContainerResponse($0).encoded() }
         ),
         .init(
             .operatorListUsers,
             .parts,
             .operator,
-            parse: decoded(OperatorMessages.listedUserName(wire:)),
+            parse: decoded { try ListUsersRequest(wire: $0).bytes },
             read: listUsers,
-            encode: { users, _ in OperatorMessages.users(users) }
+            encode: { users, _ in ListUsersResponse(users).encoded() }
         ),
         .init(
             .operatorAddUser,
             .message,
             .act,
-            parse: decoded(OperatorMessages.newUserName(wire:)),
+            parse: decoded { try AddUserRequest(wire: $0).bytes },
             change: addUser,
             encode: added
         ),
@@ -47,16 +48,16 @@ enum AccountCalls {
             .operatorAddToken,
             .message,
             .act,
-            parse: decoded(OperatorMessages.tokenUserName(wire:)),
+            parse: decoded { try AddTokenRequest(wire: $0).bytes },
             change: addToken,
-            encode: oneMessage(OperatorMessages.token(_:))
+            encode: oneMessage { AddTokenResponse($0).encoded() }
         ),
     ]
 
     private static func whoAmI(_ context: CallContext) {
         let role = context.caller.role == .operator ? WireRole.operator : .client
         let caller = WireCaller(role: role.rawValue, user: context.caller.user)
-        context.finish([caller.encoded()])
+        context.finish([WhoAmIResponse(caller).encoded()])
     }
 
     // MARK: Containers
@@ -117,7 +118,7 @@ enum AccountCalls {
         let container = (try? container(context.header)) ?? nil
         // Only a list says who is kept out.
         let user = WireUser(added.user, in: container, isDisabled: false)
-        return [OperatorMessages.user(user, existed: added.existed)]
+        return [AddUserResponse(user: user, existed: added.existed).encoded()]
     }
 
     private static func addToken(_ raw: Bytes, _ context: CallContext) throws -> AddToken {

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 

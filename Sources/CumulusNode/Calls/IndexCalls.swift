@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -43,7 +44,7 @@ enum IndexCalls {
             let desk = IndexDesk(node: node, scope: scope, request: request)
             let indexes = try await work(desk, time)
             return indexes.parts(byteLimit: byteLimit, \.byteCount)
-                .map { WireIndex.answer(Array($0)) }
+                .map { IndexesResponse(Array($0)).encoded() }
         }
     }
 }

@@ -6,6 +6,7 @@
 import CumulusModel
 import CumulusOperations
 import CumulusReplication
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -17,7 +18,7 @@ enum OperatorCalls {
             [.operator, .anyTime],
             parse: unread,
             read: metrics,
-            encode: { text, _ in MetricsResponse.encoded(text: text) }
+            encode: { text, _ in MetricsResponse(text: text).encoded() }
         ),
         .init(
             .operatorStatus,
@@ -33,31 +34,31 @@ enum OperatorCalls {
             [.operator, .anyTime],
             parse: unread,
             read: listMembers,
-            encode: { members, _ in OperatorMessages.members(members) }
+            encode: { members, _ in ListMembersResponse(members).encoded() }
         ),
         .init(
             .operatorRemoveMember,
             .message,
             [.act, .anyTime],
-            parse: decoded(OperatorMessages.removedMember(wire:)),
+            parse: decoded { try RemoveMemberRequest(wire: $0).bytes },
             change: removeMember,
-            encode: oneMessage(OperatorMessages.member(existed:))
+            encode: oneMessage { RemoveMemberResponse($0).encoded() }
         ),
         .init(
             .operatorBackUp,
             .message,
             .act,
-            parse: decoded(OperatorMessages.backUpPath(wire:)),
+            parse: decoded { try BackUpRequest(wire: $0).bytes },
             read: backUp,
-            encode: { made, _ in OperatorMessages.backUp(bytes: made.bytes, files: made.files) }
+            encode: { made, _ in made.encoded() }
         ),
         .init(
             .operatorTruncate,
             .message,
             .act,
-            parse: decoded(OperatorMessages.truncatedSessions(wire:)),
+            parse: decoded { try TruncateRequest(wire: $0).flag },
             change: truncate,
-            encode: oneMessage(OperatorMessages.truncated(scopes:))
+            encode: oneMessage { TruncateResponse(scopes: $0).encoded() }
         ),
         .init(
             .operatorVerify,
@@ -113,18 +114,15 @@ enum OperatorCalls {
 
     // MARK: Data
 
-    /// What a backup took.
-    private struct Backup {
-        let bytes: UInt64
-        let files: UInt32
-    }
-
-    private static func backUp(_ raw: Bytes, _ context: CallContext) throws -> Reading<Backup>? {
+    private static func backUp(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws -> Reading<BackUpResponse>? {
         let path = try Names.checkText(raw[...], "path")
         context.concerns(path)
         return .onDisk(in: .cluster) { context in
             let made = try context.node.backUp(to: path)
-            return Part(Backup(bytes: made.bytes, files: made.files))
+            return Part(BackUpResponse(bytes: made.bytes, files: made.files))
         }
     }
 

@@ -6,6 +6,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusWire
 
 enum QueryCalls {

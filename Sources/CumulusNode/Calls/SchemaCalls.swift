@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -16,15 +17,15 @@ enum SchemaCalls {
             .operator,
             parse: unread,
             read: listMergePolicies,
-            encode: { policies, _ in WireMergePolicy.answer(policies) }
+            encode: { policies, _ in ListMergePoliciesResponse(policies).encoded() }
         ),
         .init(
             .operatorSetMergePolicy,
             .message,
             .act,
-            parse: decoded(WireMergePolicy.init(wire:)),
+            parse: decoded { try SetMergePolicyRequest(wire: $0).policy },
             change: { policy, _ in SetMergePolicy(try MergePolicies.Entry(checking: policy)) },
-            encode: oneMessage(WireMergePolicy.answer(existed:))
+            encode: oneMessage { SetMergePolicyResponse($0).encoded() }
         ),
         .init(
             .schemaRead,
@@ -32,7 +33,7 @@ enum SchemaCalls {
             .operator,
             parse: unread,
             read: read,
-            encode: { text, _ in ReadSchemaResponse.encoded(ckdb: Bytes(text)) }
+            encode: { text, _ in ReadSchemaResponse(Bytes(text)).encoded() }
         ),
         .init(
             .schemaImport,
@@ -46,7 +47,7 @@ enum SchemaCalls {
             .parts,
             .act,
             admit: { $0.concerns("schema of development") },
-            parse: decoded(DeploySchemaRequest.onlyShows(wire:)),
+            parse: decoded { try DeploySchemaRequest(wire: $0).flag },
             begin: deploy
         ),
         .init(
@@ -54,7 +55,7 @@ enum SchemaCalls {
             .parts,
             .act,
             admit: { $0.concerns("schema of development") },
-            parse: decoded(ResetSchemaRequest.onlyShows(wire:)),
+            parse: decoded { try ResetSchemaRequest(wire: $0).flag },
             begin: reset
         ),
         .init(
@@ -63,7 +64,7 @@ enum SchemaCalls {
             .operator,
             parse: decoded(ListRolesRequest.init(wire:)),
             read: listRoles,
-            encode: { roles, _ in WireAssignedRole.answer(roles) }
+            encode: { roles, _ in ListRolesResponse(roles).encoded() }
         ),
         .init(
             .rolesSet,
@@ -71,7 +72,7 @@ enum SchemaCalls {
             .act,
             parse: decoded(SetRoleRequest.init(wire:)),
             change: setRole,
-            encode: oneMessage(SetRoleResponse.encoded(existed:))
+            encode: oneMessage { SetRoleResponse($0).encoded() }
         ),
     ]
 
@@ -214,7 +215,7 @@ extension SchemaDifference {
     fileprivate func messages(byteLimit: Int) -> [Bytes] {
         let lines = changes.map(\.description)
         return lines.parts(byteLimit: byteLimit) { $0.utf8.count }
-            .map { SchemaChanges.encoded(Array($0)) }
+            .map { ImportSchemaResponse(Array($0)).encoded() }
     }
 }
 

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -29,15 +30,15 @@ enum SubscriptionCalls {
             [.token, .credit],
             parse: RequestParser.fetchSubscriptions,
             read: fetch,
-            encode: { results, _ in FetchSubscriptionsResponse.encoded(results) }
+            encode: { results, _ in FetchSubscriptionsResponse(results).encoded() }
         ),
         .init(
             .subscriptionsList,
             .parts,
             .operator,
-            parse: decoded(ListUserSubscriptionsRequest.init(wire:)),
+            parse: decoded { try ListUserSubscriptionsRequest(wire: $0).bytes },
             read: list,
-            encode: { found, _ in ListUserSubscriptionsResponse.answer(found) }
+            encode: { found, _ in ListUserSubscriptionsResponse(found).encoded() }
         ),
         .init(
             .subscriptionsEnd,
@@ -85,10 +86,10 @@ enum SubscriptionCalls {
     // MARK: For operators
 
     private static func list(
-        _ request: ListUserSubscriptionsRequest,
+        _ raw: Bytes,
         _ context: CallContext
     ) throws -> Reading<ArraySlice<WireUserSubscription>>? {
-        let user = try Names.checkIdentifier(request.user[...], "user name")
+        let user = try Names.checkIdentifier(raw[...], "user name")
         return .onDisk { context in
             let found = try OwnedSubscriptions.all(
                 of: user,
@@ -122,7 +123,7 @@ enum SubscriptionCalls {
         _ context: CallContext
     ) -> [Bytes] {
         if count == 0 { context.concernsNothing() }
-        return [EndSubscriptionsResponse.encoded(count: count)]
+        return [EndSubscriptionsResponse(count: count).encoded()]
     }
 
     /// The ids as a line of the audit log has them: the first few of many.

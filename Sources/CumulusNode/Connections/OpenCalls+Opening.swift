@@ -4,6 +4,7 @@
 // another node begins here again. hot: once per call.
 
 import CumulusModel
+import CumulusRequests
 import CumulusWire
 
 extension OpenCalls {

@@ -92,12 +92,12 @@ struct FollowedFeed: Sendable {
         isCheckpoint: Bool = false,
         reset: FeedReset? = nil
     ) -> Bytes {
-        WireFeedPage.encoded(
+        FeedPage(
             notifications: notifications,
             token: node.mint.make(token),
             isCheckpoint: isCheckpoint,
             reset: reset
-        )
+        ).encoded()
     }
 
     /// The fetch of the page after this one.

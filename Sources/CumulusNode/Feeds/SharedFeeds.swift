@@ -48,7 +48,7 @@ struct FeedSearch {
             marking marks: ReadMarks
         ) -> [Bytes] {
             encoded.filter { $0.readers.include(user, with: roles) }.map {
-                marks.holds($0.id, of: $0.dots) ? WireFeedPage.marked($0.bytes) : $0.bytes
+                marks.holds($0.id, of: $0.dots) ? WireNotification.marked($0.bytes) : $0.bytes
             }
         }
     }
@@ -121,7 +121,7 @@ struct FeedSearch {
                 byteLimit: limits.notificationBytes,
                 view.reader
             )
-            let bytes = WireFeedPage.encoded(notification)
+            let bytes = WireNotification(notification).encoded()
             byteCount += bytes.count
             if byteCount > limits.pageBytes {
                 if let before = last.before { return .through(before) }

@@ -9,6 +9,23 @@ package import CumulusModel
 import CumulusOperations
 package import CumulusWire
 
+/// A page of a query, as a caller in this process gets it.
+package struct FoundRecords: Sendable {
+    package let records: [Record]
+    /// Empty means that there are no more.
+    package let cursor: Bytes
+    package let count: UInt64
+    /// nil means not wanted.
+    package let work: QueryRecordsResponse.Work?
+}
+
+/// What became of each save and deletion of a caller in this process.
+package struct ModifiedRecords: Sendable {
+    package let saves: [RecordResult]
+    /// nil means deleted, or not there.
+    package let deletes: [ServiceError?]
+}
+
 extension LocalConnection {
     /// Reads records by their ids; each has a result.
     package func fetch(
@@ -33,7 +50,7 @@ extension LocalConnection {
     package func query(
         _ header: CallHeader,
         _ message: QueryRecordsRequest
-    ) async throws(ServiceError) -> QueryRecordsResponse {
+    ) async throws(ServiceError) -> FoundRecords {
         let sink = ValueSink<QueryCalls.Found> { found in
             found.page.records.reduce(0) { $0 + $1.record.fields.count + 200 }
         }
@@ -48,7 +65,7 @@ extension LocalConnection {
         for place in found.page.records {
             records.append(try Record.told(place.record, in: place.zone, urls).get())
         }
-        return QueryRecordsResponse(
+        return FoundRecords(
             records: records,
             cursor: found.page.next.map(node.mint.make) ?? [],
             count: found.page.count,
@@ -75,7 +92,7 @@ extension LocalConnection {
     package func modify(
         _ header: CallHeader,
         _ message: Bytes
-    ) async throws(ServiceError) -> ModifyRecordsResponse {
+    ) async throws(ServiceError) -> ModifiedRecords {
         let sink = ValueSink<Modified>()
         let urls = node.shareURLs
         let size = message.count
@@ -90,7 +107,7 @@ extension LocalConnection {
             }
         }
         guard let answer = answers.first else { throw LocalConnection.answerMissing }
-        return ModifyRecordsResponse(
+        return ModifiedRecords(
             saves: answer.saves.map { save in
                 switch save.result {
                 case .success(let view): Record.told(view, in: save.zone, urls)

@@ -20,8 +20,9 @@ struct AnswerWriter {
         self.limit = limit
     }
 
-    mutating func add(_ write: (inout CanonicalWriter) -> Void) {
-        write(&current)
+    /// Adds a message that holds one item: it is joined to those before it.
+    mutating func add(_ message: some Coded) {
+        message.write(to: &current)
         if current.bytes.count >= limit {
             messages.append(current.bytes)
             current = CanonicalWriter()
@@ -41,16 +42,15 @@ enum Answers {
         for ids: ArraySlice<Result<RecordAddress, ServiceError>>,
         _ urls: ShareURLs
     ) -> Bytes {
-        var writer = CanonicalWriter(reserving: 256)
-        for (result, id) in zip(results, ids) {
+        let found = zip(results, ids).map { result, id -> WireRecordResult in
             switch result {
             case .success(let record):
                 let id = wireID(record.name, (try? id.get())?.zone)
-                writer.result(1, record: record.encoded(as: id, url: urls.url(of: record)))
-            case .failure(let error): writer.result(1, status: error.encoded())
+                return .encoded(record.encoded(as: id, url: urls.url(of: record)))
+            case .failure(let error): return .error(WireStatus(error))
             }
         }
-        return writer.bytes
+        return FetchRecordsResponse(found).encoded()
     }
 
     static func modified(
@@ -62,37 +62,34 @@ enum Answers {
         var answer = AnswerWriter(limit: limit)
         for (item, save) in zip(outcome.saves, request.saves) {
             let id = wireID(save.address.name, save.address.zone)
-            answer.add { writer in
-                switch item {
-                case .success(let saved):
-                    writer.result(1, record: view(saved, of: save).encoded(as: id))
-                case .failure(let failure):
-                    let record = failure.serverRecord.map {
-                        $0.encoded(as: id, url: urls.url(of: $0))
-                    }
-                    writer.result(1, status: failure.error.encoded(serverRecord: record))
+            let result: WireRecordResult
+            switch item {
+            case .success(let saved): result = .encoded(view(saved, of: save).encoded(as: id))
+            case .failure(let failure):
+                let record = failure.serverRecord.map {
+                    $0.encoded(as: id, url: urls.url(of: $0))
                 }
+                result = .error(WireStatus(failure.error, serverRecord: record))
             }
+            answer.add(ModifyRecordsResponse(saves: [result]))
         }
         for item in outcome.deletes {
-            answer.add { $0.result(2, deleted: failure(item)) }
+            answer.add(ModifyRecordsResponse(deletes: [WireOutcome(failure(item))]))
         }
         return answer.finish()
     }
 
     static func modified(_ outcome: ModifyOutcome, _ request: ModifyZones) -> Bytes {
-        var writer = CanonicalWriter()
-        for (item, save) in zip(outcome.saves, request.saves) {
-            if let status = failure(item) {
-                writer.result(1, status: status)
-            } else if let address = try? save.get() {
+        let saves = zip(outcome.saves, request.saves).compactMap { item, save -> WireZoneResult? in
+            if let error = failure(item) { return .error(WireStatus(error)) }
+            return (try? save.get()).map { address in
                 let capabilities =
                     address.name == Names.defaultZone ? [] : RecordZone.Capabilities.custom
-                writer.result(1, zone: wireID(address), capabilities: capabilities.rawValue)
+                return .value(WireZone(wireID(address), capabilities: capabilities.rawValue))
             }
         }
-        for item in outcome.deletes { writer.result(2, deleted: failure(item)) }
-        return writer.bytes
+        let deletes = outcome.deletes.map { WireOutcome(failure($0)) }
+        return ModifyZonesResponse(saves: saves, deletes: deletes).encoded()
     }
 
     static func listed(
@@ -100,37 +97,27 @@ enum Answers {
         of zone: ZoneAddress,
         _ urls: ShareURLs
     ) -> Bytes {
-        var writer = CanonicalWriter(reserving: 64 << 10)
-        for record in records {
-            let id = wireID(record.name, zone)
-            writer.present(1, bytes: record.encoded(as: id, url: urls.url(of: record)))
-        }
-        return writer.bytes
+        ListRecordsResponse(
+            encoded: records.map {
+                $0.encoded(as: wireID($0.name, zone), url: urls.url(of: $0))
+            }
+        ).encoded()
     }
 
     static func zones(_ zones: [LocatedZone]) -> Bytes {
-        var writer = CanonicalWriter()
-        for zone in zones {
-            writer.zone(1, zone.wireID, capabilities: zone.capabilities.rawValue)
-        }
-        return writer.bytes
+        ListZonesResponse(zones.map(wireZone)).encoded()
     }
 
     static func fetched(_ results: [Result<LocatedZone, ServiceError>]) -> Bytes {
-        var writer = CanonicalWriter()
-        for result in results {
-            switch result {
-            case .success(let zone):
-                let capabilities = zone.capabilities.rawValue
-                writer.result(1, zone: zone.wireID, capabilities: capabilities)
-            case .failure(let error): writer.result(1, status: error.encoded())
-            }
-        }
-        return writer.bytes
+        FetchZonesResponse(results.map { WireResult($0.map(wireZone)) }).encoded()
+    }
+
+    private static func wireZone(_ zone: LocatedZone) -> WireZone {
+        WireZone(zone.wireID, capabilities: zone.capabilities.rawValue)
     }
 
     static func zoneStatus(_ zones: [ZoneDigest]) -> Bytes {
-        WireZoneStatus.answer(
+        ZoneStatusResponse(
             zones.map {
                 WireZoneStatus(
                     database: UInt32($0.database.kind.rawValue),
@@ -143,12 +130,11 @@ enum Answers {
                     assetBytes: $0.assetBytes
                 )
             }
-        )
+        ).encoded()
     }
 
     static func conflicts(_ items: [ListConflicts.Item]) -> Bytes {
-        var writer = CanonicalWriter()
-        for item in items {
+        let conflicts = items.map { item in
             let conflict = item.conflict
             let name = conflict.recordName
             let lost = RecordView(
@@ -161,18 +147,19 @@ enum Answers {
                 modifiedBy: "",
                 fields: conflict.lost
             )
-            ListConflictsResponse.add(
-                id: item.id,
-                database: conflict.zone.database,
-                lost: lost.encoded(as: wireID(name, ZoneAddress(name: conflict.zone.name))),
-                field: conflict.field,
-                winner: change(conflict.winner),
-                loser: change(conflict.loser),
-                isWithheld: item.isWithheld,
-                to: &writer
-            )
+            var wire = WireConflict()
+            wire.id = item.id
+            wire.database = UInt32(conflict.zone.database.kind.rawValue)
+            wire.owner = conflict.zone.database.owner
+            let id = wireID(name, ZoneAddress(name: conflict.zone.name))
+            wire.lost = .encoded(lost.encoded(as: id))
+            wire.field = conflict.field
+            wire.winner = change(conflict.winner)
+            wire.loser = change(conflict.loser)
+            wire.isWithheld = item.isWithheld
+            return wire
         }
-        return writer.bytes
+        return ListConflictsResponse(conflicts).encoded()
     }
 
     private static func change(_ stamp: Stamp) -> WireConflict.Change {
@@ -203,7 +190,7 @@ enum Answers {
         token: Bytes,
         _ urls: ShareURLs
     ) -> Bytes {
-        FetchZoneChangesResponse.encoded(
+        FetchZoneChangesResponse(
             changed: page.records.map {
                 $0.encoded(as: wireID($0.name, zone), url: urls.url(of: $0))
             },
@@ -215,7 +202,7 @@ enum Answers {
             },
             token: token,
             moreComing: page.moreComing
-        )
+        ).encoded()
     }
 
     static func found(
@@ -224,7 +211,7 @@ enum Answers {
         explains: Bool,
         _ urls: ShareURLs
     ) -> Bytes {
-        return QueryRecordsResponse.encoded(
+        QueryRecordsResponse(
             records: page.records.map { found in
                 let record = found.record
                 let id = wireID(record.name, found.zone)
@@ -233,7 +220,7 @@ enum Answers {
             cursor: cursor,
             count: page.count,
             work: explains ? work(of: page) : nil
-        )
+        ).encoded()
     }
 
     static func work(of page: QueryRecords.Page) -> QueryRecordsResponse.Work {
@@ -263,8 +250,8 @@ enum Answers {
         )
     }
 
-    private static func failure(_ item: ModifyOutcome.Item) -> Bytes? {
-        if case .failure(let failure) = item { failure.error.encoded() } else { nil }
+    private static func failure(_ item: ModifyOutcome.Item) -> ServiceError? {
+        if case .failure(let failure) = item { failure.error } else { nil }
     }
 
     static func view(_ saved: ModifyOutcome.Saved, of save: SaveItem) -> RecordView {

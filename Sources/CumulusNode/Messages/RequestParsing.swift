@@ -10,6 +10,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -124,7 +125,7 @@ struct RequestParser {
     }
 
     func listZones(_ message: Bytes) throws -> ListZones {
-        ListZones(database: try database(try ListZonesRequest.database(wire: message)))
+        ListZones(database: try database(try ListZonesRequest(wire: message).database))
     }
 
     func fetchZones(_ message: Bytes) throws -> FetchZones {
@@ -276,43 +277,44 @@ struct RequestParser {
         _ save: NodeModifyRecordsRequest.Save,
         at address: RecordAddress
     ) throws(ServiceError) -> SaveItem.Content {
-        guard save.fields.count <= limits.fieldsPerType else {
-            throw ServiceError.tooManyItems(save.fields.count, limit: limits.fieldsPerType)
+        let record = save.record
+        guard record.fields.count <= limits.fieldsPerType else {
+            throw ServiceError.tooManyItems(record.fields.count, limit: limits.fieldsPerType)
         }
         // A reference into a zone of another user names its owner.
         let owners = [Names.currentUser, caller.user, address.zone.owner].filter { !$0.isEmpty }
-        let type = try Names.checkTypeName(save.type[...])
+        let type = try Names.checkTypeName(record.type[...])
         var canonicaliser = FieldCanonicaliser(
             zoneName: address.zone.name,
             zoneOwners: owners,
             isShare: type == Names.shareType
         )
-        for field in save.fields { try canonicaliser.add(field) }
+        for field in record.fields { try canonicaliser.add(field) }
         var parent: String?
-        if let name = save.parent {
+        if let name = record.parent?.bytes {
             parent =
                 name.isEmpty ? "" : try Names.checkIdentifier(name[...], "parent's record name")
         }
         return SaveItem.Content(
             type: type,
-            changeTag: save.changeTag.isEmpty ? nil : save.changeTag,
+            changeTag: record.changeTag.isEmpty ? nil : record.changeTag,
             fields: try canonicaliser.finish(),
             increments: try increments(save.increments),
             parent: parent,
-            share: try save.share.map(share)
+            share: try record.share.map(share)
         )
     }
 
     private func increments(
-        _ raw: [(field: Bytes, delta: Int64)]
+        _ raw: [WireIncrement]
     ) throws(ServiceError) -> [Commit.Increment] {
         guard raw.count <= limits.fieldsPerType else {
             throw ServiceError.tooManyItems(raw.count, limit: limits.fieldsPerType)
         }
         var increments: [Commit.Increment] = []
         var fields: Set<String> = []
-        for (name, delta) in raw {
-            let field = try Names.checkSchemaName(name[...], "field name")
+        for increment in raw {
+            let field = try Names.checkSchemaName(increment.field[...], "field name")
             guard fields.insert(field).inserted else {
                 throw ServiceError(
                     .invalidArguments,
@@ -320,7 +322,7 @@ struct RequestParser {
                     "field '\(field)' is incremented twice in one save; add the amounts up"
                 )
             }
-            increments.append(Commit.Increment(field: field, delta: delta))
+            increments.append(Commit.Increment(field: field, delta: increment.delta))
         }
         return increments.sorted { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
     }

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusWire
 
 extension RequestParser {
@@ -84,9 +85,9 @@ extension RequestParser {
                 predicate: try predicate(query.predicate),
                 zone: try query.zone.map { (id) throws(ServiceError) in try zoneID(id) }
             )
-        case .zone(let zone, let type):
-            return .zone(try zoneID(zone), recordType: try recordType(type))
-        case .database(let type): return .database(recordType: try recordType(type))
+        case .zone(let kind):
+            return .zone(try zoneID(kind.zone), recordType: try recordType(kind.recordType))
+        case .database(let type): return .database(recordType: try recordType(type.bytes))
         }
     }
 

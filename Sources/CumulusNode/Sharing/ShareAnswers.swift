@@ -15,14 +15,15 @@ extension Answers {
 
     static func metadata(_ metadata: ShareMetadata, _ urls: ShareURLs) -> Bytes {
         let zone = metadata.zone
-        let share = metadata.share
-        return WireShareMetadata.answer(
-            share: Answers.share(share, zone, urls),
-            rootRecord: metadata.rootRecord.map { $0.encoded(as: wireID($0.name, zone)) },
-            role: metadata.role,
-            permission: metadata.permission,
-            status: metadata.status
-        )
+        var answer = ShareMetadataResponse()
+        answer.metadata.share = .encoded(share(metadata.share, zone, urls))
+        answer.metadata.rootRecord = metadata.rootRecord.map {
+            .encoded($0.encoded(as: wireID($0.name, zone)))
+        }
+        answer.metadata.role = metadata.role
+        answer.metadata.permission = metadata.permission
+        answer.metadata.status = metadata.status
+        return answer.encoded()
     }
 }
 

@@ -7,6 +7,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 
@@ -22,17 +23,20 @@ enum ShareCalls {
             admit: { context in if let refusal = refusal(of: context) { throw refusal } },
             parse: decoded(LookUpParticipantsRequest.init(wire:)),
             read: lookUp,
-            encode: { members, _ in LookUpParticipantsResponse.encoded(members) }
+            encode: { members, _ in
+                let told = members.map { WireShareParts.Participant($0) }
+                return LookUpParticipantsResponse(told).encoded()
+            }
         ),
         .init(
             .sharingList,
             .parts,
             .operator,
-            parse: decoded(ListSharesRequest.init(wire:)),
+            parse: decoded { try ListSharesRequest(wire: $0).bytes },
             read: list,
             encode: { shares, node in
                 let told = shares.map { Answers.share($0.share, $0.zone, node.shareURLs) }
-                return ListSharesResponse.answer(told[...])
+                return ListSharesResponse(encoded: told).encoded()
             }
         ),
         .init(
@@ -73,12 +77,12 @@ enum ShareCalls {
     private static func accept(_ context: CallContext) throws {
         context.concerns("share")
         if let refusal = refusal(of: context) {
-            return try refuse(try AcceptShareRequest(wire: context.message).url, refusal, context)
+            return try refuse(try AcceptShareRequest(wire: context.message).bytes, refusal, context)
         }
-        let request = try AcceptShareRequest(wire: context.message)
+        let url = try AcceptShareRequest(wire: context.message).bytes
         let urls = context.node.shareURLs
         let accept = AcceptShare(
-            share: try urls.share(at: request.url),
+            share: try urls.share(at: url),
             limits: context.limits
         )
         try context.concerns(accept.share) {
@@ -105,10 +109,10 @@ enum ShareCalls {
     // MARK: For operators
 
     private static func list(
-        _ request: ListSharesRequest,
+        _ raw: Bytes,
         _ context: CallContext
     ) throws -> Reading<ArraySlice<OwnedShares.Entry>>? {
-        let user = try Names.checkIdentifier(request.user[...], "user name")
+        let user = try Names.checkIdentifier(raw[...], "user name")
         return .onDisk { context in
             let shares = try OwnedShares.all(
                 of: user,
@@ -139,7 +143,7 @@ enum ShareCalls {
         _ context: CallContext
     ) -> [Bytes] {
         if !existed { context.concernsNothing() }
-        return [StopShareResponse.encoded(existed: existed)]
+        return [StopShareResponse(existed).encoded()]
     }
 
     /// Why a caller has no shared database now; nil means that it has one.

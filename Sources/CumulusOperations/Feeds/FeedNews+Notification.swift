@@ -175,9 +175,8 @@ extension FeedNotification {
 
     /// The approximate size of its parts.
     private var byteCount: Int {
-        var writer = CanonicalWriter()
-        notificationInfo?.encode(to: &writer)
-        return writer.bytes.count + subscriptionID.utf8.count + news.byteCount + 64
+        let shown = notificationInfo?.encoded().count ?? 0
+        return shown + subscriptionID.utf8.count + news.byteCount + 64
     }
 }
 

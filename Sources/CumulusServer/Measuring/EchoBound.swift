@@ -39,9 +39,7 @@ struct EchoBound: AsyncParsableCommand {
     private static var answer: Bytes {
         let record = BoundRecord.view(1)
         let id = WireRecordID(name: Bytes(record.name.utf8), zone: nil)
-        var writer = CanonicalWriter()
-        writer.result(1, record: record.encoded(as: id))
-        return writer.bytes
+        return FetchRecordsResponse([.encoded(record.encoded(as: id))]).encoded()
     }
 }
 

@@ -140,7 +140,7 @@ extension Subscription {
         writer.delimited(essence)
         writer.varint(allowsExtensions ? 1 : 0)
         writer.varint(notificationInfo == nil ? 0 : 1)
-        notificationInfo?.encode(to: &writer)
+        notificationInfo?.write(to: &writer)
         return writer.bytes
     }
 
@@ -191,7 +191,7 @@ extension Subscription {
         allowsExtensions = try reader.varint() == 1
         if try reader.varint() == 1 {
             let rest = CanonicalReader(reader.bytes, reader.position..<reader.end)
-            notificationInfo = try NotificationInfo(reading: rest)
+            notificationInfo = try NotificationInfo(strict: rest)
         } else if !reader.isAtEnd {
             throw MalformedBytes("a subscription is too long")
         }

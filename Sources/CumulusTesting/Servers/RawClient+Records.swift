@@ -27,13 +27,13 @@ package enum RawRequest {
         in database: DatabaseScope = .private,
         policy: UInt32 = 0
     ) -> Bytes {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: database,
             policy: policy,
             isAtomic: true,
             saves: saves,
             deletes: []
-        )
+        ).encoded()
     }
 
     package static func fetch(
@@ -69,6 +69,6 @@ extension RawClient {
         in database: DatabaseScope = .private
     ) throws -> [RecordResult] {
         let messages = try perform(.recordsFetch, RawRequest.fetch(names, in: database))
-        return try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+        return try messages.flatMap { try FetchRecordsResponse(wire: $0).results }
     }
 }

@@ -1,21 +1,22 @@
 // The calls on changes: of a database's zones, and of a zone's records.
 //
-// `changes.proto`. Requests are decoded as they came: the session judges them.
+// `changes.proto`. Requests are read as they came: the session judges them.
 
-import CCumulusWire
 package import CumulusModel
 
 // MARK: - Zones
 
-package struct FetchDatabaseChangesRequest: Hashable, Sendable {
+package struct FetchDatabaseChangesRequest: Coded, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
-    package var database: UInt32
+    package var database: UInt32 = 0
     /// Empty: from the beginning.
-    package var token: Bytes
+    package var token: Bytes = []
     /// Most zones of the answer; 0: the node decides.
-    package var limit: UInt32
+    package var limit: UInt32 = 0
     /// The answer has a token of now, and no zones.
     package var onlyToken = false
+
+    package init() {}
 
     package init(database: DatabaseScope, token: Bytes, limit: UInt32) {
         self.database = UInt32(database.rawValue)
@@ -23,43 +24,40 @@ package struct FetchDatabaseChangesRequest: Hashable, Sendable {
         self.limit = limit
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database))
-        writer.field(2, bytes: token)
-        writer.field(3, varint: UInt64(limit))
-        writer.field(4, varint: onlyToken ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(
-            bytes[...],
-            cumulus__v1__fetch_database_changes_request__unpack
-        )
-        database = UInt32(message.raw.database.rawValue)
-        token = message.raw.token.swiftBytes
-        limit = message.raw.limit
-        onlyToken = message.raw.only_token != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.bytes(2, &token)
+        try coder.number(3, &limit)
+        try coder.flag(4, &onlyToken)
     }
 }
 
-package struct FetchDatabaseChangesResponse: Hashable, Sendable {
-    package struct Deletion: Hashable, Sendable {
-        package var id: WireZoneID
+package struct FetchDatabaseChangesResponse: WireMessage, Hashable {
+    /// `DeletedZone`.
+    package struct Deletion: Coded, Hashable {
+        package var id = WireZoneID()
         /// 0 deleted, 1 purged, 2 encrypted data reset.
-        package var cause: UInt32
+        package var cause: UInt32 = 0
+
+        package init() {}
 
         package init(id: WireZoneID, cause: UInt32) {
             self.id = id
             self.cause = cause
         }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &id)
+            try coder.number(2, &cause)
+        }
     }
 
-    package var changed: [WireZoneID]
-    package var deleted: [Deletion]
-    package var token: Bytes
-    package var moreComing: Bool
+    package var changed: [WireZoneID] = []
+    package var deleted: [Deletion] = []
+    package var token: Bytes = []
+    package var moreComing = false
+
+    package init() {}
 
     package init(changed: [WireZoneID], deleted: [Deletion], token: Bytes, moreComing: Bool) {
         self.changed = changed
@@ -68,54 +66,31 @@ package struct FetchDatabaseChangesResponse: Hashable, Sendable {
         self.moreComing = moreComing
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        for id in changed { id.encode(1, to: &writer) }
-        for deletion in deleted {
-            writer.message(2) { writer in
-                deletion.id.encode(1, to: &writer)
-                writer.field(2, varint: UInt64(deletion.cause))
-            }
-        }
-        writer.field(3, bytes: token)
-        writer.field(4, varint: moreComing ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(
-            answer: bytes,
-            cumulus__v1__fetch_database_changes_response__unpack
-        )
-        let raw = message.raw
-        changed = elements(raw.n_changed, raw.changed).map(WireZoneID.init(wire:))
-        deleted = elements(raw.n_deleted, raw.deleted).map { raw in
-            let id = raw.id.map { WireZoneID(wire: $0.pointee) }
-            return Deletion(
-                id: id ?? WireZoneID(name: [], owner: []),
-                cause: UInt32(raw.cause.rawValue)
-            )
-        }
-        token = raw.token.swiftBytes
-        moreComing = raw.more_coming != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &changed)
+        try coder.list(2, &deleted)
+        try coder.bytes(3, &token)
+        try coder.flag(4, &moreComing)
     }
 }
 
 // MARK: - Records
 
-package struct FetchZoneChangesRequest: Hashable, Sendable {
+package struct FetchZoneChangesRequest: Coded, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
-    package var database: UInt32
+    package var database: UInt32 = 0
     /// nil means the default zone.
     package var zone: WireZoneID?
     /// Empty: from the beginning.
-    package var token: Bytes
+    package var token: Bytes = []
     /// Most records and deletions of the answer; 0: the node decides.
-    package var limit: UInt32
+    package var limit: UInt32 = 0
     /// nil means all fields.
     package var keys: [Bytes]?
     /// The answer has a token of now, and no records.
     package var onlyToken = false
+
+    package init() {}
 
     package init(
         database: DatabaseScope,
@@ -131,80 +106,58 @@ package struct FetchZoneChangesRequest: Hashable, Sendable {
         self.keys = keys
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database))
-        zone?.encode(2, to: &writer)
-        writer.field(3, bytes: token)
-        writer.field(4, varint: UInt64(limit))
-        writer.keys(keys, flag: 5, list: 6)
-        writer.field(7, varint: onlyToken ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__fetch_zone_changes_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        zone = raw.zone.map { WireZoneID(wire: $0.pointee) }
-        token = raw.token.swiftBytes
-        limit = raw.limit
-        keys = raw.only_keys == 0 ? nil : elements(raw.n_keys, raw.keys).map(\.swiftBytes)
-        onlyToken = raw.only_token != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.message(2, &zone)
+        try coder.bytes(3, &token)
+        try coder.number(4, &limit)
+        try coder.keys(&keys, flag: 5, list: 6)
+        try coder.flag(7, &onlyToken)
     }
 }
 
-package struct FetchZoneChangesResponse: Sendable {
-    package struct Deletion: Hashable, Sendable {
-        package var id: WireRecordID
-        package var type: Bytes
+package struct FetchZoneChangesResponse: WireMessage {
+    /// `DeletedRecord`.
+    package struct Deletion: Coded, Hashable {
+        package var id = WireRecordID()
+        package var type: Bytes = []
+
+        package init() {}
 
         package init(id: WireRecordID, type: Bytes) {
             self.id = id
             self.type = type
         }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &id)
+            try coder.bytes(2, &type)
+        }
     }
 
-    package var changed: [Record]
-    package var deleted: [Deletion]
-    package var token: Bytes
-    package var moreComing: Bool
+    package var changedRecords: [Embedded<WireRecord>] = []
+    package var deleted: [Deletion] = []
+    package var token: Bytes = []
+    package var moreComing = false
+
+    package init() {}
 
     /// - Parameter changed: Each an encoded `Record`.
-    package static func encoded(
-        changed: [Bytes],
-        deleted: [Deletion],
-        token: Bytes,
-        moreComing: Bool
-    ) -> Bytes {
-        var writer = CanonicalWriter(reserving: 1_024)
-        for record in changed { writer.present(1, bytes: record) }
-        for deletion in deleted {
-            writer.message(2) { writer in
-                deletion.id.encode(1, to: &writer)
-                writer.field(2, bytes: deletion.type)
-            }
-        }
-        writer.field(3, bytes: token)
-        writer.field(4, varint: moreComing ? 1 : 0)
-        return writer.bytes
+    package init(changed: [Bytes], deleted: [Deletion], token: Bytes, moreComing: Bool) {
+        changedRecords = changed.map { .encoded($0) }
+        self.deleted = deleted
+        self.token = token
+        self.moreComing = moreComing
     }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(
-            answer: bytes,
-            cumulus__v1__fetch_zone_changes_response__unpack
-        )
-        let raw = message.raw
-        changed = elements(raw.n_changed, raw.changed).compactMap(Record.init(wire:))
-        deleted = elements(raw.n_deleted, raw.deleted).map { raw in
-            let id = raw.id.map { WireRecordID(wire: $0.pointee) }
-            return Deletion(
-                id: id ?? WireRecordID(name: [], zone: nil),
-                type: raw.type.swiftBytes
-            )
-        }
-        token = raw.token.swiftBytes
-        moreComing = raw.more_coming != 0
+    package var roughCount: Int { 1_024 }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &changedRecords)
+        try coder.list(2, &deleted)
+        try coder.bytes(3, &token)
+        try coder.flag(4, &moreComing)
     }
+
+    package var changed: [Record] { changedRecords.compactMap(\.record) }
 }

@@ -1,21 +1,22 @@
 // The calls on feeds: what a user's subscriptions tell, page by page, and what the user has read.
 //
-// `feeds.proto`. The node encodes a notification once, and joins it to the pages of all feeds that
-// tell it. The client decodes pages. hot: once per notification on the node, once per page of each
+// `feeds.proto`. The node writes a notification once, and joins it to the pages of all feeds that
+// tell it. The client reads pages. hot: once per notification on the node, once per page of each
 // feed.
 
-import CCumulusWire
 package import CumulusModel
 
 // MARK: - Follow
 
-package struct FollowFeedRequest: Hashable, Sendable {
+package struct FollowFeedRequest: Coded, Hashable {
     /// Empty: from now on.
-    package var token: Bytes
+    package var token: Bytes = []
     /// The answer ends with the page that says the device is up to date.
-    package var untilCheckpoint: Bool
+    package var untilCheckpoint = false
     /// Without a token: from the oldest change that the node keeps.
-    package var isHistory: Bool
+    package var isHistory = false
+
+    package init() {}
 
     package init(token: Bytes, untilCheckpoint: Bool = false, isHistory: Bool = false) {
         self.token = token
@@ -23,25 +24,87 @@ package struct FollowFeedRequest: Hashable, Sendable {
         self.isHistory = isHistory
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: token)
-        writer.field(2, varint: untilCheckpoint ? 1 : 0)
-        writer.field(3, varint: isHistory ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__follow_feed_request__unpack)
-        token = message.raw.token.swiftBytes
-        untilCheckpoint = message.raw.until_checkpoint != 0
-        isHistory = message.raw.history != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &token)
+        try coder.flag(2, &untilCheckpoint)
+        try coder.flag(3, &isHistory)
     }
 }
 
 // MARK: - Pages
 
-/// A page of a feed, `FeedPage`.
+/// `FeedPage`.
+package struct FeedPage: WireMessage {
+    package var notifications: [Embedded<WireNotification>] = []
+    /// To go on behind this page, on any node.
+    package var token: Bytes = []
+    /// The device is up to date.
+    package var isCheckpoint = false
+    package var reset: Reset?
+
+    package init() {}
+
+    /// A page of notifications that are encoded already.
+    ///
+    /// - Parameter notifications: Each the bytes of a `Notification`.
+    package init(notifications: [Bytes], token: Bytes, isCheckpoint: Bool, reset: FeedReset?) {
+        self.notifications = notifications.map { .encoded($0) }
+        self.token = token
+        self.isCheckpoint = isCheckpoint
+        self.reset = reset.map { Reset($0) }
+    }
+
+    package var roughCount: Int {
+        notifications.reduce(64 + token.count) { $0 + ($1.exactCount ?? 256) + 8 }
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &notifications)
+        try coder.bytes(2, &token)
+        try coder.flag(3, &isCheckpoint)
+        try coder.message(4, &reset)
+    }
+
+    /// `FeedReset`.
+    package struct Reset: Coded {
+        var isAll = false
+        var subscriptions: [Name] = []
+
+        package init() {}
+
+        init(_ reset: FeedReset) {
+            switch reset {
+            case .all: isAll = true
+            case .subscriptions(let names): subscriptions = names.map { Name($0) }
+            }
+        }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.flag(1, &isAll)
+            try coder.list(2, &subscriptions)
+        }
+    }
+
+    /// `SubscriptionName`.
+    struct Name: Coded {
+        var database: UInt32 = 0
+        var id = ""
+
+        init() {}
+
+        init(_ name: SubscriptionName) {
+            database = UInt32(name.databaseScope.rawValue)
+            id = name.subscriptionID
+        }
+
+        mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.number(1, &database)
+            try coder.text(2, &id)
+        }
+    }
+}
+
+/// A page of a feed, for the client.
 package struct WireFeedPage: Hashable, Sendable {
     package var notifications: [FeedNotification]
     /// To go on behind this page, on any node.
@@ -63,62 +126,26 @@ package struct WireFeedPage: Hashable, Sendable {
     }
 
     package func encoded() -> Bytes {
-        WireFeedPage.encoded(
-            notifications: notifications.map(WireFeedPage.encoded),
+        FeedPage(
+            notifications: notifications.map { WireNotification($0).encoded() },
             token: token,
             isCheckpoint: isCheckpoint,
             reset: reset
-        )
-    }
-
-    /// A page of notifications that are encoded already.
-    ///
-    /// - Parameter notifications: Each the bytes of a `Notification`.
-    package static func encoded(
-        notifications: [Bytes],
-        token: Bytes,
-        isCheckpoint: Bool,
-        reset: FeedReset?
-    ) -> Bytes {
-        let room = notifications.reduce(64 + token.count) { $0 + $1.count + 8 }
-        var writer = CanonicalWriter(reserving: room)
-        for notification in notifications { writer.present(1, bytes: notification) }
-        writer.field(2, bytes: token)
-        writer.field(3, varint: isCheckpoint ? 1 : 0)
-        if let reset { writer.message(4) { reset.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    /// The bytes of a `Notification`.
-    package static func encoded(_ notification: FeedNotification) -> Bytes {
-        var writer = CanonicalWriter(reserving: 256)
-        notification.encode(to: &writer)
-        return writer.bytes
-    }
-
-    /// The bytes of an unread `Notification`, of one that is read: fields may stand in any order.
-    package static func marked(_ notification: Bytes) -> Bytes {
-        var writer = CanonicalWriter(reserving: notification.count + 2)
-        writer.raw(notification)
-        writer.field(11, varint: 1)
-        return writer.bytes
+        ).encoded()
     }
 
     /// What a later release tells and this one can't read becomes a reset of its subscription: the
     /// device asks for it anew.
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__feed_page__unpack)
-        let raw = message.raw
-        token = raw.token.swiftBytes
-        isCheckpoint = raw.checkpoint != 0
-        reset = try raw.reset.map { raw throws(MalformedMessage) in
-            try FeedReset(wire: raw.pointee)
-        }
+        let page = try FeedPage(wire: bytes)
+        token = page.token
+        isCheckpoint = page.isCheckpoint
+        reset = try page.reset.map { reset throws(MalformedMessage) in try FeedReset(reset) }
         notifications = []
         var unread: [SubscriptionName] = []
-        for raw in elements(raw.n_notifications, raw.notifications) {
-            let name = try SubscriptionName(raw.database, raw.subscription_id)
-            if let notification = try FeedNotification(wire: raw, of: name) {
+        for wire in page.notifications.compactMap(\.message) {
+            let name = try SubscriptionName(wire.database, wire.subscriptionID)
+            if let notification = FeedNotification(wire, of: name) {
                 notifications.append(notification)
             } else if !unread.contains(name) {
                 unread.append(name)
@@ -128,168 +155,233 @@ package struct WireFeedPage: Hashable, Sendable {
     }
 }
 
-// MARK: - Resets
-
 extension FeedReset {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        switch self {
-        case .all: writer.field(1, varint: 1)
-        case .subscriptions(let names):
-            for name in names {
-                writer.message(2) { writer in
-                    writer.field(1, varint: UInt64(name.databaseScope.rawValue))
-                    writer.field(2, text: name.subscriptionID)
-                }
-            }
-        }
-    }
-
-    fileprivate init(wire raw: Cumulus__V1__FeedReset) throws(MalformedMessage) {
-        guard raw.all == 0 else {
+    fileprivate init(_ wire: FeedPage.Reset) throws(MalformedMessage) {
+        guard !wire.isAll else {
             self = .all
             return
         }
-        var names: [SubscriptionName] = []
-        for name in elements(raw.n_subscriptions, raw.subscriptions) {
-            names.append(try SubscriptionName(name.database, name.id))
-        }
-        self = .subscriptions(names)
+        self = .subscriptions(
+            try wire.subscriptions.map { name throws(MalformedMessage) in
+                try SubscriptionName(name.database, name.id)
+            }
+        )
     }
 }
 
 extension SubscriptionName {
-    fileprivate init(
-        _ database: Cumulus__V1__Database,
-        _ id: ProtobufCBinaryData
-    ) throws(MalformedMessage) {
-        guard let scope = UInt8(exactly: database.rawValue).flatMap(DatabaseScope.init(rawValue:))
-        else { throw MalformedMessage(message: "a notification is of no database") }
-        self.init(databaseScope: scope, subscriptionID: id.swiftText)
+    fileprivate init(_ database: UInt32, _ id: String) throws(MalformedMessage) {
+        guard let scope = UInt8(exactly: database).flatMap(DatabaseScope.init(rawValue:)) else {
+            throw MalformedMessage(message: "a notification is of no database")
+        }
+        self.init(databaseScope: scope, subscriptionID: id)
     }
 }
 
 // MARK: - Notifications
 
-extension FeedNotification {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: id.bytes)
-        writer.field(2, text: subscriptionID)
-        writer.field(3, varint: UInt64(databaseScope.rawValue))
-        switch news {
-        case .record(let news): writer.message(4) { news.encode(to: &$0) }
-        case .zoneDeleted(let zone): WireZoneID(zone).encode(5, to: &writer)
-        case .zones(let zones, let more):
-            writer.message(6) { writer in
-                for zone in zones { WireZoneID(zone).encode(1, to: &writer) }
-                writer.field(2, varint: more ? 1 : 0)
-            }
-        }
-        if let notificationInfo { writer.message(7) { notificationInfo.encode(to: &$0) } }
-        writer.field(8, varint: isPruned ? 1 : 0)
-        writer.field(9, text: changedBy?.recordName ?? "")
-        writer.field(10, signed: changedAt.millisecondsSince1970)
-        writer.field(11, varint: isRead ? 1 : 0)
+/// `Notification`.
+package struct WireNotification: Coded {
+    enum News: Sendable {
+        case record(RecordNews)
+        case deletedZone(WireZoneID)
+        case zones(ZoneNews)
     }
 
+    /// `RecordNews`.
+    struct RecordNews: Coded {
+        var id: WireRecordID?
+        var recordType = ""
+        var reason: UInt32 = 0
+        var transition: UInt32 = 0
+        var fields: [WireRecordField] = []
+
+        mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &id)
+            try coder.text(2, &recordType)
+            try coder.number(3, &reason)
+            try coder.number(4, &transition)
+            try coder.list(5, &fields)
+        }
+    }
+
+    /// `ZoneNews`.
+    struct ZoneNews: Coded {
+        var zones: [WireZoneID] = []
+        var more = false
+
+        mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.list(1, &zones)
+            try coder.flag(2, &more)
+        }
+    }
+
+    var id: Bytes = []
+    var subscriptionID = ""
+    var database: UInt32 = 0
+    /// nil for what this release doesn't know.
+    var news: News?
+    var info: Subscription.NotificationInfo?
+    var isPruned = false
+    /// Empty: several users, or a node.
+    var changedBy = ""
+    /// Milliseconds since 1970 UTC.
+    var changedAt: Int64 = 0
+    var isRead = false
+
+    package init() {}
+
+    package var roughCount: Int { 256 }
+
+    private var number: Int? {
+        switch news {
+        case .record: 4
+        case .deletedZone: 5
+        case .zones: 6
+        case nil: nil
+        }
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &id)
+        try coder.text(2, &subscriptionID)
+        try coder.number(3, &database)
+        try codeNews(&coder)
+        try coder.message(7, &info)
+        try coder.flag(8, &isPruned)
+        try coder.text(9, &changedBy)
+        try coder.signed(10, &changedAt)
+        try coder.flag(11, &isRead)
+    }
+
+    private mutating func codeNews(_ coder: inout some Coder) throws(MalformedBytes) {
+        switch try coder.choice(4...6, number) {
+        case 4:
+            var record = if case .record(let record) = news { record } else { RecordNews() }
+            try coder.member(4, &record)
+            news = .record(record)
+        case 5:
+            var zone = if case .deletedZone(let zone) = news { zone } else { WireZoneID() }
+            try coder.member(5, &zone)
+            news = .deletedZone(zone)
+        case 6:
+            var zones = if case .zones(let zones) = news { zones } else { ZoneNews() }
+            try coder.member(6, &zones)
+            news = .zones(zones)
+        default: break
+        }
+    }
+
+    /// The bytes of an unread `Notification`, of one that is read: fields may stand in any order.
+    package static func marked(_ notification: Bytes) -> Bytes {
+        var mark = WireNotification()
+        mark.isRead = true
+        return notification + mark.encoded()
+    }
+}
+
+extension WireNotification {
+    package init(_ notification: FeedNotification) {
+        id = notification.id.bytes
+        subscriptionID = notification.subscriptionID
+        database = UInt32(notification.databaseScope.rawValue)
+        news = News(notification.news)
+        info = notification.notificationInfo
+        isPruned = notification.isPruned
+        changedBy = notification.changedBy?.recordName ?? ""
+        changedAt = notification.changedAt.millisecondsSince1970
+        isRead = notification.isRead
+    }
+}
+
+extension WireNotification.News {
+    fileprivate init(_ news: FeedNotification.News) {
+        switch news {
+        case .record(let news):
+            var record = WireNotification.RecordNews()
+            record.id = WireRecordID(news.recordID)
+            record.recordType = news.recordType
+            record.reason = news.reason.rawValue
+            record.transition = news.transition.rawValue
+            record.fields = news.fields.sorted { $0.key < $1.key }
+                .map { WireRecordField($0.key, $0.value) }
+            self = .record(record)
+        case .zoneDeleted(let zone): self = .deletedZone(WireZoneID(zone))
+        case .zones(let zones, let more):
+            var news = WireNotification.ZoneNews()
+            news.zones = zones.map { WireZoneID($0) }
+            news.more = more
+            self = .zones(news)
+        }
+    }
+}
+
+extension FeedNotification {
     /// nil if this release can't read what it tells.
-    fileprivate init?(
-        wire raw: Cumulus__V1__Notification,
-        of name: SubscriptionName
-    ) throws(MalformedMessage) {
-        guard let news = News(wire: raw) else { return nil }
-        let user = raw.changed_by.swiftText
+    fileprivate init?(_ wire: WireNotification, of name: SubscriptionName) {
+        guard let news = wire.news.flatMap({ News($0) }) else { return nil }
         self.init(
-            id: ID(bytes: raw.id.swiftBytes),
+            id: ID(bytes: wire.id),
             subscriptionID: name.subscriptionID,
             databaseScope: name.databaseScope,
             news: news,
-            notificationInfo: try raw.info.map { raw throws(MalformedMessage) in
-                try Subscription.NotificationInfo(wire: raw.pointee)
-            },
-            isPruned: raw.is_pruned != 0,
-            changedBy: user.isEmpty ? nil : Record.ID(recordName: user),
-            changedAt: Timestamp(millisecondsSince1970: raw.changed_at),
-            isRead: raw.is_read != 0
+            notificationInfo: wire.info,
+            isPruned: wire.isPruned,
+            changedBy: wire.changedBy.isEmpty ? nil : Record.ID(recordName: wire.changedBy),
+            changedAt: Timestamp(millisecondsSince1970: wire.changedAt),
+            isRead: wire.isRead
         )
     }
 }
 
 extension FeedNotification.News {
-    fileprivate init?(wire raw: Cumulus__V1__Notification) {
-        switch raw.news_case {
-        case CUMULUS__V1__NOTIFICATION__NEWS_RECORD:
-            guard let news = FeedNotification.RecordNews(wire: raw.record.pointee) else {
-                return nil
-            }
+    fileprivate init?(_ wire: WireNotification.News) {
+        switch wire {
+        case .record(let wire):
+            guard let news = FeedNotification.RecordNews(wire) else { return nil }
             self = .record(news)
-        case CUMULUS__V1__NOTIFICATION__NEWS_DELETED_ZONE:
-            self = .zoneDeleted(WireZoneID(wire: raw.deleted_zone.pointee).id)
-        case CUMULUS__V1__NOTIFICATION__NEWS_ZONES:
-            let news = raw.zones.pointee
-            let zones = elements(news.n_zones, news.zones).map { WireZoneID(wire: $0).id }
-            self = .zones(zones, more: news.more != 0)
-        default: return nil
+        case .deletedZone(let zone): self = .zoneDeleted(zone.id)
+        case .zones(let news): self = .zones(news.zones.map(\.id), more: news.more)
         }
     }
 }
 
 extension FeedNotification.RecordNews {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        WireRecordID(recordID).encode(1, to: &writer)
-        writer.field(2, text: recordType)
-        writer.field(3, varint: UInt64(reason.rawValue))
-        writer.field(4, varint: UInt64(transition.rawValue))
-        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-            writer.message(5) { writer in
-                writer.field(1, text: name)
-                value.encode(to: &writer)
-            }
-        }
-    }
-
     /// nil without a record, and for a change of which this release does not know what it is.
-    fileprivate init?(wire raw: Cumulus__V1__RecordNews) {
-        guard let id = raw.id,
-            let reason = FeedNotification.Reason(rawValue: UInt32(raw.reason.rawValue)),
-            let transition = FeedNotification.Transition(
-                rawValue: UInt32(raw.transition.rawValue)
-            )
+    fileprivate init?(_ wire: WireNotification.RecordNews) {
+        guard let id = wire.id,
+            let reason = FeedNotification.Reason(rawValue: wire.reason),
+            let transition = FeedNotification.Transition(rawValue: wire.transition)
         else { return nil }
         self.init(
-            recordID: WireRecordID(wire: id.pointee).id,
-            recordType: raw.record_type.swiftText,
+            recordID: id.id,
+            recordType: wire.recordType,
             reason: reason,
             transition: transition
         )
-        for field in elements(raw.n_fields, raw.fields) {
-            fields[field.name.swiftText] = FieldValue(wire: field)
-        }
+        for field in wire.fields { fields[field.name] = field.value }
     }
 }
 
 // MARK: - Mark as read
 
-package struct MarkReadRequest: Hashable, Sendable {
+package struct MarkReadRequest: Coded, Hashable {
     /// Of notifications, as they came.
-    package var ids: [Bytes]
+    package var ids: [Bytes] = []
     /// Everything up to it is read; empty: only the ids.
-    package var token: Bytes
+    package var token: Bytes = []
+
+    package init() {}
 
     package init(ids: [Bytes], token: Bytes = []) {
         self.ids = ids
         self.token = token
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 16 + ids.count * 18 + token.count)
-        for id in ids { writer.present(1, bytes: id) }
-        writer.field(2, bytes: token)
-        return writer.bytes
-    }
+    package var roughCount: Int { 16 + ids.count * 18 + token.count }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__mark_read_request__unpack)
-        ids = elements(message.raw.n_ids, message.raw.ids).map(\.swiftBytes)
-        token = message.raw.token.swiftBytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &ids)
+        try coder.bytes(2, &token)
     }
 }

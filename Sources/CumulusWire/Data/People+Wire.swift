@@ -2,15 +2,17 @@
 //
 // `accounts.proto`. Names and handles are bytes here; the node checks them.
 
-import CCumulusWire
 package import CumulusModel
 
-package struct WireHandle: Hashable, Sendable {
+/// `Handle`.
+package struct WireHandle: Coded, Hashable {
     /// `HandleKind`, or a number that this release doesn't know.
-    package var kind: UInt32
-    package var value: Bytes
+    package var kind: UInt32 = 0
+    package var value: Bytes = []
     /// Empty in requests.
-    package var verifiedBy: String
+    package var verifiedBy = ""
+
+    package init() {}
 
     package init(kind: UInt32, value: Bytes, verifiedBy: String = "") {
         self.kind = kind
@@ -18,36 +20,23 @@ package struct WireHandle: Hashable, Sendable {
         self.verifiedBy = verifiedBy
     }
 
-    func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, varint: UInt64(kind))
-        writer.field(2, bytes: value)
-        writer.field(3, text: verifiedBy)
-    }
-
-    init(_ raw: Cumulus__V1__Handle) {
-        kind = UInt32(raw.kind.rawValue)
-        value = raw.value.swiftBytes
-        verifiedBy = raw.verified_by.swiftText
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &kind)
+        try coder.bytes(2, &value)
+        try coder.text(3, &verifiedBy)
     }
 }
 
-/// `ProfileRequest`.
-package enum ProfileMessages {
-    /// - Parameter name: Of operators; empty: the caller's own.
-    package static func request(ofUser name: Bytes) -> Bytes {
-        OperatorMessages.request(name: name)
-    }
-
-    package static func user(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
-        try CMessage(bytes[...], cumulus__v1__profile_request__unpack).raw.user.swiftBytes
-    }
-}
+/// A user's name, of operators; empty: the caller's own.
+package typealias ProfileRequest = BytesRequest
 
 /// A `ProfileResponse`.
-package struct WireProfile: Hashable, Sendable {
-    package var displayName: String
-    package var isDiscoverable: Bool
-    package var handles: [WireHandle]
+package struct WireProfile: WireMessage, Hashable {
+    package var displayName = ""
+    package var isDiscoverable = false
+    package var handles: [WireHandle] = []
+
+    package init() {}
 
     package init(displayName: String, isDiscoverable: Bool, handles: [WireHandle]) {
         self.displayName = displayName
@@ -55,27 +44,20 @@ package struct WireProfile: Hashable, Sendable {
         self.handles = handles
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, text: displayName)
-        writer.field(2, varint: isDiscoverable ? 1 : 0)
-        for handle in handles { writer.message(3) { handle.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__profile_response__unpack)
-        displayName = message.raw.display_name.swiftText
-        isDiscoverable = message.raw.is_discoverable != 0
-        handles = elements(message.raw.n_handles, message.raw.handles).map { WireHandle($0) }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &displayName)
+        try coder.flag(2, &isDiscoverable)
+        try coder.list(3, &handles)
     }
 }
 
-package struct SetProfileRequest: Hashable, Sendable {
+package struct SetProfileRequest: Coded, Hashable {
     /// A name, of operators; empty: the caller's own.
-    package var user: Bytes
-    package var displayName: Bytes
-    package var isDiscoverable: Bool
+    package var user: Bytes = []
+    package var displayName: Bytes = []
+    package var isDiscoverable = false
+
+    package init() {}
 
     package init(user: Bytes = [], displayName: Bytes, isDiscoverable: Bool) {
         self.user = user
@@ -83,82 +65,63 @@ package struct SetProfileRequest: Hashable, Sendable {
         self.isDiscoverable = isDiscoverable
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        writer.field(2, bytes: displayName)
-        writer.field(3, varint: isDiscoverable ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__set_profile_request__unpack)
-        user = message.raw.user.swiftBytes
-        displayName = message.raw.display_name.swiftBytes
-        isDiscoverable = message.raw.is_discoverable != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.bytes(2, &displayName)
+        try coder.flag(3, &isDiscoverable)
     }
 }
 
-package struct DiscoverRequest: Hashable, Sendable {
-    package var handles: [WireHandle]
+/// Whether it changed.
+package typealias SetProfileResponse = FlagMessage
+
+package struct DiscoverRequest: Coded, Hashable {
+    package var handles: [WireHandle] = []
     /// User record names.
-    package var users: [Bytes]
+    package var users: [Bytes] = []
+
+    package init() {}
 
     package init(handles: [WireHandle] = [], users: [Bytes] = []) {
         self.handles = handles
         self.users = users
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        for handle in handles { writer.message(1) { handle.encode(to: &$0) } }
-        for user in users { writer.present(2, bytes: user) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__discover_request__unpack)
-        handles = elements(message.raw.n_handles, message.raw.handles).map { WireHandle($0) }
-        users = elements(message.raw.n_users, message.raw.users).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &handles)
+        try coder.list(2, &users)
     }
 }
 
 /// Whom a handle or a user record name leads to.
-package struct DiscoveredUser: Hashable, Sendable {
+package struct DiscoveredUser: Coded, Hashable {
     /// User record name; empty if no discoverable user has the handle or the name.
-    package var user: String
-    package var displayName: String
+    package var user = ""
+    package var displayName = ""
+
+    package init() {}
 
     package init(user: String, displayName: String) {
         self.user = user
         self.displayName = displayName
     }
 
-    /// The bytes of a `DiscoverResponse`, in the order of the request.
-    package static func answer(_ users: [DiscoveredUser]) -> Bytes {
-        var writer = CanonicalWriter()
-        for user in users {
-            writer.message(1) { writer in
-                writer.field(1, text: user.user)
-                writer.field(2, text: user.displayName)
-            }
-        }
-        return writer.bytes
-    }
-
-    package static func list(wire bytes: Bytes) throws(MalformedMessage) -> [DiscoveredUser] {
-        let message = try CMessage(answer: bytes, cumulus__v1__discover_response__unpack)
-        return elements(message.raw.n_users, message.raw.users).map { raw in
-            DiscoveredUser(user: raw.user.swiftText, displayName: raw.display_name.swiftText)
-        }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &user)
+        try coder.text(2, &displayName)
     }
 }
 
-package struct SetHandleRequest: Hashable, Sendable {
-    package var user: Bytes
-    package var handle: WireHandle
+/// In the order of the request.
+package typealias DiscoverResponse = MessageList<DiscoveredUser>
+
+package struct SetHandleRequest: Coded, Hashable {
+    package var user: Bytes = []
+    package var handle = WireHandle()
     /// False: it is taken away from the user.
-    package var isHeld: Bool
+    package var isHeld = false
+
+    package init() {}
 
     package init(user: Bytes, handle: WireHandle, isHeld: Bool) {
         self.user = user
@@ -166,44 +129,28 @@ package struct SetHandleRequest: Hashable, Sendable {
         self.isHeld = isHeld
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        writer.message(2) { handle.encode(to: &$0) }
-        writer.field(3, varint: isHeld ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__set_handle_request__unpack)
-        user = message.raw.user.swiftBytes
-        let raw = message.raw.handle?.pointee
-        handle = raw.map { WireHandle($0) } ?? WireHandle(kind: 0, value: [])
-        isHeld = message.raw.is_held != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.message(2, &handle)
+        try coder.flag(3, &isHeld)
     }
 }
 
-package struct SetHandleResponse: Hashable, Sendable {
+package struct SetHandleResponse: WireMessage, Hashable {
     /// The user had it before.
-    package var existed: Bool
+    package var existed = false
     /// Another user had it before.
-    package var isMoved: Bool
+    package var isMoved = false
+
+    package init() {}
 
     package init(existed: Bool, isMoved: Bool) {
         self.existed = existed
         self.isMoved = isMoved
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: existed ? 1 : 0)
-        writer.field(2, varint: isMoved ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__set_handle_response__unpack)
-        existed = message.raw.existed != 0
-        isMoved = message.raw.moved != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.flag(1, &existed)
+        try coder.flag(2, &isMoved)
     }
 }

@@ -1,22 +1,23 @@
 // The calls on records: fetch, modify, list.
 //
-// `records.proto`, and `node.proto` where the node leaves fields as bytes. Requests are decoded as
-// they came, names unchecked: the session judges them. hot: once per call.
+// `records.proto`, and `node.proto` where the node leaves fields as bytes. Requests are read as they
+// came, names unchecked: the session judges them. hot: once per call.
 //
 // Folder: the messages of clients: records, zones, queries, changes, assets. Read `Records+Wire`,
 // then the family that you need, such as `Queries+Wire`.
 
-import CCumulusWire
 package import CumulusModel
 
 // MARK: - Fetch
 
-package struct FetchRecordsRequest: Hashable, Sendable {
+package struct FetchRecordsRequest: Coded, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
-    package var database: UInt32
-    package var ids: [WireRecordID]
+    package var database: UInt32 = 0
+    package var ids: [WireRecordID] = []
     /// nil means all fields.
     package var keys: [Bytes]?
+
+    package init() {}
 
     package init(database: DatabaseScope, ids: [WireRecordID], keys: [Bytes]? = nil) {
         self.database = UInt32(database.rawValue)
@@ -24,188 +25,177 @@ package struct FetchRecordsRequest: Hashable, Sendable {
         self.keys = keys
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 64)
-        writer.field(1, varint: UInt64(database))
-        for id in ids { id.encode(2, to: &writer) }
-        writer.keys(keys, flag: 3, list: 4)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__fetch_records_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        ids = elements(raw.n_ids, raw.ids).map(WireRecordID.init(wire:))
-        keys = raw.only_keys == 0 ? nil : elements(raw.n_keys, raw.keys).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.list(2, &ids)
+        try coder.keys(&keys, flag: 3, list: 4)
     }
 }
 
 /// The record or the error of one item.
 package typealias RecordResult = Result<Record, ServiceError>
+/// `RecordResult` of records.proto.
+package typealias WireRecordResult = WireResult<Embedded<WireRecord>>
 
-extension CanonicalWriter {
-    /// One element of `results` or `saves`: `RecordResult` holding an encoded `Record`.
-    package mutating func result(_ field: Int, record: Bytes) {
-        message(field) { $0.present(1, bytes: record) }
-    }
+extension WireRecordResult {
+    /// - Parameter record: Encoded.
+    package static func encoded(_ record: Bytes) -> WireRecordResult { .value(.encoded(record)) }
 
-    /// One element of `results` or `saves`: `RecordResult` or `ZoneResult` holding an encoded
-    /// `Status`.
-    package mutating func result(_ field: Int, status: Bytes) {
-        message(field) { $0.present(2, bytes: status) }
-    }
-
-    /// One element of `deletes`: `DeleteResult`, without a `Status` if all went well.
-    package mutating func result(_ field: Int, deleted status: Bytes?) {
-        message(field) { writer in
-            if let status { writer.present(1, bytes: status) }
-        }
-    }
-
-    /// Wanted fields: a flag that there is a choice, and their names.
-    mutating func keys(_ keys: [Bytes]?, flag: Int, list: Int) {
-        guard let keys else { return }
-        field(flag, varint: 1)
-        for key in keys { present(list, bytes: key) }
-    }
+    fileprivate var record: RecordResult { result { $0.message.flatMap { Record($0) } } }
 }
 
-package enum FetchRecordsResponse {
-    package static func results(wire bytes: Bytes) throws(MalformedMessage) -> [RecordResult] {
-        let message = try CMessage(answer: bytes, cumulus__v1__fetch_records_response__unpack)
-        return elements(message.raw.n_results, message.raw.results).map(recordResult)
-    }
-}
+package typealias FetchRecordsResponse = MessageList<WireRecordResult>
 
-private func recordResult(_ raw: Cumulus__V1__RecordResult) -> RecordResult {
-    if raw.result_case == CUMULUS__V1__RECORD_RESULT__RESULT_RECORD, let wire = raw.record,
-        let record = Record(wire: wire.pointee)
-    {
-        return .success(record)
-    }
-    if raw.result_case == CUMULUS__V1__RECORD_RESULT__RESULT_ERROR, let error = raw.error {
-        return .failure(ServiceError(wire: error.pointee))
-    }
-    return .failure(ServiceError(.internalError, "the server's answer holds an empty result"))
+extension FetchRecordsResponse {
+    package var results: [RecordResult] { elements.map(\.record) }
 }
 
 // MARK: - Modify
 
-package enum ModifyRecordsRequest {
-    /// The client's form.
-    ///
-    /// `saves` are encoded `SaveRecord`s. `deleteTags` is empty, or has one per deletion, of which
-    /// an empty one asks for nothing.
-    package static func encoded(
+/// The client's form of a modify request.
+package struct ModifyRecordsRequest: Coded, Hashable {
+    package var database: UInt32 = 0
+    package var policy: UInt32 = 0
+    package var isAtomic = true
+    /// Encoded `SaveRecord`s.
+    package var saves: [Bytes] = []
+    package var deletes: [WireRecordID] = []
+    /// None, or one per deletion, of which an empty one asks for nothing.
+    package var deleteTags: [Bytes] = []
+
+    package init() {}
+
+    package init(
         database: DatabaseScope,
         policy: UInt32,
         isAtomic: Bool,
         saves: [Bytes],
         deletes: [WireRecordID],
         deleteTags: [Bytes] = []
-    ) -> Bytes {
-        var writer = CanonicalWriter(reserving: 64 + saves.reduce(0) { $0 + $1.count + 4 })
-        writer.field(1, varint: UInt64(database.rawValue))
-        writer.field(2, varint: UInt64(policy))
-        writer.field(3, varint: isAtomic ? 0 : 1)
-        for save in saves { writer.present(4, bytes: save) }
-        for id in deletes { id.encode(5, to: &writer) }
-        for tag in deleteTags { writer.present(6, bytes: tag) }
-        return writer.bytes
+    ) {
+        self.database = UInt32(database.rawValue)
+        self.policy = policy
+        self.isAtomic = isAtomic
+        self.saves = saves
+        self.deletes = deletes
+        self.deleteTags = deleteTags
+    }
+
+    package var roughCount: Int { saves.reduce(64) { $0 + $1.count + 4 } }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.number(2, &policy)
+        var isNotAtomic = !isAtomic
+        try coder.flag(3, &isNotAtomic)
+        isAtomic = !isNotAtomic
+        try coder.list(4, &saves)
+        try coder.list(5, &deletes)
+        try coder.list(6, &deleteTags)
     }
 }
 
 /// The node's form of a modify request.
-package struct NodeModifyRecordsRequest: Hashable, Sendable {
-    package struct Save: Hashable, Sendable {
-        package var id: WireRecordID
-        package var type: Bytes
-        package var changeTag: Bytes
-        /// nil means unchanged; empty: removed.
-        package var parent: Bytes?
-        /// Encoded `Field`s.
-        package var fields: [Bytes]
-        package var increments: [(field: Bytes, delta: Int64)]
-        /// nil: not a share, or its parts stay as they are.
-        package var share: WireShareParts?
+package struct NodeModifyRecordsRequest: Coded, Hashable {
+    /// `NodeSaveRecord`.
+    package struct Save: Coded, Hashable {
+        package var record = NodeRecord()
+        package var increments: [WireIncrement] = []
 
-        package static func == (left: Save, right: Save) -> Bool {
-            left.id == right.id && left.type == right.type && left.changeTag == right.changeTag
-                && left.parent == right.parent && left.fields == right.fields
-                && left.increments.elementsEqual(right.increments, by: ==)
-                && left.share == right.share
-        }
+        package init() {}
 
-        package func hash(into hasher: inout Hasher) {
-            hasher.combine(id)
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &record)
+            try coder.list(2, &increments)
         }
     }
 
-    package var database: UInt32
-    package var policy: UInt32
-    package var isAtomic: Bool
-    package var saves: [Save]
-    package var deletes: [WireRecordID]
-    /// None, or as many as there are deletions; an empty one asks for nothing.
-    package var deleteTags: [Bytes]
+    package struct NodeRecord: Coded, Hashable {
+        package var id: WireRecordID?
+        package var type: Bytes = []
+        package var changeTag: Bytes = []
+        /// nil means unchanged; empty: removed.
+        package var parent: BytesMessage?
+        /// Encoded `Field`s.
+        package var fields: [Bytes] = []
+        /// nil: not a share, or its parts stay as they are.
+        package var share: WireShareParts?
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__node_modify_records_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        policy = UInt32(raw.policy.rawValue)
-        isAtomic = raw.non_atomic == 0
-        saves = elements(raw.n_saves, raw.saves).map(Save.init(wire:))
-        deletes = elements(raw.n_deletes, raw.deletes).map(WireRecordID.init(wire:))
-        deleteTags = elements(raw.n_delete_tags, raw.delete_tags).map(\.swiftBytes)
+        package init() {}
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &id)
+            try coder.bytes(2, &type)
+            try coder.bytes(3, &changeTag)
+            try coder.message(8, &parent)
+            try coder.list(10, &fields)
+            try coder.message(11, &share)
+        }
+    }
+
+    package var database: UInt32 = 0
+    package var policy: UInt32 = 0
+    package var isAtomic = true
+    package var saves: [Save] = []
+    package var deletes: [WireRecordID] = []
+    /// None, or as many as there are deletions; an empty one asks for nothing.
+    package var deleteTags: [Bytes] = []
+
+    package init() {}
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.number(2, &policy)
+        var isNotAtomic = !isAtomic
+        try coder.flag(3, &isNotAtomic)
+        isAtomic = !isNotAtomic
+        try coder.list(4, &saves)
+        try coder.list(5, &deletes)
+        try coder.list(6, &deleteTags)
     }
 }
 
 extension NodeModifyRecordsRequest.Save {
-    fileprivate init(wire raw: Cumulus__V1__NodeSaveRecord) {
-        let record = raw.record?.pointee
-        id = record?.id.map { WireRecordID(wire: $0.pointee) } ?? WireRecordID(name: [], zone: nil)
-        type = record?.type.swiftBytes ?? []
-        changeTag = record?.change_tag.swiftBytes ?? []
-        parent = record?.parent?.pointee.record_name.swiftBytes
-        fields = record.map { elements($0.n_fields, $0.fields).map(\.swiftBytes) } ?? []
-        increments = elements(raw.n_increments, raw.increments).map {
-            ($0.field.swiftBytes, $0.delta)
-        }
-        share = record?.share_parts.map { WireShareParts(wire: $0.pointee) }
-    }
+    /// What the save names; empty names where it names nothing.
+    package var id: WireRecordID { record.id ?? WireRecordID() }
 }
 
 /// Results in the order of the request.
-package struct ModifyRecordsResponse: Sendable {
-    package var saves: [RecordResult]
+package struct ModifyRecordsResponse: WireMessage {
+    package var saveResults: [WireRecordResult] = []
+    package var deleteResults: [WireOutcome] = []
+
+    package init() {}
+
+    package init(saves: [WireRecordResult] = [], deletes: [WireOutcome] = []) {
+        saveResults = saves
+        deleteResults = deletes
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &saveResults)
+        try coder.list(2, &deleteResults)
+    }
+
+    package var saves: [RecordResult] { saveResults.map(\.record) }
     /// nil means deleted, or not there.
-    package var deletes: [ServiceError?]
+    package var deletes: [ServiceError?] { deleteResults.map(\.failure) }
+}
 
-    package init(saves: [RecordResult], deletes: [ServiceError?]) {
-        self.saves = saves
-        self.deletes = deletes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__modify_records_response__unpack)
-        let raw = message.raw
-        saves = elements(raw.n_saves, raw.saves).map(recordResult)
-        deletes = elements(raw.n_deletes, raw.deletes).map { result in
-            result.error.map { ServiceError(wire: $0.pointee) }
-        }
-    }
+extension WireOutcome {
+    package var failure: ServiceError? { error.map { ServiceError($0) } }
 }
 
 // MARK: - List
 
-package struct ListRecordsRequest: Hashable, Sendable {
-    package var database: UInt32
+package struct ListRecordsRequest: Coded, Hashable {
+    package var database: UInt32 = 0
     /// nil means the default zone.
     package var zone: WireZoneID?
     /// nil means all fields.
     package var keys: [Bytes]?
+
+    package init() {}
 
     package init(database: DatabaseScope, zone: WireZoneID?, keys: [Bytes]? = nil) {
         self.database = UInt32(database.rawValue)
@@ -213,26 +203,25 @@ package struct ListRecordsRequest: Hashable, Sendable {
         self.keys = keys
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 64)
-        writer.field(1, varint: UInt64(database))
-        zone?.encode(2, to: &writer)
-        writer.keys(keys, flag: 3, list: 4)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__list_records_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        zone = raw.zone.map { WireZoneID(wire: $0.pointee) }
-        keys = raw.only_keys == 0 ? nil : elements(raw.n_keys, raw.keys).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.message(2, &zone)
+        try coder.keys(&keys, flag: 3, list: 4)
     }
 }
 
-package enum ListRecordsResponse {
-    package static func records(wire bytes: Bytes) throws(MalformedMessage) -> [Record] {
-        let message = try CMessage(answer: bytes, cumulus__v1__list_records_response__unpack)
-        return elements(message.raw.n_records, message.raw.records).compactMap(Record.init(wire:))
+package typealias ListRecordsResponse = MessageList<Embedded<WireRecord>>
+
+extension ListRecordsResponse {
+    /// - Parameter records: Encoded.
+    package init(encoded records: some Sequence<Bytes>) {
+        self.init(records.map { .encoded($0) })
     }
+
+    package var records: [Record] { elements.compactMap(\.record) }
+}
+
+extension Embedded<WireRecord> {
+    /// The client's form; nil for a record without an id.
+    package var record: Record? { message.flatMap { Record($0) } }
 }

@@ -1,74 +1,120 @@
 // What shares say, and the calls on them: metadata, accept, the look-up of participants.
 //
-// `sharing.proto`, and `ShareParts` of `records.proto`. Requests are decoded as they came: the node
+// `sharing.proto`, and `ShareParts` of `records.proto`. Requests are read as they came: the node
 // judges them.
 
-import CCumulusWire
 package import CumulusModel
 
-// MARK: - Parts of a share, from the node
+// MARK: - Parts of a share
 
-extension ShareView {
-    /// Writes a `ShareParts`.
-    func encode(url: String, to writer: inout CanonicalWriter) {
-        details.encode(to: &writer)
-        writer.field(4, text: details.owner)
-        writer.field(5, text: url)
+/// `ShareParts`: what a share says besides its fields, unchecked.
+package struct WireShareParts: Coded, Hashable {
+    /// `ShareParticipant`.
+    package struct Participant: Coded, Hashable {
+        /// Empty: the node makes it of the others.
+        package var id: Bytes = []
+        /// User record name.
+        package var user: Bytes = []
+        package var handle: WireHandle?
+        /// `ShareParticipant.Role`, or a number that this release doesn't know.
+        package var role: UInt32 = 0
+        /// `ShareParticipant.Permission`, or a number that this release doesn't know.
+        package var permission: UInt32 = 0
+        /// `ShareParticipant.AcceptanceStatus`, or a number that this release doesn't know.
+        package var status: UInt32 = 0
+        /// Milliseconds since 1970 UTC.
+        package var added: Int64 = 0
+        package var isCaller = false
+
+        package init() {}
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.bytes(1, &id)
+            try coder.bytes(2, &user)
+            try coder.message(3, &handle)
+            try coder.number(4, &role)
+            try coder.number(5, &permission)
+            try coder.number(6, &status)
+            try coder.signed(7, &added)
+            try coder.flag(8, &isCaller)
+        }
+    }
+
+    /// Record name; empty: the zone.
+    package var root: Bytes = []
+    /// `ShareParticipant.Permission`, or a number that this release doesn't know.
+    package var publicPermission: UInt32 = 0
+    package var participants: [Participant] = []
+    /// User record name; the node sets it, and the next.
+    package var owner: Bytes = []
+    package var url: Bytes = []
+
+    package init() {}
+
+    /// A share as the node shows it.
+    init(_ view: ShareView, url: String) {
+        self.init(saving: view.details)
+        owner = Bytes(view.details.owner.utf8)
+        self.url = Bytes(url.utf8)
+    }
+
+    /// A share as a save needs it.
+    init(saving details: ShareDetails) {
+        root = Bytes(details.root.utf8)
+        publicPermission = UInt32(details.publicPermission.rawValue)
+        participants = details.participants.map { Participant($0) }
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &root)
+        try coder.number(2, &publicPermission)
+        try coder.list(3, &participants)
+        try coder.bytes(4, &owner)
+        try coder.bytes(5, &url)
     }
 }
 
-// MARK: - Parts of a share, for the client
+extension WireShareParts.Participant {
+    package init(_ participant: ShareDetails.Participant) {
+        id = participant.id
+        user = Bytes(participant.user.utf8)
+        handle = participant.handle.map { WireHandle(kind: $0.kind, value: Bytes($0.text.utf8)) }
+        role = UInt32(participant.role.rawValue)
+        permission = UInt32(participant.permission.rawValue)
+        status = UInt32(participant.status.rawValue)
+        added = participant.added
+        isCaller = participant.isCaller
+    }
+}
+
+// MARK: - For the client
 
 extension ShareDetails {
-    init(wire raw: Cumulus__V1__ShareParts) {
+    init(_ wire: WireShareParts) {
         self.init(
-            root: raw.root.swiftText,
-            publicPermission: ShareParticipant.Permission(wire: raw.public_permission.rawValue),
-            participants: elements(raw.n_participants, raw.participants)
-                .map(Participant.init(wire:)),
-            owner: raw.owner.swiftText,
-            url: raw.url.swiftText
+            root: String(decoding: wire.root, as: UTF8.self),
+            publicPermission: ShareParticipant.Permission(wire: wire.publicPermission),
+            participants: wire.participants.map { Participant($0) },
+            owner: String(decoding: wire.owner, as: UTF8.self),
+            url: String(decoding: wire.url, as: UTF8.self)
         )
-    }
-
-    /// Writes a `ShareParts`, as a save needs it.
-    func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, text: root)
-        writer.field(2, varint: UInt64(publicPermission.rawValue))
-        for participant in participants { writer.message(3) { participant.encode(to: &$0) } }
     }
 }
 
 extension ShareDetails.Participant {
-    fileprivate init(wire raw: Cumulus__V1__ShareParticipant) {
+    fileprivate init(_ wire: WireShareParts.Participant) {
         self.init(
-            id: raw.id.swiftBytes,
-            user: raw.user.swiftText,
-            handle: raw.handle.map {
-                Handle(kind: UInt32($0.pointee.kind.rawValue), text: $0.pointee.value.swiftText)
+            id: wire.id,
+            user: String(decoding: wire.user, as: UTF8.self),
+            handle: wire.handle.map {
+                Handle(kind: $0.kind, text: String(decoding: $0.value, as: UTF8.self))
             },
-            role: ShareParticipant.Role(wire: raw.role.rawValue),
-            permission: ShareParticipant.Permission(wire: raw.permission.rawValue),
-            status: ShareParticipant.AcceptanceStatus(wire: raw.status.rawValue),
-            added: raw.added,
-            isCaller: raw.is_caller != 0
+            role: ShareParticipant.Role(wire: wire.role),
+            permission: ShareParticipant.Permission(wire: wire.permission),
+            status: ShareParticipant.AcceptanceStatus(wire: wire.status),
+            added: wire.added,
+            isCaller: wire.isCaller
         )
-    }
-
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: id)
-        writer.field(2, text: user)
-        if let handle {
-            writer.message(3) { writer in
-                writer.field(1, varint: UInt64(handle.kind))
-                writer.field(2, text: handle.text)
-            }
-        }
-        writer.field(4, varint: UInt64(role.rawValue))
-        writer.field(5, varint: UInt64(permission.rawValue))
-        writer.field(6, varint: UInt64(status.rawValue))
-        writer.field(7, signed: added)
-        writer.field(8, varint: isCaller ? 1 : 0)
     }
 }
 
@@ -92,50 +138,15 @@ extension ShareParticipant.AcceptanceStatus {
     }
 }
 
-// MARK: - Parts of a share, to the node
-
-/// What a save says of a share, unchecked.
-package struct WireShareParts: Hashable, Sendable {
-    package struct Participant: Hashable, Sendable {
-        /// Empty: the node makes it of the others.
-        package var id: Bytes
-        /// User record name.
-        package var user: Bytes
-        package var handle: WireHandle?
-        /// `ShareParticipant.Role`, or a number that this release doesn't know.
-        package var role: UInt32
-        /// `ShareParticipant.Permission`, or a number that this release doesn't know.
-        package var permission: UInt32
-    }
-
-    /// Record name; empty: the zone.
-    package var root: Bytes
-    /// `ShareParticipant.Permission`, or a number that this release doesn't know.
-    package var publicPermission: UInt32
-    package var participants: [Participant]
-
-    init(wire raw: Cumulus__V1__ShareParts) {
-        root = raw.root.swiftBytes
-        publicPermission = UInt32(raw.public_permission.rawValue)
-        participants = elements(raw.n_participants, raw.participants).map { raw in
-            Participant(
-                id: raw.id.swiftBytes,
-                user: raw.user.swiftBytes,
-                handle: raw.handle.map { WireHandle($0.pointee) },
-                role: UInt32(raw.role.rawValue),
-                permission: UInt32(raw.permission.rawValue)
-            )
-        }
-    }
-}
-
 // MARK: - Metadata and accept
 
-package struct ShareMetadataRequest: Hashable, Sendable {
-    package var url: Bytes
-    package var wantsRootRecord: Bool
+package struct ShareMetadataRequest: Coded, Hashable {
+    package var url: Bytes = []
+    package var wantsRootRecord = false
     /// Fields of the root record; nil means all.
     package var keys: [Bytes]?
+
+    package init() {}
 
     package init(url: Bytes, wantsRootRecord: Bool = false, keys: [Bytes]? = nil) {
         self.url = url
@@ -143,43 +154,47 @@ package struct ShareMetadataRequest: Hashable, Sendable {
         self.keys = keys
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: url)
-        writer.field(2, varint: wantsRootRecord ? 1 : 0)
-        writer.keys(keys, flag: 3, list: 4)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__share_metadata_request__unpack)
-        let raw = message.raw
-        url = raw.url.swiftBytes
-        wantsRootRecord = raw.wants_root_record != 0
-        keys = raw.only_keys == 0 ? nil : elements(raw.n_keys, raw.keys).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &url)
+        try coder.flag(2, &wantsRootRecord)
+        try coder.keys(&keys, flag: 3, list: 4)
     }
 }
 
-package struct AcceptShareRequest: Hashable, Sendable {
-    package var url: Bytes
+/// A URL.
+package typealias AcceptShareRequest = BytesRequest
 
-    package init(url: Bytes) {
-        self.url = url
+/// `ShareMetadata`, the one part of a `ShareMetadataResponse` and of an `AcceptShareResponse`.
+package struct ShareMetadataResponse: WireMessage {
+    package struct Metadata: Coded {
+        package var share: Embedded<WireRecord>?
+        /// nil: it was not asked for, or a whole zone is shared.
+        package var rootRecord: Embedded<WireRecord>?
+        package var role = ShareParticipant.Role.publicUser
+        package var permission = ShareParticipant.Permission.none
+        package var status = ShareParticipant.AcceptanceStatus.unknown
+
+        package init() {}
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &share)
+            try coder.message(2, &rootRecord)
+            try coder.kind(3, &role, unknown: .publicUser)
+            try coder.kind(4, &permission, unknown: .none)
+            try coder.kind(5, &status, unknown: .unknown)
+        }
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: url)
-        return writer.bytes
-    }
+    package var metadata = Metadata()
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__accept_share_request__unpack)
-        url = message.raw.url.swiftBytes
+    package init() {}
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.message(1, &metadata)
     }
 }
 
-/// The one part of a `ShareMetadataResponse` and of an `AcceptShareResponse`.
+/// What a `ShareMetadataResponse` or an `AcceptShareResponse` tells a client.
 package struct WireShareMetadata: Sendable {
     package var share: Record
     /// nil: it was not asked for, or a whole zone is shared.
@@ -188,128 +203,71 @@ package struct WireShareMetadata: Sendable {
     package var permission: ShareParticipant.Permission
     package var status: ShareParticipant.AcceptanceStatus
 
-    /// - Parameters:
-    ///   - share: An encoded `Record`.
-    ///   - rootRecord: The same.
-    package static func answer(
-        share: Bytes,
-        rootRecord: Bytes?,
-        role: ShareParticipant.Role,
-        permission: ShareParticipant.Permission,
-        status: ShareParticipant.AcceptanceStatus
-    ) -> Bytes {
-        var writer = CanonicalWriter(reserving: share.count + (rootRecord?.count ?? 0) + 32)
-        writer.message(1) { writer in
-            writer.present(1, bytes: share)
-            if let rootRecord { writer.present(2, bytes: rootRecord) }
-            writer.field(3, varint: UInt64(role.rawValue))
-            writer.field(4, varint: UInt64(permission.rawValue))
-            writer.field(5, varint: UInt64(status.rawValue))
-        }
-        return writer.bytes
-    }
-
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__share_metadata_response__unpack)
-        guard let raw = message.raw.metadata?.pointee, let share = raw.share,
-            let record = Record(wire: share.pointee)
-        else { throw MalformedMessage(message: "the answer holds no share") }
-        self.share = record
-        rootRecord = raw.root_record.flatMap { Record(wire: $0.pointee) }
-        role = ShareParticipant.Role(wire: raw.role.rawValue)
-        permission = ShareParticipant.Permission(wire: raw.permission.rawValue)
-        status = ShareParticipant.AcceptanceStatus(wire: raw.status.rawValue)
+        let metadata = try ShareMetadataResponse(wire: bytes).metadata
+        guard let share = metadata.share?.record else {
+            throw MalformedMessage(message: "the answer holds no share")
+        }
+        self.share = share
+        rootRecord = metadata.rootRecord?.record
+        role = metadata.role
+        permission = metadata.permission
+        status = metadata.status
     }
 }
 
 // MARK: - Look-up
 
-package struct LookUpParticipantsRequest: Hashable, Sendable {
-    package var handles: [WireHandle]
+package struct LookUpParticipantsRequest: Coded, Hashable {
+    package var handles: [WireHandle] = []
+
+    package init() {}
 
     package init(handles: [WireHandle]) {
         self.handles = handles
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        for handle in handles { writer.message(1) { handle.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__look_up_participants_request__unpack)
-        handles = elements(message.raw.n_handles, message.raw.handles).map { WireHandle($0) }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &handles)
     }
 }
 
-package enum LookUpParticipantsResponse {
-    package static func encoded(_ participants: [ShareDetails.Participant]) -> Bytes {
-        var writer = CanonicalWriter()
-        for participant in participants { writer.message(1) { participant.encode(to: &$0) } }
-        return writer.bytes
-    }
+package typealias LookUpParticipantsResponse = MessageList<WireShareParts.Participant>
 
-    package static func participants(
-        wire bytes: Bytes
-    ) throws(MalformedMessage) -> [ShareDetails.Participant] {
-        let message = try CMessage(
-            answer: bytes,
-            cumulus__v1__look_up_participants_response__unpack
-        )
-        return elements(message.raw.n_participants, message.raw.participants)
-            .map(ShareDetails.Participant.init(wire:))
+extension LookUpParticipantsResponse {
+    package var participants: [ShareDetails.Participant] {
+        elements.map { ShareDetails.Participant($0) }
     }
 }
 
 // MARK: - For operators
 
-package struct ListSharesRequest: Hashable, Sendable {
-    /// Name.
-    package var user: Bytes
+/// The user's name.
+package typealias ListSharesRequest = BytesRequest
 
-    package init(user: Bytes) {
-        self.user = user
-    }
+/// Has the form of a `ListRecordsResponse`.
+package typealias ListSharesResponse = ListRecordsResponse
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__list_shares_request__unpack)
-        user = message.raw.user.swiftBytes
-    }
-}
-
-package enum ListSharesResponse {
-    /// - Parameter shares: Encoded records.
-    package static func answer(_ shares: ArraySlice<Bytes>) -> Bytes {
-        var writer = CanonicalWriter()
-        for share in shares { writer.present(1, bytes: share) }
-        return writer.bytes
-    }
-
-    package static func shares(wire bytes: Bytes) throws(MalformedMessage) -> [Record] {
-        let message = try CMessage(answer: bytes, cumulus__v1__list_shares_response__unpack)
-        return try elements(message.raw.n_shares, message.raw.shares).map {
-            (raw) throws(MalformedMessage) in
-            guard let record = Record(wire: raw), record.shareDetails != nil else {
+extension ListSharesResponse {
+    package var shares: [Record] {
+        get throws(MalformedMessage) {
+            let shares = elements.compactMap(\.record).filter { $0.shareDetails != nil }
+            guard shares.count == elements.count else {
                 throw MalformedMessage(message: "the answer holds what is no share")
             }
-            return record
+            return shares
         }
     }
 }
 
-package struct StopShareRequest: Hashable, Sendable {
+package struct StopShareRequest: Coded, Hashable {
     /// Name of the owner.
-    package var user: Bytes
-    package var zone: Bytes
+    package var user: Bytes = []
+    package var zone: Bytes = []
     /// Name of the share's record.
-    package var share: Bytes
+    package var share: Bytes = []
+
+    package init() {}
 
     package init(user: Bytes, zone: Bytes, share: Bytes) {
         self.user = user
@@ -317,30 +275,12 @@ package struct StopShareRequest: Hashable, Sendable {
         self.share = share
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        writer.field(2, bytes: zone)
-        writer.field(3, bytes: share)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__stop_share_request__unpack)
-        user = message.raw.user.swiftBytes
-        zone = message.raw.zone.swiftBytes
-        share = message.raw.share.swiftBytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.bytes(2, &zone)
+        try coder.bytes(3, &share)
     }
 }
 
-package enum StopShareResponse {
-    package static func encoded(existed: Bool) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: existed ? 1 : 0)
-        return writer.bytes
-    }
-
-    package static func existed(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
-        try CMessage(answer: bytes, cumulus__v1__stop_share_response__unpack).raw.existed != 0
-    }
-}
+/// Whether it existed.
+package typealias StopShareResponse = FlagMessage

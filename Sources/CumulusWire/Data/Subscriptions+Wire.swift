@@ -1,27 +1,28 @@
 // The calls on subscriptions: save and delete, fetch.
 //
-// `subscriptions.proto`. Requests are decoded as they came, names unchecked: the node judges them.
+// `subscriptions.proto`. Requests are read as they came, names unchecked: the node judges them.
 
-import CCumulusWire
 package import CumulusModel
 
-/// A subscription as a message holds it.
-package struct WireSubscription: Hashable, Sendable {
+/// `Subscription`, as a message holds it.
+package struct WireSubscription: Coded, Hashable {
     package enum Kind: Hashable, Sendable {
         case query(QueryKind)
-        /// Of the records of one type; empty: of all.
-        case zone(WireZoneID, recordType: Bytes)
-        case database(recordType: Bytes)
+        case zone(ZoneKind)
+        case database(DatabaseKind)
     }
 
-    package struct QueryKind: Hashable, Sendable {
-        package var recordType: Bytes
+    /// `QuerySubscription`.
+    package struct QueryKind: Coded, Hashable {
+        package var recordType: Bytes = []
         /// Postfix; empty: all records of the type.
-        package var predicate: [Query.Node]
+        package var predicate: [Query.Node] = []
         /// nil means all zones.
         package var zone: WireZoneID?
-        package var options: UInt32
-        package var allowsExtensions: Bool
+        package var options: UInt32 = 0
+        package var allowsExtensions = false
+
+        package init() {}
 
         package init(
             recordType: Bytes,
@@ -36,12 +37,44 @@ package struct WireSubscription: Hashable, Sendable {
             self.options = options
             self.allowsExtensions = allowsExtensions
         }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.bytes(1, &recordType)
+            try coder.list(2, &predicate)
+            try coder.message(3, &zone)
+            try coder.number(4, &options)
+            try coder.flag(5, &allowsExtensions)
+        }
     }
 
-    package var id: Bytes
+    /// `ZoneSubscription`.
+    package struct ZoneKind: Coded, Hashable {
+        package var zone = WireZoneID()
+        /// Of the records of one type; empty: of all.
+        package var recordType: Bytes = []
+
+        package init() {}
+
+        package init(_ zone: WireZoneID, recordType: Bytes) {
+            self.zone = zone
+            self.recordType = recordType
+        }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.message(1, &zone)
+            try coder.bytes(2, &recordType)
+        }
+    }
+
+    /// `DatabaseSubscription`: the record type; empty: all types.
+    package typealias DatabaseKind = BytesMessage
+
+    package var id: Bytes = []
     /// nil for one that this release doesn't know.
     package var kind: Kind?
     package var info: Subscription.NotificationInfo?
+
+    package init() {}
 
     package init(id: Bytes, kind: Kind?, info: Subscription.NotificationInfo? = nil) {
         self.id = id
@@ -64,9 +97,38 @@ package struct WireSubscription: Hashable, Sendable {
                 )
             )
         case .zone(let zone, let type):
-            kind = .zone(WireZoneID(zone), recordType: Bytes((type ?? "").utf8))
-        case .database(let type): kind = .database(recordType: Bytes((type ?? "").utf8))
+            kind = .zone(ZoneKind(WireZoneID(zone), recordType: Bytes((type ?? "").utf8)))
+        case .database(let type): kind = .database(DatabaseKind(Bytes((type ?? "").utf8)))
         }
+    }
+
+    private var number: Int? {
+        switch kind {
+        case .query: 2
+        case .zone: 3
+        case .database: 4
+        case nil: nil
+        }
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &id)
+        switch try coder.choice(2...4, number) {
+        case 2:
+            var query = if case .query(let query) = kind { query } else { QueryKind() }
+            try coder.member(2, &query)
+            kind = .query(query)
+        case 3:
+            var zone = if case .zone(let zone) = kind { zone } else { ZoneKind() }
+            try coder.member(3, &zone)
+            kind = .zone(zone)
+        case 4:
+            var type = if case .database(let type) = kind { type } else { DatabaseKind() }
+            try coder.member(4, &type)
+            kind = .database(type)
+        default: break
+        }
+        try coder.message(5, &info)
     }
 
     /// The client's form; nil without a kind.
@@ -87,11 +149,12 @@ package struct WireSubscription: Hashable, Sendable {
             )
             subscription.allowsExtensions = query.allowsExtensions
             return subscription
-        case .zone(let zone, let type):
-            let kind = Subscription.Kind.zone(zone.id, recordType: WireSubscription.text(type))
-            return Subscription(id: id, kind: kind, notificationInfo: info)
+        case .zone(let kind):
+            let type = WireSubscription.text(kind.recordType)
+            let zone = Subscription.Kind.zone(kind.zone.id, recordType: type)
+            return Subscription(id: id, kind: zone, notificationInfo: info)
         case .database(let type):
-            let kind = Subscription.Kind.database(recordType: WireSubscription.text(type))
+            let kind = Subscription.Kind.database(recordType: WireSubscription.text(type.bytes))
             return Subscription(id: id, kind: kind, notificationInfo: info)
         case nil: return nil
         }
@@ -102,113 +165,17 @@ package struct WireSubscription: Hashable, Sendable {
     }
 
     /// Bytes of it in a message.
-    package var byteCount: Int {
-        var writer = CanonicalWriter()
-        encode(to: &writer)
-        return writer.bytes.count
-    }
-
-    func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: id)
-        switch kind {
-        case .query(let query): writer.message(2) { query.encode(to: &$0) }
-        case .zone(let zone, let type):
-            writer.message(3) { writer in
-                zone.encode(1, to: &writer)
-                writer.field(2, bytes: type)
-            }
-        case .database(let type): writer.message(4) { $0.field(1, bytes: type) }
-        case nil: break
-        }
-        if let info { writer.message(5) { info.encode(to: &$0) } }
-    }
-
-    init(wire raw: Cumulus__V1__Subscription) throws(MalformedMessage) {
-        id = raw.id.swiftBytes
-        switch raw.kind_case {
-        case CUMULUS__V1__SUBSCRIPTION__KIND_QUERY:
-            kind = .query(try QueryKind(wire: raw.query.pointee))
-        case CUMULUS__V1__SUBSCRIPTION__KIND_ZONE:
-            let zone = raw.zone.pointee
-            kind = .zone(
-                zone.zone.map { WireZoneID(wire: $0.pointee) } ?? WireZoneID(name: [], owner: []),
-                recordType: zone.record_type.swiftBytes
-            )
-        case CUMULUS__V1__SUBSCRIPTION__KIND_DATABASE:
-            kind = .database(recordType: raw.database.pointee.record_type.swiftBytes)
-        default: kind = nil
-        }
-        if let info = raw.notification_info {
-            self.info = try Subscription.NotificationInfo(wire: info.pointee)
-        }
-    }
-}
-
-extension WireSubscription.QueryKind {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: recordType)
-        for node in predicate { writer.message(2) { node.encode(to: &$0) } }
-        zone?.encode(3, to: &writer)
-        writer.field(4, varint: UInt64(options))
-        writer.field(5, varint: allowsExtensions ? 1 : 0)
-    }
-
-    fileprivate init(wire raw: Cumulus__V1__QuerySubscription) throws(MalformedMessage) {
-        recordType = raw.record_type.swiftBytes
-        predicate = []
-        for node in elements(raw.n_predicate, raw.predicate) {
-            predicate.append(try Query.Node(wire: node))
-        }
-        zone = raw.zone.map { WireZoneID(wire: $0.pointee) }
-        options = raw.options
-        allowsExtensions = raw.allows_extensions != 0
-    }
-}
-
-extension Subscription.NotificationInfo {
-    init(wire raw: Cumulus__V1__NotificationInfo) throws(MalformedMessage) {
-        self.init()
-        let texts = [
-            raw.alert_body, raw.alert_localization_key, raw.title, raw.title_localization_key,
-            raw.subtitle, raw.subtitle_localization_key, raw.alert_action_localization_key,
-            raw.alert_launch_image, raw.sound_name, raw.category, raw.collapse_id_key,
-            raw.webhook,
-        ]
-        for (text, part) in zip(texts, Self.texts) where text.len > 0 {
-            self[keyPath: part.path] = try text.checkedText
-        }
-        let lists = [
-            elements(raw.n_alert_localization_args, raw.alert_localization_args),
-            elements(raw.n_title_localization_args, raw.title_localization_args),
-            elements(raw.n_subtitle_localization_args, raw.subtitle_localization_args),
-            elements(raw.n_desired_keys, raw.desired_keys),
-        ]
-        for (names, part) in zip(lists, Self.lists) {
-            for name in names { self[keyPath: part.path].append(try name.checkedText) }
-        }
-        shouldBadge = raw.should_badge != 0
-        shouldSendContentAvailable = raw.should_send_content_available != 0
-        shouldSendMutableContent = raw.should_send_mutable_content != 0
-    }
-}
-
-extension ProtobufCBinaryData {
-    fileprivate var checkedText: String {
-        get throws(MalformedMessage) {
-            guard let text = String(validating: swiftBytes, as: UTF8.self) else {
-                throw MalformedMessage(message: "a text of a notification is not UTF-8")
-            }
-            return text
-        }
-    }
+    package var byteCount: Int { encoded().count }
 }
 
 // MARK: - Save and delete
 
-package struct ModifySubscriptionsRequest: Hashable, Sendable {
-    package var database: UInt32
-    package var saves: [WireSubscription]
-    package var deletes: [Bytes]
+package struct ModifySubscriptionsRequest: Coded, Hashable {
+    package var database: UInt32 = 0
+    package var saves: [WireSubscription] = []
+    package var deletes: [Bytes] = []
+
+    package init() {}
 
     package init(database: DatabaseScope, saves: [WireSubscription], deletes: [Bytes]) {
         self.database = UInt32(database.rawValue)
@@ -216,132 +183,71 @@ package struct ModifySubscriptionsRequest: Hashable, Sendable {
         self.deletes = deletes
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 256)
-        writer.field(1, varint: UInt64(database))
-        for subscription in saves { writer.message(2) { subscription.encode(to: &$0) } }
-        for id in deletes { writer.present(3, bytes: id) }
-        return writer.bytes
-    }
+    package var roughCount: Int { 256 }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__modify_subscriptions_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        saves = []
-        for save in elements(raw.n_saves, raw.saves) {
-            saves.append(try WireSubscription(wire: save))
-        }
-        deletes = elements(raw.n_deletes, raw.deletes).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.list(2, &saves)
+        try coder.list(3, &deletes)
     }
 }
 
-package struct ModifySubscriptionsResponse: Sendable {
-    /// nil where the item is done.
-    package var saves: [ServiceError?]
-    package var deletes: [ServiceError?]
+package struct ModifySubscriptionsResponse: WireMessage {
+    package var saveResults: [WireOutcome] = []
+    package var deleteResults: [WireOutcome] = []
 
+    package init() {}
+
+    /// - Parameters:
+    ///   - saves: nil where the item is done.
+    ///   - deletes: The same.
     package init(saves: [ServiceError?], deletes: [ServiceError?]) {
-        self.saves = saves
-        self.deletes = deletes
+        saveResults = saves.map { WireOutcome($0) }
+        deleteResults = deletes.map { WireOutcome($0) }
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 64)
-        for (field, errors) in [(1, saves), (2, deletes)] {
-            for error in errors {
-                writer.message(field) { writer in
-                    if let error { writer.present(1, bytes: error.encoded()) }
-                }
-            }
-        }
-        return writer.bytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &saveResults)
+        try coder.list(2, &deleteResults)
     }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(
-            answer: bytes,
-            cumulus__v1__modify_subscriptions_response__unpack
-        )
-        let raw = message.raw
-        saves = elements(raw.n_saves, raw.saves).map(error)
-        deletes = elements(raw.n_deletes, raw.deletes).map(error)
-    }
-}
-
-private func error(_ change: Cumulus__V1__SubscriptionChange) -> ServiceError? {
-    change.error.map { ServiceError(wire: $0.pointee) }
+    package var saves: [ServiceError?] { saveResults.map(\.failure) }
+    package var deletes: [ServiceError?] { deleteResults.map(\.failure) }
 }
 
 // MARK: - Fetch
 
-package struct FetchSubscriptionsRequest: Hashable, Sendable {
-    package var database: UInt32
+package struct FetchSubscriptionsRequest: Coded, Hashable {
+    package var database: UInt32 = 0
     /// nil means all.
-    package var ids: [Bytes]?
+    package var ids: [Bytes]? = []
+
+    package init() {}
 
     package init(database: DatabaseScope, ids: [Bytes]?) {
         self.database = UInt32(database.rawValue)
         self.ids = ids
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database))
-        writer.field(2, varint: ids == nil ? 1 : 0)
-        for id in ids ?? [] { writer.present(3, bytes: id) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__fetch_subscriptions_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        ids = raw.all == 0 ? elements(raw.n_ids, raw.ids).map(\.swiftBytes) : nil
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        var isAll = ids == nil
+        try coder.flag(2, &isAll)
+        var names = ids ?? []
+        try coder.list(3, &names)
+        if coder.reads { ids = isAll ? nil : names }
     }
 }
 
 package typealias SubscriptionResult = Result<Subscription, ServiceError>
+package typealias FetchSubscriptionsResponse = MessageList<WireResult<WireSubscription>>
 
-package enum FetchSubscriptionsResponse {
-    package static func encoded(_ results: [SubscriptionResult]) -> Bytes {
-        var writer = CanonicalWriter(reserving: 256)
-        for result in results {
-            writer.message(1) { writer in
-                switch result {
-                case .success(let subscription):
-                    writer.message(1) { WireSubscription(subscription).encode(to: &$0) }
-                case .failure(let error): writer.present(2, bytes: error.encoded())
-                }
-            }
-        }
-        return writer.bytes
+extension FetchSubscriptionsResponse {
+    package init(_ results: [SubscriptionResult]) {
+        self.init(results.map { result in WireResult(result.map { WireSubscription($0) }) })
     }
 
-    package static func results(
-        wire bytes: Bytes
-    ) throws(MalformedMessage) -> [SubscriptionResult] {
-        let message = try CMessage(answer: bytes, cumulus__v1__fetch_subscriptions_response__unpack)
-        var results: [SubscriptionResult] = []
-        for raw in elements(message.raw.n_results, message.raw.results) {
-            results.append(try result(raw))
-        }
-        return results
-    }
-
-    private static func result(
-        _ raw: Cumulus__V1__SubscriptionResult
-    ) throws(MalformedMessage) -> SubscriptionResult {
-        switch raw.result_case {
-        case CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT_SUBSCRIPTION:
-            if let subscription = try WireSubscription(wire: raw.subscription.pointee).subscription
-            {
-                return .success(subscription)
-            }
-        case CUMULUS__V1__SUBSCRIPTION_RESULT__RESULT_ERROR:
-            return .failure(ServiceError(wire: raw.error.pointee))
-        default: break
-        }
-        return .failure(ServiceError(.internalError, "the server's answer holds an empty result"))
+    package var results: [SubscriptionResult] {
+        elements.map { $0.result(\.subscription) }
     }
 }

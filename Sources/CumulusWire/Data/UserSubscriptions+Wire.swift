@@ -1,29 +1,30 @@
 // The calls of operators about the subscriptions of a user: list them, end them.
 //
-// `subscriptions.proto`. Requests are decoded as they came, names unchecked: the node judges them.
+// `subscriptions.proto`. Requests are read as they came, names unchecked: the node judges them.
 
-import CCumulusWire
 package import CumulusModel
 
-/// What an operator is told of a subscription.
-package struct WireUserSubscription: Hashable, Sendable {
+/// `UserSubscription`: what an operator is told of a subscription.
+package struct WireUserSubscription: Coded, Hashable {
     package enum Kind: UInt32, Sendable {
         case query = 1
         case zone = 2
         case database = 3
     }
 
-    package var database: UInt32
-    package var id: Bytes
+    package var database: UInt32 = 0
+    package var id: Bytes = []
     /// `Kind`, or a number that this release doesn't know.
-    package var kind: UInt32
+    package var kind: UInt32 = 0
     /// Empty: records of all types.
-    package var recordType: Bytes
+    package var recordType: Bytes = []
     /// In its predicate.
-    package var comparisons: UInt32
+    package var comparisons: UInt32 = 0
     /// How many of them each change of a record of the type makes.
-    package var cost: UInt32
-    package var hasFired: Bool
+    package var cost: UInt32 = 0
+    package var hasFired = false
+
+    package init() {}
 
     package init(
         database: DatabaseScope,
@@ -43,105 +44,51 @@ package struct WireUserSubscription: Hashable, Sendable {
         self.hasFired = hasFired
     }
 
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, varint: UInt64(database))
-        writer.field(2, bytes: id)
-        writer.field(3, varint: UInt64(kind))
-        writer.field(4, bytes: recordType)
-        writer.field(5, varint: UInt64(comparisons))
-        writer.field(6, varint: UInt64(cost))
-        writer.field(7, varint: hasFired ? 1 : 0)
-    }
-
-    fileprivate init(wire raw: Cumulus__V1__UserSubscription) {
-        database = UInt32(raw.database.rawValue)
-        id = raw.id.swiftBytes
-        kind = UInt32(raw.kind.rawValue)
-        recordType = raw.record_type.swiftBytes
-        comparisons = raw.comparisons
-        cost = raw.cost
-        hasFired = raw.has_fired != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.bytes(2, &id)
+        try coder.number(3, &kind)
+        try coder.bytes(4, &recordType)
+        try coder.number(5, &comparisons)
+        try coder.number(6, &cost)
+        try coder.flag(7, &hasFired)
     }
 }
 
-package struct ListUserSubscriptionsRequest: Hashable, Sendable {
+/// The user's name.
+package typealias ListUserSubscriptionsRequest = BytesRequest
+package typealias ListUserSubscriptionsResponse = MessageList<WireUserSubscription>
+
+package struct EndSubscriptionsRequest: Coded, Hashable {
     /// Name.
-    package var user: Bytes
-
-    package init(user: Bytes) {
-        self.user = user
-    }
-
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(
-            bytes[...],
-            cumulus__v1__list_user_subscriptions_request__unpack
-        )
-        user = message.raw.user.swiftBytes
-    }
-}
-
-package enum ListUserSubscriptionsResponse {
-    package static func answer(_ subscriptions: ArraySlice<WireUserSubscription>) -> Bytes {
-        var writer = CanonicalWriter()
-        for subscription in subscriptions {
-            writer.message(1) { subscription.encode(to: &$0) }
-        }
-        return writer.bytes
-    }
-
-    package static func subscriptions(
-        wire bytes: Bytes
-    ) throws(MalformedMessage) -> [WireUserSubscription] {
-        let message = try CMessage(
-            answer: bytes,
-            cumulus__v1__list_user_subscriptions_response__unpack
-        )
-        return elements(message.raw.n_subscriptions, message.raw.subscriptions)
-            .map(WireUserSubscription.init(wire:))
-    }
-}
-
-package struct EndSubscriptionsRequest: Hashable, Sendable {
-    /// Name.
-    package var user: Bytes
+    package var user: Bytes = []
     /// Empty: all subscriptions of the user.
-    package var ids: [Bytes]
+    package var ids: [Bytes] = []
+
+    package init() {}
 
     package init(user: Bytes, ids: [Bytes]) {
         self.user = user
         self.ids = ids
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        for id in ids { writer.present(2, bytes: id) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__end_subscriptions_request__unpack)
-        user = message.raw.user.swiftBytes
-        ids = elements(message.raw.n_ids, message.raw.ids).map(\.swiftBytes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.list(2, &ids)
     }
 }
 
-package enum EndSubscriptionsResponse {
-    package static func encoded(count: Int) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(clamping: count))
-        return writer.bytes
+package struct EndSubscriptionsResponse: WireMessage, Hashable {
+    /// How many there were.
+    package var count: UInt32 = 0
+
+    package init() {}
+
+    package init(count: Int) {
+        self.count = UInt32(clamping: count)
     }
 
-    /// How many there were.
-    package static func count(wire bytes: Bytes) throws(MalformedMessage) -> Int {
-        Int(try CMessage(answer: bytes, cumulus__v1__end_subscriptions_response__unpack).raw.ended)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &count)
     }
 }

@@ -2,78 +2,92 @@
 //
 // `zones.proto`.
 
-import CCumulusWire
 package import CumulusModel
 
-package enum ListZonesRequest {
-    package static func encoded(database: DatabaseScope) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database.rawValue))
-        return writer.bytes
+/// `Zone`.
+package struct WireZone: Coded, Hashable {
+    package var id: WireZoneID?
+    package var capabilities: UInt32 = 0
+
+    package init() {}
+
+    package init(_ id: WireZoneID, capabilities: UInt32 = 0) {
+        self.id = id
+        self.capabilities = capabilities
     }
 
-    /// The database, as a number.
-    package static func database(wire bytes: Bytes) throws(MalformedMessage) -> UInt32 {
-        let message = try CMessage(bytes[...], cumulus__v1__list_zones_request__unpack)
-        return UInt32(message.raw.database.rawValue)
-    }
-}
-
-package enum ListZonesResponse {
-    package static func zones(wire bytes: Bytes) throws(MalformedMessage) -> [RecordZone] {
-        let message = try CMessage(answer: bytes, cumulus__v1__list_zones_response__unpack)
-        return elements(message.raw.n_zones, message.raw.zones).compactMap(RecordZone.init(wire:))
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.message(1, &id)
+        try coder.number(2, &capabilities)
     }
 }
 
-package struct FetchZonesRequest: Hashable, Sendable {
-    package var database: UInt32
-    package var ids: [WireZoneID]
+extension RecordZone {
+    /// nil if it has no id.
+    package init?(_ wire: WireZone) {
+        guard let id = wire.id else { return nil }
+        self.init(zoneID: id.id, capabilities: Capabilities(rawValue: wire.capabilities))
+    }
+}
+
+package struct ListZonesRequest: Coded, Hashable {
+    /// `DatabaseScope`, or a number that this release doesn't know.
+    package var database: UInt32 = 0
+
+    package init() {}
+
+    package init(database: DatabaseScope) {
+        self.database = UInt32(database.rawValue)
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+    }
+}
+
+package typealias ListZonesResponse = MessageList<WireZone>
+
+extension ListZonesResponse {
+    package var zones: [RecordZone] { elements.compactMap { RecordZone($0) } }
+}
+
+package struct FetchZonesRequest: Coded, Hashable {
+    package var database: UInt32 = 0
+    package var ids: [WireZoneID] = []
+
+    package init() {}
 
     package init(database: DatabaseScope, ids: [WireZoneID]) {
         self.database = UInt32(database.rawValue)
         self.ids = ids
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database))
-        for id in ids { id.encode(2, to: &writer) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__fetch_zones_request__unpack)
-        database = UInt32(message.raw.database.rawValue)
-        ids = elements(message.raw.n_ids, message.raw.ids).map(WireZoneID.init(wire:))
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.list(2, &ids)
     }
 }
 
 package typealias ZoneResult = Result<RecordZone, ServiceError>
+/// `ZoneResult` of zones.proto.
+package typealias WireZoneResult = WireResult<WireZone>
 
-package enum FetchZonesResponse {
-    package static func results(wire bytes: Bytes) throws(MalformedMessage) -> [ZoneResult] {
-        let message = try CMessage(answer: bytes, cumulus__v1__fetch_zones_response__unpack)
-        return elements(message.raw.n_results, message.raw.results).map(zoneResult)
-    }
+extension WireZoneResult {
+    fileprivate var zone: ZoneResult { result { RecordZone($0) } }
 }
 
-private func zoneResult(_ raw: Cumulus__V1__ZoneResult) -> ZoneResult {
-    if raw.result_case == CUMULUS__V1__ZONE_RESULT__RESULT_ZONE, let wire = raw.zone,
-        let zone = RecordZone(wire: wire.pointee)
-    {
-        return .success(zone)
-    }
-    if raw.result_case == CUMULUS__V1__ZONE_RESULT__RESULT_ERROR, let error = raw.error {
-        return .failure(ServiceError(wire: error.pointee))
-    }
-    return .failure(ServiceError(.internalError, "the server's answer holds an empty result"))
+package typealias FetchZonesResponse = MessageList<WireZoneResult>
+
+extension FetchZonesResponse {
+    package var results: [ZoneResult] { elements.map(\.zone) }
 }
 
-package struct ModifyZonesRequest: Hashable, Sendable {
-    package var database: UInt32
-    package var saves: [WireZoneID]
-    package var deletes: [WireZoneID]
+package struct ModifyZonesRequest: Coded, Hashable {
+    package var database: UInt32 = 0
+    package var saves: [WireZoneID] = []
+    package var deletes: [WireZoneID] = []
+
+    package init() {}
 
     package init(database: DatabaseScope, saves: [WireZoneID], deletes: [WireZoneID]) {
         self.database = UInt32(database.rawValue)
@@ -81,60 +95,31 @@ package struct ModifyZonesRequest: Hashable, Sendable {
         self.deletes = deletes
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(database))
-        for id in saves { writer.message(2) { id.encode(1, to: &$0) } }
-        for id in deletes { id.encode(3, to: &writer) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__modify_zones_request__unpack)
-        let raw = message.raw
-        database = UInt32(raw.database.rawValue)
-        saves = elements(raw.n_saves, raw.saves).map { zone in
-            zone.id.map { WireZoneID(wire: $0.pointee) } ?? WireZoneID(name: [], owner: [])
-        }
-        deletes = elements(raw.n_deletes, raw.deletes).map(WireZoneID.init(wire:))
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        var zones = saves.map { WireZone($0) }
+        try coder.list(2, &zones)
+        saves = zones.map { $0.id ?? WireZoneID() }
+        try coder.list(3, &deletes)
     }
 }
 
-package struct ModifyZonesResponse: Sendable {
-    package var saves: [ZoneResult]
-    package var deletes: [ServiceError?]
+package struct ModifyZonesResponse: WireMessage {
+    package var saveResults: [WireZoneResult] = []
+    package var deleteResults: [WireOutcome] = []
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__modify_zones_response__unpack)
-        let raw = message.raw
-        saves = elements(raw.n_saves, raw.saves).map(zoneResult)
-        deletes = elements(raw.n_deletes, raw.deletes).map { result in
-            result.error.map { ServiceError(wire: $0.pointee) }
-        }
-    }
-}
+    package init() {}
 
-extension RecordZone {
-    init?(wire raw: Cumulus__V1__Zone) {
-        guard let id = raw.id else { return nil }
-        self.init(
-            zoneID: WireZoneID(wire: id.pointee).id,
-            capabilities: Capabilities(rawValue: raw.capabilities)
-        )
-    }
-}
-
-extension CanonicalWriter {
-    /// A `Zone`.
-    package mutating func zone(_ field: Int, _ id: WireZoneID, capabilities: UInt32) {
-        message(field) { writer in
-            id.encode(1, to: &writer)
-            writer.field(2, varint: UInt64(capabilities))
-        }
+    package init(saves: [WireZoneResult], deletes: [WireOutcome]) {
+        saveResults = saves
+        deleteResults = deletes
     }
 
-    /// One element of `results` or `saves`: `ZoneResult` holding a `Zone`.
-    package mutating func result(_ field: Int, zone id: WireZoneID, capabilities: UInt32) {
-        message(field) { $0.zone(1, id, capabilities: capabilities) }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &saveResults)
+        try coder.list(2, &deleteResults)
     }
+
+    package var saves: [ZoneResult] { saveResults.map(\.zone) }
+    package var deletes: [ServiceError?] { deleteResults.map(\.failure) }
 }

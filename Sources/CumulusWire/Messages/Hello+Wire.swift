@@ -1,9 +1,7 @@
 // The greeting: HELLO of both sides, and the header that stands before each call.
 //
-// `connection.proto`. Encoded in canonical form by hand, decoded by libprotobuf-c; tests hold both
-// against each other.
+// `connection.proto`. What callers say is read by CumulusRequests.
 
-import CCumulusWire
 package import CumulusModel
 
 /// What a caller claims to be.
@@ -26,7 +24,7 @@ package struct Features: OptionSet, Hashable, Sendable {
 }
 
 /// The dialler's first frame.
-package struct Hello: Hashable, Sendable {
+package struct Hello: Coded, Hashable {
     package var protocolVersion: UInt32 = 1
     /// `WireRole`, or a number that this release doesn't know.
     package var role: UInt32 = WireRole.client.rawValue
@@ -57,55 +55,34 @@ package struct Hello: Hashable, Sendable {
 
     package init() {}
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 128)
-        writer.field(1, varint: UInt64(protocolVersion))
-        writer.field(2, varint: UInt64(role))
-        writer.field(3, text: software)
-        writer.field(4, text: softwareVersion)
-        writer.field(5, bytes: container)
-        writer.field(6, varint: UInt64(environment))
-        writer.field(7, bytes: deviceID)
-        writer.field(8, bytes: token)
-        writer.field(9, varint: UInt64(largestFrame))
-        writer.field(10, varint: features.rawValue)
-        writer.field(11, bytes: nodeID)
-        writer.field(12, bytes: clusterID)
-        writer.field(13, bytes: nonce)
-        writer.field(14, bytes: proof)
-        writer.field(15, text: endpoint)
-        writer.field(16, fixed64: incarnation)
-        writer.field(17, bytes: keyID)
-        writer.field(18, bytes: signature)
-        return writer.bytes
-    }
+    package var roughCount: Int { 128 }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__hello__unpack)
-        let raw = message.raw
-        protocolVersion = raw.protocol_version
-        role = UInt32(raw.role.rawValue)
-        software = raw.software.swiftText
-        softwareVersion = raw.software_version.swiftText
-        container = raw.container.swiftBytes
-        environment = UInt32(raw.environment.rawValue)
-        deviceID = raw.device_id.swiftBytes
-        token = raw.token.swiftBytes
-        largestFrame = raw.largest_frame
-        features = Features(rawValue: raw.features)
-        nodeID = raw.node_id.swiftBytes
-        clusterID = raw.cluster_id.swiftBytes
-        nonce = raw.nonce.swiftBytes
-        proof = raw.proof.swiftBytes
-        endpoint = raw.endpoint.swiftText
-        incarnation = raw.incarnation
-        keyID = raw.key_id.swiftBytes
-        signature = raw.signature.swiftBytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &protocolVersion)
+        try coder.number(2, &role)
+        try coder.text(3, &software)
+        try coder.text(4, &softwareVersion)
+        try coder.bytes(5, &container)
+        try coder.number(6, &environment)
+        try coder.bytes(7, &deviceID)
+        try coder.bytes(8, &token)
+        try coder.number(9, &largestFrame)
+        var bits = features.rawValue
+        try coder.number(10, &bits)
+        features = Features(rawValue: bits)
+        try coder.bytes(11, &nodeID)
+        try coder.bytes(12, &clusterID)
+        try coder.bytes(13, &nonce)
+        try coder.bytes(14, &proof)
+        try coder.text(15, &endpoint)
+        try coder.fixed64(16, &incarnation)
+        try coder.bytes(17, &keyID)
+        try coder.bytes(18, &signature)
     }
 }
 
 /// The server's answer to `Hello`.
-package struct ServerHello: Hashable, Sendable {
+package struct ServerHello: WireMessage, Hashable {
     package var protocolVersion: UInt32 = 1
     package var software: String = ""
     package var softwareVersion: String = ""
@@ -127,94 +104,64 @@ package struct ServerHello: Hashable, Sendable {
 
     package init() {}
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: 192)
-        writer.field(1, varint: UInt64(protocolVersion))
-        writer.field(2, text: software)
-        writer.field(3, text: softwareVersion)
-        writer.field(4, bytes: nodeID)
-        writer.field(5, fixed64: incarnation)
-        writer.field(6, bytes: clusterID)
-        writer.message(7) { limits.encode(to: &$0) }
-        writer.field(8, signed: clock)
-        writer.message(9) { writer in
-            writer.field(1, varint: UInt64(callerRole))
-            writer.field(2, text: callerUser)
-        }
-        writer.field(11, bytes: proof)
-        writer.field(12, text: notReady)
-        writer.field(13, varint: lacksNodes ? 1 : 0)
-        return writer.bytes
-    }
+    package var roughCount: Int { 192 }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__server_hello__unpack)
-        let raw = message.raw
-        protocolVersion = raw.protocol_version
-        software = raw.software.swiftText
-        softwareVersion = raw.software_version.swiftText
-        nodeID = raw.node_id.swiftBytes
-        incarnation = raw.incarnation
-        clusterID = raw.cluster_id.swiftBytes
-        if let raw = raw.limits?.pointee { limits = Limits(wire: raw) }
-        clock = raw.clock
-        if let caller = raw.caller?.pointee {
-            callerRole = UInt32(caller.role.rawValue)
-            callerUser = caller.user.swiftText
-        }
-        proof = raw.proof.swiftBytes
-        notReady = raw.not_ready.swiftText
-        lacksNodes = raw.lacks_nodes != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &protocolVersion)
+        try coder.text(2, &software)
+        try coder.text(3, &softwareVersion)
+        try coder.bytes(4, &nodeID)
+        try coder.fixed64(5, &incarnation)
+        try coder.bytes(6, &clusterID)
+        try coder.message(7, &limits)
+        try coder.signed(8, &clock)
+        var caller = WireCaller(role: callerRole, user: callerUser)
+        try coder.message(9, &caller)
+        (callerRole, callerUser) = (caller.role, caller.user)
+        try coder.bytes(11, &proof)
+        try coder.text(12, &notReady)
+        try coder.flag(13, &lacksNodes)
     }
 }
 
-extension Limits {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        let numbers = [
-            itemsPerRequest, requestBytes, recordBytes, nameBytes, fieldsPerType, ownersPerRecord,
-            frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
-            Int(requestMemoryMilliseconds), zonesPerDatabase, assetBytes, userAssetBytes,
-            assetsPerRequest, subscriptionsPerDatabase, ownersPerRequest,
-            perCaller.callsPerSecond, perCaller.callsBurst, perCaller.bytesPerSecond,
-            perCaller.callsAtOnce,
-        ]
-        for (index, number) in numbers.enumerated() {
-            writer.field(index + 1, varint: UInt64(number))
-        }
-    }
-
+/// `Limits` of connection.proto.
+extension Limits: Coded {
     /// What a server doesn't say is as usual: with a limit of 0 nothing could be done.
     ///
     /// Of the limits per caller 0 stands for none, which is also what an older server has.
-    fileprivate init(wire raw: Cumulus__V1__Limits) {
-        self.init()
-        func take<Value: FixedWidthInteger>(
-            _ limit: WritableKeyPath<Limits, Value>,
-            _ number: some FixedWidthInteger
-        ) {
-            if number != 0 { self[keyPath: limit] = Value(clamping: number) }
-        }
-        take(\.itemsPerRequest, raw.items_per_request)
-        take(\.requestBytes, raw.request_bytes)
-        take(\.recordBytes, raw.record_bytes)
-        take(\.nameBytes, raw.name_bytes)
-        take(\.fieldsPerType, raw.fields_per_type)
-        take(\.ownersPerRecord, raw.owners_per_record)
-        take(\.frameBytes, raw.frame_bytes)
-        take(\.streamsPerConnection, raw.streams_per_connection)
-        take(\.unansweredBytes, raw.unanswered_bytes)
-        take(\.initialCredit, raw.initial_credit)
-        take(\.requestMemoryMilliseconds, raw.request_memory_ms)
-        take(\.zonesPerDatabase, raw.zones_per_database)
-        take(\.assetBytes, raw.asset_bytes)
-        take(\.userAssetBytes, raw.user_asset_bytes)
-        take(\.assetsPerRequest, raw.assets_per_request)
-        take(\.subscriptionsPerDatabase, raw.subscriptions_per_database)
-        take(\.ownersPerRequest, raw.owners_per_request)
-        take(\.perCaller.callsPerSecond, raw.calls_per_second)
-        take(\.perCaller.callsBurst, raw.calls_burst)
-        take(\.perCaller.bytesPerSecond, raw.bytes_per_second)
-        take(\.perCaller.callsAtOnce, raw.calls_at_once)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try code(1, \.itemsPerRequest, &coder)
+        try code(2, \.requestBytes, &coder)
+        try code(3, \.recordBytes, &coder)
+        try code(4, \.nameBytes, &coder)
+        try code(5, \.fieldsPerType, &coder)
+        try code(6, \.ownersPerRecord, &coder)
+        try code(7, \.frameBytes, &coder)
+        try code(8, \.streamsPerConnection, &coder)
+        try code(9, \.unansweredBytes, &coder)
+        try code(10, \.initialCredit, &coder)
+        try code(11, \.requestMemoryMilliseconds, &coder)
+        try code(12, \.zonesPerDatabase, &coder)
+        try code(13, \.assetBytes, &coder)
+        try code(14, \.userAssetBytes, &coder)
+        try code(15, \.assetsPerRequest, &coder)
+        try code(16, \.subscriptionsPerDatabase, &coder)
+        try code(17, \.ownersPerRequest, &coder)
+        try code(18, \.perCaller.callsPerSecond, &coder)
+        try code(19, \.perCaller.callsBurst, &coder)
+        try code(20, \.perCaller.bytesPerSecond, &coder)
+        try code(21, \.perCaller.callsAtOnce, &coder)
+    }
+
+    private mutating func code<Value: FixedWidthInteger>(
+        _ field: Int,
+        _ limit: WritableKeyPath<Limits, Value>,
+        _ coder: inout some Coder
+    ) throws(MalformedBytes) {
+        var number = UInt64(self[keyPath: limit])
+        try coder.number(field, &number)
+        guard coder.reads else { return }
+        self[keyPath: limit] = number == 0 ? Limits()[keyPath: limit] : Value(clamping: number)
     }
 }
 
@@ -295,9 +242,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
 }
 
 /// Stands before the first message of a call.
-package struct CallHeader: Hashable, Sendable {
+package struct CallHeader: Coded, Hashable {
     /// `Method`, or a number that this release doesn't know.
-    package var method: UInt32
+    package var method: UInt32 = 0
     /// Milliseconds; 0: the server's default.
     package var timeout: UInt32 = 0
     package var requestID: Bytes = []
@@ -309,6 +256,8 @@ package struct CallHeader: Hashable, Sendable {
     package var environment: UInt32 = 0
     /// Other nodes that are to hold a change before its answer; nil means as the node is set up.
     package var replicas: UInt32?
+
+    package init() {}
 
     package init(_ method: Method) {
         self.method = method.rawValue
@@ -322,76 +271,42 @@ package struct CallHeader: Hashable, Sendable {
         return header
     }
 
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &method)
+        try coder.number(2, &timeout)
+        try coder.bytes(3, &requestID)
+        try coder.list(4, &causalTokens)
+        try coder.bytes(5, &traceContext)
+        try coder.bytes(6, &container)
+        try coder.number(7, &environment)
+        try coder.optional(8, &replicas)
+    }
+
     /// The payload of a CALL frame.
     package func encoded(before message: Bytes) -> Bytes {
-        var header = CanonicalWriter(reserving: 48)
-        header.field(1, varint: UInt64(method))
-        header.field(2, varint: UInt64(timeout))
-        header.field(3, bytes: requestID)
-        for token in causalTokens { header.present(4, bytes: token) }
-        header.field(5, bytes: traceContext)
-        header.field(6, bytes: container)
-        header.field(7, varint: UInt64(environment))
-        if let replicas { header.present(8, varint: UInt64(replicas)) }
-        var payload = CanonicalWriter(reserving: header.bytes.count + message.count + 2)
-        payload.delimited(header.bytes)
+        let header = encoded()
+        var payload = CanonicalWriter(reserving: header.count + message.count + 2)
+        payload.delimited(header)
         payload.raw(message)
         return payload.bytes
     }
-
-    /// Splits the payload of a CALL frame.
-    package static func split(
-        _ payload: Bytes
-    ) throws(MalformedMessage) -> (header: CallHeader, message: Bytes) {
-        var reader = CanonicalReader(payload)
-        let range: Range<Int>
-        do {
-            range = try reader.delimited()
-        } catch {
-            throw MalformedMessage(message: "a call's header is cut off")
-        }
-        let header = try CallHeader(wire: payload[range])
-        return (header, Bytes(payload[reader.position...]))
-    }
-
-    private init(wire bytes: ArraySlice<UInt8>) throws(MalformedMessage) {
-        let message = try CMessage(bytes, cumulus__v1__call_header__unpack)
-        let raw = message.raw
-        method = UInt32(raw.method.rawValue)
-        timeout = raw.timeout_ms
-        requestID = raw.request_id.swiftBytes
-        causalTokens = elements(raw.n_causal_tokens, raw.causal_tokens).map(\.swiftBytes)
-        traceContext = raw.trace_context.swiftBytes
-        container = raw.container.swiftBytes
-        environment = UInt32(raw.environment.rawValue)
-        if raw.has_replicas_case == CUMULUS__V1__CALL_HEADER__HAS_REPLICAS_REPLICAS {
-            replicas = raw.replicas
-        }
-    }
 }
 
-/// The server is about to go: no new calls.
-package struct DrainNotice: Hashable, Sendable {
-    package var message: String
+/// `Drain`: the server is about to go, and takes no new calls.
+package struct DrainNotice: WireMessage, Hashable {
+    package var message = ""
     /// Where to go instead.
-    package var endpoints: [String]
+    package var endpoints: [String] = []
+
+    package init() {}
 
     package init(message: String, endpoints: [String] = []) {
         self.message = message
         self.endpoints = endpoints
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, text: message)
-        for endpoint in endpoints { writer.present(2, bytes: endpoint.utf8) }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__drain__unpack)
-        let raw = message.raw
-        self.message = raw.message.swiftText
-        endpoints = elements(raw.n_endpoints, raw.endpoints).map(\.swiftText)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &message)
+        try coder.list(2, &endpoints)
     }
 }

@@ -17,6 +17,19 @@ package struct MessagePieces: Sendable {
         count = bytes.count
     }
 
+    /// What a writer wrote, and what it kept apart.
+    package init(_ writer: CanonicalWriter) {
+        let apart = writer.apart ?? []
+        var start = apart.first?.place ?? writer.bytes.count
+        self.init(Bytes(writer.bytes[..<start]))
+        for (index, slice) in apart.enumerated() {
+            append(slice.bytes)
+            let end = index + 1 < apart.count ? apart[index + 1].place : writer.bytes.count
+            if start < end { append(writer.bytes[start..<end]) }
+            start = end
+        }
+    }
+
     package mutating func append(_ bytes: ArraySlice<UInt8>) {
         others.append(bytes)
         count += bytes.count

@@ -2,36 +2,57 @@
 //
 // `Status` in records.proto: the payload of a STATUS frame, and the error of an item in a result.
 
-import CCumulusWire
 package import CumulusModel
+
+/// `Status`.
+package struct WireStatus: WireMessage {
+    package var code: UInt32 = 0
+    package var message = ""
+    package var reason: UInt32 = 0
+    /// Milliseconds; 0: no advice.
+    package var retryAfter: UInt32 = 0
+    package var serverRecord: Embedded<WireRecord>?
+
+    package init() {}
+
+    /// - Parameter serverRecord: An encoded `Record`.
+    package init(_ error: ServiceError, serverRecord: Bytes? = nil) {
+        code = error.code.rawValue
+        message = error.message
+        reason = error.reason.rawValue
+        retryAfter = error.retryAfterMilliseconds ?? 0
+        self.serverRecord = serverRecord.map { .encoded($0) }
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &code)
+        try coder.text(2, &message)
+        try coder.number(3, &reason)
+        try coder.number(4, &retryAfter)
+        try coder.message(5, &serverRecord)
+    }
+}
 
 extension ServiceError {
     /// The bytes of a `Status`.
     ///
-    /// `serverRecord` is an encoded `Record`.
+    /// - Parameter serverRecord: An encoded `Record`.
     package func encoded(serverRecord: Bytes? = nil) -> Bytes {
-        var writer = CanonicalWriter(reserving: message.utf8.count + 16)
-        writer.field(1, varint: UInt64(code.rawValue))
-        writer.field(2, text: message)
-        writer.field(3, varint: UInt64(reason.rawValue))
-        writer.field(4, varint: UInt64(retryAfterMilliseconds ?? 0))
-        if let serverRecord { writer.present(5, bytes: serverRecord) }
-        return writer.bytes
+        WireStatus(self, serverRecord: serverRecord).encoded()
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__status__unpack)
-        self.init(wire: message.raw)
+        self.init(try WireStatus(wire: bytes))
     }
 
     /// Codes and reasons that this release doesn't know are internal errors without a reason.
-    init(wire raw: Cumulus__V1__Status) {
+    package init(_ status: WireStatus) {
         self.init(
-            Code(rawValue: raw.code) ?? .internalError,
-            Reason(rawValue: UInt32(raw.reason.rawValue)) ?? .none,
-            raw.message.swiftText
+            Code(rawValue: status.code) ?? .internalError,
+            Reason(rawValue: status.reason) ?? .none,
+            status.message
         )
-        retryAfterMilliseconds = raw.retry_after_ms == 0 ? nil : raw.retry_after_ms
-        serverRecord = raw.server_record.flatMap { Record(wire: $0.pointee) }
+        retryAfterMilliseconds = status.retryAfter == 0 ? nil : status.retryAfter
+        serverRecord = status.serverRecord?.message.flatMap { Record($0) }
     }
 }

@@ -2,17 +2,18 @@
 //
 // `accounts.proto`. Names are bytes here; the node checks them.
 
-import CCumulusWire
 package import CumulusModel
 
 /// A `SignInRequest`, or a `RegisterRequest`, which has the first three fields.
-package struct SignInRequest: Hashable, Sendable {
-    package var name: Bytes
-    package var password: Bytes
-    package var label: String
+package struct SignInRequest: Coded, Hashable {
+    package var name: Bytes = []
+    package var password: Bytes = []
+    package var label = ""
     package var idToken: Bytes = []
     /// What the ID token has to have as nonce; empty: anything.
-    package var nonce: String = ""
+    package var nonce = ""
+
+    package init() {}
 
     package init(name: Bytes, password: Bytes, label: String = "") {
         self.name = name
@@ -26,33 +27,24 @@ package struct SignInRequest: Hashable, Sendable {
         self.nonce = nonce
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: name)
-        writer.field(2, bytes: password)
-        writer.field(3, text: label)
-        writer.field(4, bytes: idToken)
-        writer.field(5, text: nonce)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__sign_in_request__unpack)
-        name = message.raw.name.swiftBytes
-        password = message.raw.password.swiftBytes
-        label = message.raw.label.swiftText
-        idToken = message.raw.id_token.swiftBytes
-        nonce = message.raw.nonce.swiftText
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &name)
+        try coder.bytes(2, &password)
+        try coder.text(3, &label)
+        try coder.bytes(4, &idToken)
+        try coder.text(5, &nonce)
     }
 }
 
 /// A `SignInResponse`, or one of the others that open a session.
-package struct OpenedSession: Hashable, Sendable {
-    package var token: Bytes
+package struct OpenedSession: WireMessage, Hashable {
+    package var token: Bytes = []
     /// Milliseconds since 1970 UTC.
-    package var expires: Int64
+    package var expires: Int64 = 0
     /// User record name.
-    package var user: String
+    package var user = ""
+
+    package init() {}
 
     package init(token: Bytes, expires: Int64, user: String) {
         self.token = token
@@ -60,26 +52,19 @@ package struct OpenedSession: Hashable, Sendable {
         self.user = user
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: token)
-        writer.field(2, signed: expires)
-        writer.field(3, text: user)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__sign_in_response__unpack)
-        token = message.raw.token.swiftBytes
-        expires = message.raw.expires
-        user = message.raw.user.swiftText
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &token)
+        try coder.signed(2, &expires)
+        try coder.text(3, &user)
     }
 }
 
-package struct ChangePasswordRequest: Hashable, Sendable {
-    package var oldPassword: Bytes
-    package var newPassword: Bytes
-    package var label: String
+package struct ChangePasswordRequest: Coded, Hashable {
+    package var oldPassword: Bytes = []
+    package var newPassword: Bytes = []
+    package var label = ""
+
+    package init() {}
 
     package init(oldPassword: Bytes, newPassword: Bytes, label: String = "") {
         self.oldPassword = oldPassword
@@ -87,34 +72,30 @@ package struct ChangePasswordRequest: Hashable, Sendable {
         self.label = label
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: oldPassword)
-        writer.field(2, bytes: newPassword)
-        writer.field(3, text: label)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__change_password_request__unpack)
-        oldPassword = message.raw.old_password.swiftBytes
-        newPassword = message.raw.new_password.swiftBytes
-        label = message.raw.label.swiftText
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &oldPassword)
+        try coder.bytes(2, &newPassword)
+        try coder.text(3, &label)
     }
 }
 
-/// A session as its user and operators see it.
-package struct WireSession: Hashable, Sendable {
+/// A user's name, of operators; empty: the caller's own.
+package typealias SessionsRequest = BytesRequest
+
+/// `Session`, as its user and operators see it.
+package struct WireSession: Coded, Hashable {
     /// SHA-256 of its token.
-    package var id: Bytes
+    package var id: Bytes = []
     /// `SessionKind`, or a number that this release doesn't know.
-    package var kind: UInt32
-    package var label: String
-    package var device: Bytes
-    package var opened: Int64
+    package var kind: UInt32 = 0
+    package var label = ""
+    package var device: Bytes = []
+    package var opened: Int64 = 0
     /// 0: never.
-    package var expires: Int64
-    package var isThis: Bool
+    package var expires: Int64 = 0
+    package var isThis = false
+
+    package init() {}
 
     package init(
         id: Bytes,
@@ -134,131 +115,74 @@ package struct WireSession: Hashable, Sendable {
         self.isThis = isThis
     }
 
-    /// The bytes of a `SessionsResponse`.
-    package static func answer(_ sessions: ArraySlice<WireSession>) -> Bytes {
-        var writer = CanonicalWriter()
-        for session in sessions {
-            writer.message(1) { writer in
-                writer.field(1, bytes: session.id)
-                writer.field(2, varint: UInt64(session.kind))
-                writer.field(3, text: session.label)
-                writer.field(4, bytes: session.device)
-                writer.field(5, signed: session.opened)
-                writer.field(6, signed: session.expires)
-                writer.field(7, varint: session.isThis ? 1 : 0)
-            }
-        }
-        return writer.bytes
-    }
-
-    package static func list(wire bytes: Bytes) throws(MalformedMessage) -> [WireSession] {
-        let message = try CMessage(answer: bytes, cumulus__v1__sessions_response__unpack)
-        return elements(message.raw.n_sessions, message.raw.sessions).map { raw in
-            WireSession(
-                id: raw.id.swiftBytes,
-                kind: UInt32(raw.kind.rawValue),
-                label: raw.label.swiftText,
-                device: raw.device.swiftBytes,
-                opened: raw.opened,
-                expires: raw.expires,
-                isThis: raw.is_this != 0
-            )
-        }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &id)
+        try coder.number(2, &kind)
+        try coder.text(3, &label)
+        try coder.bytes(4, &device)
+        try coder.signed(5, &opened)
+        try coder.signed(6, &expires)
+        try coder.flag(7, &isThis)
     }
 }
 
-package struct RevokeSessionsRequest: Hashable, Sendable {
+package typealias SessionsResponse = MessageList<WireSession>
+
+package struct RevokeSessionsRequest: Coded, Hashable {
     /// SHA-256 of a token; empty: all sessions.
-    package var id: Bytes
+    package var id: Bytes = []
     /// A name, of operators; empty: the caller's own.
-    package var user: Bytes
+    package var user: Bytes = []
+
+    package init() {}
 
     package init(id: Bytes, user: Bytes = []) {
         self.id = id
         self.user = user
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: id)
-        writer.field(2, bytes: user)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__revoke_sessions_request__unpack)
-        id = message.raw.id.swiftBytes
-        user = message.raw.user.swiftBytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &id)
+        try coder.bytes(2, &user)
     }
 }
 
-package struct SetUserStateRequest: Hashable, Sendable {
-    package var user: Bytes
-    package var isDisabled: Bool
+/// Whether one existed.
+package typealias RevokeSessionsResponse = FlagMessage
+
+package struct SetUserStateRequest: Coded, Hashable {
+    package var user: Bytes = []
+    package var isDisabled = false
+
+    package init() {}
 
     package init(user: Bytes, isDisabled: Bool) {
         self.user = user
         self.isDisabled = isDisabled
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        writer.field(2, varint: isDisabled ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__set_user_state_request__unpack)
-        user = message.raw.user.swiftBytes
-        isDisabled = message.raw.is_disabled != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.flag(2, &isDisabled)
     }
 }
 
-package struct SetPasswordRequest: Hashable, Sendable {
-    package var user: Bytes
-    package var password: Bytes
+/// Whether it changed.
+package typealias SetUserStateResponse = FlagMessage
+
+package struct SetPasswordRequest: Coded, Hashable {
+    package var user: Bytes = []
+    package var password: Bytes = []
+
+    package init() {}
 
     package init(user: Bytes, password: Bytes) {
         self.user = user
         self.password = password
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: user)
-        writer.field(2, bytes: password)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__set_password_request__unpack)
-        user = message.raw.user.swiftBytes
-        password = message.raw.password.swiftBytes
-    }
-}
-
-/// Messages of accounts that have one field.
-package enum AccountMessages {
-    /// `SessionsRequest`.
-    package static func sessions(ofUser name: Bytes) -> Bytes {
-        OperatorMessages.request(name: name)
-    }
-
-    package static func sessionsUser(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
-        let message = try CMessage(bytes[...], cumulus__v1__sessions_request__unpack)
-        return message.raw.user.swiftBytes
-    }
-
-    /// `RevokeSessionsResponse`, or `SetUserStateResponse`.
-    package static func done(_ isChanged: Bool) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: isChanged ? 1 : 0)
-        return writer.bytes
-    }
-
-    package static func isDone(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
-        let message = try CMessage(bytes[...], cumulus__v1__revoke_sessions_response__unpack)
-        return message.raw.existed != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &user)
+        try coder.bytes(2, &password)
     }
 }

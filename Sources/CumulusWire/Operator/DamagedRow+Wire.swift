@@ -2,12 +2,11 @@
 //
 // Part of `VerifyResponse` in `operator.proto`.
 
-import CCumulusWire
 package import CumulusModel
 
 extension WireVerdict {
     /// `DamagedRow`.
-    package struct DamagedRow: Hashable, Sendable {
+    package struct DamagedRow: Coded, Hashable {
         /// `RowKind`.
         package enum Kind: UInt32, Sendable {
             case record = 0
@@ -32,10 +31,12 @@ extension WireVerdict {
         package var database: DatabaseID?
         package var zone = ""
         package var recordName = ""
-        package var kind: Kind
-        package var outcome: Outcome
+        package var kind = Kind.record
+        package var outcome = Outcome.notAsked
         /// Of the row in the store, or the first that can't be read.
-        package var key: Bytes
+        package var key: Bytes = []
+
+        package init() {}
 
         package init(_ kind: Kind, key: Bytes, outcome: Outcome) {
             self.kind = kind
@@ -43,32 +44,63 @@ extension WireVerdict {
             self.outcome = outcome
         }
 
-        func encode(to writer: inout CanonicalWriter) {
-            writer.field(1, text: container)
-            writer.field(2, varint: UInt64(environment))
-            writer.field(3, varint: UInt64(database?.kind.rawValue ?? 0))
-            writer.field(4, text: database?.owner ?? "")
-            writer.field(5, text: zone)
-            writer.field(6, text: recordName)
-            writer.field(7, varint: UInt64(kind.rawValue))
-            writer.field(8, varint: UInt64(outcome.rawValue))
-            writer.field(9, bytes: key)
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.text(1, &container)
+            try coder.number(2, &environment)
+            var place = WireDatabase(database)
+            try place.code(3, 4, &coder)
+            database = try place.id
+            try coder.text(5, &zone)
+            try coder.text(6, &recordName)
+            try coder.known(7, &kind)
+            try coder.known(8, &outcome)
+            try coder.bytes(9, &key)
         }
+    }
+}
 
-        init(wire raw: Cumulus__V1__DamagedRow) throws(MalformedMessage) {
-            guard let kind = Kind(rawValue: UInt32(raw.kind.rawValue)),
-                let outcome = Outcome(rawValue: UInt32(raw.outcome.rawValue))
-            else { throw MalformedMessage(message: "a damaged row of an unknown kind") }
-            self.init(kind, key: raw.key.swiftBytes, outcome: outcome)
-            container = raw.container.swiftText
-            environment = UInt32(raw.environment.rawValue)
-            zone = raw.zone.swiftText
-            recordName = raw.record_name.swiftText
-            if raw.database == 0 { return }
-            guard let scope = DatabaseScope(rawValue: UInt8(clamping: raw.database)) else {
-                throw MalformedMessage(message: "a damaged row in an unknown database")
+/// A database as two fields: its kind, and its owner.
+struct WireDatabase {
+    /// A `DatabaseScope`; 0: none.
+    private var kind: UInt32
+    private var owner: String
+
+    init(_ id: DatabaseID?) {
+        kind = UInt32(id?.kind.rawValue ?? 0)
+        owner = id?.owner ?? ""
+    }
+
+    mutating func code(
+        _ kindField: Int,
+        _ ownerField: Int,
+        _ coder: inout some Coder
+    ) throws(MalformedBytes) {
+        try coder.number(kindField, &kind)
+        try coder.text(ownerField, &owner)
+    }
+
+    var id: DatabaseID? {
+        get throws(MalformedBytes) {
+            if kind == 0 { return nil }
+            guard let scope = DatabaseScope(rawValue: UInt8(clamping: kind)) else {
+                throw MalformedBytes("a database of an unknown kind")
             }
-            database = DatabaseID(kind: scope, owner: raw.owner.swiftText)
+            return DatabaseID(kind: scope, owner: owner)
         }
+    }
+}
+
+extension Coder {
+    /// An enum of which every number has to be known.
+    mutating func known<Kind: RawRepresentable<UInt32>>(
+        _ field: Int,
+        _ value: inout Kind
+    ) throws(MalformedBytes) {
+        var number = value.rawValue
+        try self.number(field, &number)
+        guard let known = Kind(rawValue: number) else {
+            throw MalformedBytes("a number names nothing known")
+        }
+        value = known
     }
 }

@@ -2,12 +2,11 @@
 //
 // `operator.proto`.
 
-import CCumulusWire
 package import CumulusAssets
 package import CumulusModel
 
 /// `RescueRequest`: commits, or parts of the assets that commits to come name.
-package struct RescueRequest: Hashable, Sendable {
+package struct RescueRequest: Coded, Hashable {
     /// As their origins encoded them.
     package var commits: [Bytes] = []
     /// Of the lists and chunks: `DatabaseScope`, or a number that this release doesn't know.
@@ -17,7 +16,9 @@ package struct RescueRequest: Hashable, Sendable {
     package var lists: [Bytes] = []
     package var chunks: [Chunk] = []
 
-    package init(commits: [Bytes] = []) {
+    package init() {}
+
+    package init(commits: [Bytes]) {
         self.commits = commits
     }
 
@@ -28,51 +29,29 @@ package struct RescueRequest: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    package func encoded() -> Bytes {
+    package var roughCount: Int {
         let parts = (commits + lists).reduce(256) { $0 + $1.count + 8 }
-        let size = chunks.reduce(parts) { $0 + $1.content.count + 64 }
-        var writer = CanonicalWriter(reserving: size)
-        for commit in commits { writer.present(1, bytes: commit) }
-        writer.field(2, varint: UInt64(database))
-        writer.field(3, bytes: owner)
-        for list in lists { writer.present(4, bytes: list) }
-        for chunk in chunks {
-            writer.message(5) { writer in
-                writer.field(1, bytes: chunk.digest)
-                writer.field(2, varint: UInt64(chunk.size))
-                writer.field(3, varint: chunk.isCompressed ? 1 : 0)
-                writer.field(4, bytes: Bytes(chunk.content))
-            }
-        }
-        return writer.bytes
+        return chunks.reduce(parts) { $0 + $1.content.count + 64 }
     }
 
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__rescue_request__unpack)
-        let raw = message.raw
-        commits = elements(raw.n_commits, raw.commits).map(\.swiftBytes)
-        database = UInt32(raw.database.rawValue)
-        owner = raw.owner.swiftBytes
-        lists = elements(raw.n_lists, raw.lists).map(\.swiftBytes)
-        chunks = elements(raw.n_chunks, raw.chunks).map { chunk in
-            Chunk(
-                digest: chunk.digest.swiftBytes,
-                size: Int(chunk.size),
-                isCompressed: chunk.is_compressed != 0,
-                content: chunk.content.swiftBytes[...]
-            )
-        }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.list(1, &commits)
+        try coder.number(2, &database)
+        try coder.bytes(3, &owner)
+        try coder.list(4, &lists)
+        try coder.list(5, &chunks)
     }
 }
 
-/// `RescueResponse`.
-package struct RescueResponse: Hashable, Sendable {
+package struct RescueResponse: WireMessage, Hashable {
     /// How far the node has applied the scope's commits.
-    package var vector: VersionVector
+    package var vector = VersionVector()
     /// Commits of the request that were new to the node.
-    package var applied: UInt64
+    package var applied: UInt64 = 0
     /// Per list, indexes of the chunks that the node lacks.
-    package var missing: [[Int]]
+    package var missing: [[Int]] = []
+
+    package init() {}
 
     package init(vector: VersionVector, applied: UInt64 = 0, missing: [[Int]] = []) {
         self.vector = vector
@@ -80,21 +59,11 @@ package struct RescueResponse: Hashable, Sendable {
         self.missing = missing
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.vector(1, vector)
-        writer.field(2, varint: applied)
-        for chunks in missing { writer.message(3) { $0.field(1, packed: chunks) } }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__rescue_response__unpack)
-        let raw = message.raw
-        vector = VersionVector(wire: elements(raw.n_vector, raw.vector))
-        applied = raw.applied
-        missing = elements(raw.n_missing, raw.missing).map { list in
-            elements(list.n_chunks, list.chunks).map(Int.init)
-        }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.vector(1, &vector)
+        try coder.number(2, &applied)
+        var lists = missing.map { MissingChunks($0) }
+        try coder.list(3, &lists)
+        missing = lists.map(\.chunks)
     }
 }

@@ -3,7 +3,6 @@
 //
 // `accounts.proto`. Texts are bytes in requests; the node checks them.
 
-import CCumulusWire
 package import CumulusModel
 
 /// What a server signs to show that it holds the private half of a service key.
@@ -32,16 +31,18 @@ package enum ServiceKeyProof {
     }
 }
 
-/// A service key as operators see it.
-package struct WireServiceKey: Hashable, Sendable {
-    package var id: Bytes
-    package var publicKey: Bytes
-    package var label: String
-    package var created: Int64
+/// `ServiceKey`, as operators see it.
+package struct WireServiceKey: Coded, Hashable {
+    package var id: Bytes = []
+    package var publicKey: Bytes = []
+    package var label = ""
+    package var created: Int64 = 0
     /// 0: never.
-    package var expires: Int64
+    package var expires: Int64 = 0
     /// User record name.
-    package var user: String
+    package var user = ""
+
+    package init() {}
 
     package init(
         id: Bytes,
@@ -59,42 +60,25 @@ package struct WireServiceKey: Hashable, Sendable {
         self.user = user
     }
 
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: id)
-        writer.field(2, bytes: publicKey)
-        writer.field(3, text: label)
-        writer.field(4, signed: created)
-        writer.field(5, signed: expires)
-        writer.field(6, text: user)
-    }
-
-    fileprivate init(_ raw: Cumulus__V1__ServiceKey) {
-        id = raw.id.swiftBytes
-        publicKey = raw.public_key.swiftBytes
-        label = raw.label.swiftText
-        created = raw.created
-        expires = raw.expires
-        user = raw.user.swiftText
-    }
-
-    /// The bytes of a `ListKeysResponse`.
-    package static func answer(_ keys: ArraySlice<WireServiceKey>) -> Bytes {
-        var writer = CanonicalWriter()
-        for key in keys { writer.message(1) { key.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    package static func list(wire bytes: Bytes) throws(MalformedMessage) -> [WireServiceKey] {
-        let message = try CMessage(answer: bytes, cumulus__v1__list_keys_response__unpack)
-        return elements(message.raw.n_keys, message.raw.keys).map(WireServiceKey.init)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &id)
+        try coder.bytes(2, &publicKey)
+        try coder.text(3, &label)
+        try coder.signed(4, &created)
+        try coder.signed(5, &expires)
+        try coder.text(6, &user)
     }
 }
 
-package struct AddKeyRequest: Hashable, Sendable {
-    package var publicKey: Bytes
-    package var label: String
+package typealias ListKeysResponse = MessageList<WireServiceKey>
+
+package struct AddKeyRequest: Coded, Hashable {
+    package var publicKey: Bytes = []
+    package var label = ""
     /// 0: never.
-    package var expires: Int64
+    package var expires: Int64 = 0
+
+    package init() {}
 
     package init(publicKey: Bytes, label: String, expires: Int64) {
         self.publicKey = publicKey
@@ -102,63 +86,32 @@ package struct AddKeyRequest: Hashable, Sendable {
         self.expires = expires
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: publicKey)
-        writer.field(2, text: label)
-        writer.field(3, signed: expires)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__add_key_request__unpack)
-        publicKey = message.raw.public_key.swiftBytes
-        label = message.raw.label.swiftText
-        expires = message.raw.expires
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &publicKey)
+        try coder.text(2, &label)
+        try coder.signed(3, &expires)
     }
 }
 
-package struct AddKeyResponse: Hashable, Sendable {
-    package var key: WireServiceKey
-    package var existed: Bool
+package struct AddKeyResponse: WireMessage, Hashable {
+    package var key = WireServiceKey()
+    package var existed = false
+
+    package init() {}
 
     package init(key: WireServiceKey, existed: Bool) {
         self.key = key
         self.existed = existed
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.message(1) { key.encode(to: &$0) }
-        writer.field(2, varint: existed ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__add_key_response__unpack)
-        guard let raw = message.raw.key?.pointee else {
-            throw MalformedMessage(message: "the answer holds no key")
-        }
-        key = WireServiceKey(raw)
-        existed = message.raw.existed != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        guard try coder.has(1, true) else { throw MalformedBytes("it holds no key") }
+        try coder.message(1, &key)
+        try coder.flag(2, &existed)
     }
 }
 
-/// `RevokeKeyRequest` and its answer.
-package enum RevokeKey {
-    package static func request(_ id: Bytes) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: id)
-        return writer.bytes
-    }
-
-    package static func id(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
-        try CMessage(bytes[...], cumulus__v1__revoke_key_request__unpack).raw.id.swiftBytes
-    }
-
-    package static func answer(existed: Bool) -> Bytes { AccountMessages.done(existed) }
-
-    package static func existed(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
-        try CMessage(bytes[...], cumulus__v1__revoke_key_response__unpack).raw.existed != 0
-    }
-}
+/// The key's id.
+package typealias RevokeKeyRequest = BytesRequest
+/// Whether it existed.
+package typealias RevokeKeyResponse = FlagMessage

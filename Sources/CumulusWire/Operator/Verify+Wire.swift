@@ -2,38 +2,32 @@
 //
 // `operator.proto`.
 
-import CCumulusWire
 package import CumulusModel
 
 /// `VerifyRequest`.
-package struct VerifyRequest: Hashable, Sendable {
-    package var nodeID: Bytes
+package struct VerifyRequest: Coded, Hashable {
+    package var nodeID: Bytes = []
     /// What differs is replaced by what the peer holds.
-    package var repairs: Bool
+    package var repairs = false
+
+    package init() {}
 
     package init(nodeID: Bytes, repairs: Bool) {
         self.nodeID = nodeID
         self.repairs = repairs
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, bytes: nodeID)
-        writer.field(2, varint: repairs ? 1 : 0)
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__verify_request__unpack)
-        nodeID = message.raw.node_id.swiftBytes
-        repairs = message.raw.repairs != 0
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &nodeID)
+        try coder.flag(2, &repairs)
     }
 }
 
 /// `VerifyResponse`: what a comparison found so far; the lists hold what is new.
-package struct WireVerdict: Hashable, Sendable {
-    /// A record that two nodes hold differently though both have read the same about it.
-    package struct Difference: Hashable, Sendable {
+package struct WireVerdict: WireMessage, Hashable {
+    /// `Difference`: a record that two nodes hold differently though both have read the same about
+    /// it.
+    package struct Difference: Coded, Hashable {
         /// `DifferenceKind`.
         package enum Kind: UInt32, Sendable {
             case otherContent = 0
@@ -41,12 +35,14 @@ package struct WireVerdict: Hashable, Sendable {
             case missingThere = 2
         }
 
-        package var container: String
-        package var environment: UInt32
-        package var database: DatabaseID
-        package var zone: String
-        package var recordName: String
-        package var kind: Kind
+        package var container = ""
+        package var environment: UInt32 = 0
+        package var database = DatabaseID(kind: .public, owner: "")
+        package var zone = ""
+        package var recordName = ""
+        package var kind = Kind.otherContent
+
+        package init() {}
 
         package init(
             container: String,
@@ -62,6 +58,18 @@ package struct WireVerdict: Hashable, Sendable {
             self.zone = zone
             self.recordName = recordName
             self.kind = kind
+        }
+
+        package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+            try coder.text(1, &container)
+            try coder.number(2, &environment)
+            var place = WireDatabase(database)
+            try place.code(3, 4, &coder)
+            guard let database = try place.id else { throw MalformedBytes("it names no database") }
+            self.database = database
+            try coder.text(5, &zone)
+            try coder.text(6, &recordName)
+            try coder.known(7, &kind)
         }
     }
 
@@ -95,88 +103,37 @@ package struct WireVerdict: Hashable, Sendable {
         self.damagedRows = damagedRows + next.damagedRows
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: records)
-        writer.field(2, varint: unsettled)
-        writer.field(3, varint: different)
-        writer.field(4, varint: repaired)
-        for difference in differences { writer.message(5) { difference.encode(to: &$0) } }
-        writer.field(6, varint: chunks)
-        writer.field(7, varint: damagedChunks)
-        writer.field(8, varint: incompleteAssets)
-        writer.field(9, varint: rows)
-        writer.field(10, varint: damaged)
-        writer.field(11, varint: mended)
-        for row in damagedRows { writer.message(12) { row.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__verify_response__unpack)
-        records = message.raw.records
-        unsettled = message.raw.unsettled
-        different = message.raw.different
-        repaired = message.raw.repaired
-        chunks = message.raw.chunks
-        damagedChunks = message.raw.damaged_chunks
-        incompleteAssets = message.raw.incomplete_assets
-        rows = message.raw.rows
-        damaged = message.raw.damaged
-        mended = message.raw.mended
-        damagedRows = try elements(message.raw.n_damaged_rows, message.raw.damaged_rows)
-            .map { raw throws(MalformedMessage) in try DamagedRow(wire: raw) }
-        differences = try elements(message.raw.n_differences, message.raw.differences)
-            .map { raw throws(MalformedMessage) in try Difference(wire: raw) }
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &records)
+        try coder.number(2, &unsettled)
+        try coder.number(3, &different)
+        try coder.number(4, &repaired)
+        try coder.list(5, &differences)
+        try coder.number(6, &chunks)
+        try coder.number(7, &damagedChunks)
+        try coder.number(8, &incompleteAssets)
+        try coder.number(9, &rows)
+        try coder.number(10, &damaged)
+        try coder.number(11, &mended)
+        try coder.list(12, &damagedRows)
     }
 }
 
-extension WireVerdict.Difference {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, text: container)
-        writer.field(2, varint: UInt64(environment))
-        writer.field(3, varint: UInt64(database.kind.rawValue))
-        writer.field(4, text: database.owner)
-        writer.field(5, text: zone)
-        writer.field(6, text: recordName)
-        writer.field(7, varint: UInt64(kind.rawValue))
+// MARK: - Truncation
+
+/// Whether all sessions are to end.
+package typealias TruncateRequest = FlagRequest
+
+package struct TruncateResponse: WireMessage, Hashable {
+    package var scopes: UInt32 = 0
+
+    package init() {}
+
+    package init(scopes: Int) {
+        self.scopes = UInt32(scopes)
     }
 
-    fileprivate init(wire raw: Cumulus__V1__Difference) throws(MalformedMessage) {
-        guard let scope = DatabaseScope(rawValue: UInt8(clamping: raw.database)),
-            let kind = Kind(rawValue: UInt32(raw.kind.rawValue))
-        else { throw MalformedMessage(message: "a difference of an unknown kind") }
-        container = raw.container.swiftText
-        environment = UInt32(raw.environment.rawValue)
-        database = DatabaseID(kind: scope, owner: raw.owner.swiftText)
-        zone = raw.zone.swiftText
-        recordName = raw.record_name.swiftText
-        self.kind = kind
-    }
-}
-
-extension OperatorMessages {
-    /// `TruncateRequest`.
-    package static func truncate(endsSessions: Bool) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: endsSessions ? 1 : 0)
-        return writer.bytes
-    }
-
-    /// Whether all sessions are to end.
-    package static func truncatedSessions(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
-        try CMessage(bytes[...], cumulus__v1__truncate_request__unpack).raw.ends_sessions != 0
-    }
-
-    /// `TruncateResponse`.
-    package static func truncated(scopes: Int) -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(scopes))
-        return writer.bytes
-    }
-
-    package static func truncated(wire bytes: Bytes) throws(MalformedMessage) -> Int {
-        let message = try CMessage(answer: bytes, cumulus__v1__truncate_response__unpack)
-        return Int(message.raw.scopes)
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &scopes)
     }
 }

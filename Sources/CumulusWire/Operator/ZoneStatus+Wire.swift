@@ -2,20 +2,22 @@
 //
 // `operator.proto`.
 
-import CCumulusWire
 package import CumulusModel
 
-package struct WireZoneStatus: Hashable, Sendable {
+/// `ZoneStatus`.
+package struct WireZoneStatus: Coded, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
-    package var database: UInt32
-    package var owner: String
-    package var zone: String
-    package var records: UInt64
-    package var bytes: UInt64
-    package var digest: Bytes
-    package var horizon: VersionVector
+    package var database: UInt32 = 0
+    package var owner = ""
+    package var zone = ""
+    package var records: UInt64 = 0
+    package var bytes: UInt64 = 0
+    package var digest: Bytes = []
+    package var horizon = VersionVector()
     /// Of the assets that the records name.
-    package var assetBytes: UInt64
+    package var assetBytes: UInt64 = 0
+
+    package init() {}
 
     package init(
         database: UInt32,
@@ -37,37 +39,16 @@ package struct WireZoneStatus: Hashable, Sendable {
         self.assetBytes = assetBytes
     }
 
-    /// A `ZoneStatusResponse`.
-    package static func answer(_ zones: [WireZoneStatus]) -> Bytes {
-        var writer = CanonicalWriter()
-        for zone in zones { writer.message(1) { zone.encode(to: &$0) } }
-        return writer.bytes
-    }
-
-    package static func list(wire bytes: Bytes) throws(MalformedMessage) -> [WireZoneStatus] {
-        let message = try CMessage(answer: bytes, cumulus__v1__zone_status_response__unpack)
-        return elements(message.raw.n_zones, message.raw.zones).map(WireZoneStatus.init(wire:))
-    }
-
-    private func encode(to writer: inout CanonicalWriter) {
-        writer.field(1, varint: UInt64(database))
-        writer.field(2, text: owner)
-        writer.field(3, text: zone)
-        writer.field(4, varint: records)
-        writer.field(5, varint: bytes)
-        writer.field(6, bytes: digest)
-        writer.vector(7, horizon)
-        writer.field(8, varint: assetBytes)
-    }
-
-    private init(wire raw: Cumulus__V1__ZoneStatus) {
-        database = UInt32(raw.database)
-        owner = raw.owner.swiftText
-        zone = raw.zone.swiftText
-        records = raw.records
-        bytes = raw.bytes
-        digest = raw.digest.swiftBytes
-        horizon = VersionVector(wire: elements(raw.n_horizon, raw.horizon))
-        assetBytes = raw.asset_bytes
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &database)
+        try coder.text(2, &owner)
+        try coder.text(3, &zone)
+        try coder.number(4, &records)
+        try coder.number(5, &bytes)
+        try coder.bytes(6, &digest)
+        try coder.vector(7, &horizon)
+        try coder.number(8, &assetBytes)
     }
 }
+
+package typealias ZoneStatusResponse = MessageList<WireZoneStatus>

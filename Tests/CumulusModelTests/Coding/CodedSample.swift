@@ -61,6 +61,8 @@ struct CodedSample: Coded, Hashable {
     var list: [Bytes] = []
     var texts: [String] = []
     var checkedTexts: [String] = []
+    /// Fields with the number 30.
+    var run: Bytes = []
     var parts: [Part] = []
     var packed: [UInt64] = []
     var shorts: [UInt32] = []
@@ -97,6 +99,7 @@ struct CodedSample: Coded, Hashable {
         try coder.message(18, &always)
         try coder.message(19, &sometimes)
         try codeChoice(&coder)
+        try coder.run(30, &run)
         try coder.optional(200, &maybeShort)
         try coder.optional(201, &maybeSigned)
         try coder.optional(202, &maybeDouble)
@@ -173,6 +176,9 @@ extension CodedSample {
         always = Self.part(&dice)
         sometimes = Bool.random(using: &dice) ? Self.part(&dice) : nil
         choice = Self.choice(&dice)
+        var writer = CanonicalWriter()
+        for content in Self.list(&dice, Self.bytes) { writer.present(30, bytes: content) }
+        run = writer.bytes
         if Bool.random(using: &dice) { maybeShort = UInt32.random(in: 0...1, using: &dice) }
         if Bool.random(using: &dice) { maybeSigned = Int64.random(in: -1...1, using: &dice) }
         if Bool.random(using: &dice) { maybeDouble = Self.double(&dice) }

@@ -132,10 +132,10 @@ import Testing
         #expect(refused.retryAfterMilliseconds != nil)
         #expect(try error { _ = try ada.fetch("note", in: .public) }.code == .serviceUnavailable)
         // What others share is closed too: it can't know who was removed.
-        let zones = ListZonesRequest.encoded(database: .shared)
+        let zones = ListZonesRequest(database: .shared).encoded()
         let closed = try error { _ = try ada.perform(.zonesList, zones) }
         #expect(closed.code == .serviceUnavailable)
-        let accept = AcceptShareRequest(url: Bytes("cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA".utf8))
+        let accept = AcceptShareRequest(Bytes("cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA".utf8))
         let joined = try error { _ = try ada.perform(.sharingAccept, accept.encoded()) }
         #expect(joined.code == .serviceUnavailable)
         #expect(try refusal(ada, in: .private) == nil)

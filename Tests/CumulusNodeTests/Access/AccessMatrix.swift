@@ -105,10 +105,10 @@ struct AccessMatrix {
 
     private static let zoneRows: [Row] = [
         .init(.zonesList, .privateZone, "9 told ok ok 10 10") { _ in
-            ListZonesRequest.encoded(database: .private)
+            ListZonesRequest(database: .private).encoded()
         },
         .init(.zonesList, .note, "ok ok ok ok ok 10") { _ in
-            ListZonesRequest.encoded(database: .public)
+            ListZonesRequest(database: .public).encoded()
         },
         .init(.zonesFetch, .privateZone, "9 told 26 26 10 10") {
             FetchZonesRequest(database: .private, ids: [$0.wireZone]).encoded()
@@ -178,10 +178,10 @@ struct AccessMatrix {
         // Nobody registers at a node that takes no registrations.
         .init(.accountsRegister, .own, "10 10 10 10 10 10"),
         .init(.accountsSessions, .own, "9 ok ok ok 12 10") { _ in
-            AccountMessages.sessions(ofUser: [])
+            SessionsRequest([]).encoded()
         },
         .init(.accountsSessions, .privateZone, "9 10 10 10 ok 10") { _ in
-            AccountMessages.sessions(ofUser: Bytes("ada".utf8))
+            SessionsRequest(Bytes("ada".utf8)).encoded()
         },
         .init(.accountsRevoke, .own, "9 ok ok ok 12 10") { _ in
             RevokeSessionsRequest(id: nobodys, user: []).encoded()

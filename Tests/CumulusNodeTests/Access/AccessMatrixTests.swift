@@ -159,7 +159,7 @@ import Testing
         )
         _ = try admin.perform(.administering(.rolesSet), role.encoded())
         let ada = try #require(clients[.owner])
-        let user = try WireCaller(wire: ada.perform(.accountsWhoAmI)[0]).user
+        let user = try WhoAmIResponse(wire: ada.perform(.accountsWhoAmI)[0]).caller.user
         let matrix = AccessMatrix(owner: user)
         let zone = WireZoneID(name: Bytes(AccessMatrix.zone.utf8), owner: [])
         let making = ModifyZonesRequest(database: .private, saves: [zone], deletes: [])
@@ -243,11 +243,11 @@ extension RawClient {
     private static func itemError(_ method: Method, _ answer: [Bytes]) throws -> ServiceError? {
         guard let message = answer.first else { return nil }
         switch method {
-        case .recordsFetch: return try FetchRecordsResponse.results(wire: message).first?.refusal
+        case .recordsFetch: return try FetchRecordsResponse(wire: message).results.first?.refusal
         case .recordsModify:
             let response = try ModifyRecordsResponse(wire: message)
             return response.saves.first?.refusal ?? response.deletes.first ?? nil
-        case .zonesFetch: return try FetchZonesResponse.results(wire: message).first?.refusal
+        case .zonesFetch: return try FetchZonesResponse(wire: message).results.first?.refusal
         case .zonesModify: return try ModifyZonesResponse(wire: message).saves.first?.refusal
         case .subscriptionsModify:
             return try ModifySubscriptionsResponse(wire: message).saves.first ?? nil

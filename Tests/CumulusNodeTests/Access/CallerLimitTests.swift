@@ -157,7 +157,7 @@ import Testing
                 UploadChunksRequest(database: .private).encoded()
             )
             upload.isEnd = false
-            let messages = chunks.map { WireChunks([$0]).encoded().bytes }
+            let messages = chunks.map { WireChunks([$0]).encoded() }
             let began = MonotonicClock.now()
             // The save has 140,000 bytes and the budget 115,000: the rest takes a second.
             try client.send(

@@ -20,7 +20,7 @@ extension RawClient {
     func setDisabled(_ isDisabled: Bool, _ name: String) throws -> Bool {
         let request = SetUserStateRequest(user: Bytes(name.utf8), isDisabled: isDisabled)
         let answer = try perform(.operatorSetUserState, request.encoded())[0]
-        return try AccountMessages.isDone(wire: answer)
+        return try RevokeSessionsResponse(wire: answer).flag
     }
 
     func setPassword(_ password: String, of name: String) throws {
@@ -32,12 +32,14 @@ extension RawClient {
     @discardableResult
     func revoke(_ id: Bytes = [], of name: String = "") throws -> Bool {
         let request = RevokeSessionsRequest(id: id, user: Bytes(name.utf8))
-        return try AccountMessages.isDone(wire: perform(.accountsRevoke, request.encoded())[0])
+        return try RevokeSessionsResponse(wire: perform(.accountsRevoke, request.encoded())[0]).flag
     }
 
     func sessions(of name: String = "") throws -> [WireSession] {
-        let request = AccountMessages.sessions(ofUser: Bytes(name.utf8))
-        return try perform(.accountsSessions, request).flatMap { try WireSession.list(wire: $0) }
+        let request = SessionsRequest(Bytes(name.utf8)).encoded()
+        return try perform(.accountsSessions, request).flatMap {
+            try SessionsResponse(wire: $0).elements
+        }
     }
 
     func signIn(

@@ -94,7 +94,7 @@ import Testing
                 _ = try ada.save([Record("note-\(key.algorithm)")])[0].get()
                 let profile = try ada.perform(
                     .accountsProfile,
-                    ProfileMessages.request(ofUser: [])
+                    ProfileRequest([]).encoded()
                 )
                 #expect(try WireProfile(wire: profile[0]).displayName == "Ada")
             }

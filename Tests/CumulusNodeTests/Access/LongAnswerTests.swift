@@ -122,7 +122,7 @@ import Testing
                 // Each item of a fetch is answered.
                 let fetch = try fetched.rest()
                 let codes = try fetch.messages.flatMap {
-                    try FetchRecordsResponse.results(wire: $0).map { $0.refusal?.code }
+                    try FetchRecordsResponse(wire: $0).results.map { $0.refusal?.code }
                 }
                 #expect(fetch.error == nil && codes.count == Self.names.count - 1)
                 #expect(Set(codes) == [.zoneNotFound])
@@ -163,11 +163,11 @@ import Testing
             )
             try await grant("")
             let list = try listed.rest()
-            let records = try list.messages.flatMap { try ListRecordsResponse.records(wire: $0) }
+            let records = try list.messages.flatMap { try ListRecordsResponse(wire: $0).records }
             #expect(list.error == nil && records.isEmpty)
             let fetch = try fetched.rest()
             let codes = try fetch.messages.flatMap {
-                try FetchRecordsResponse.results(wire: $0).map { $0.refusal?.code }
+                try FetchRecordsResponse(wire: $0).results.map { $0.refusal?.code }
             }
             #expect(Set(codes) == [.permissionFailure])
         }

@@ -32,7 +32,7 @@ import Testing
             #expect(added.key.id == key.registered.id && added.key.expires == 0)
 
             let client = try RawClient.greeting(server, with: key)
-            let me = try WireCaller(wire: client.perform(.accountsWhoAmI)[0])
+            let me = try WhoAmIResponse(wire: client.perform(.accountsWhoAmI)[0]).caller
             #expect(me.user == key.registered.recordName && me.user == added.key.user)
             _ = try client.save([Record("note")], in: .public)[0].get()
             // Its own record is there like a user's, and nobody else is its creator.
@@ -254,10 +254,11 @@ extension RawClient {
     }
 
     fileprivate func keys() throws -> [WireServiceKey] {
-        try perform(.keysList, in: []).flatMap { try WireServiceKey.list(wire: $0) }
+        try perform(.keysList, in: []).flatMap { try ListKeysResponse(wire: $0).elements }
     }
 
     fileprivate func revokeKey(_ id: Bytes) throws -> Bool {
-        try RevokeKey.existed(wire: perform(.keysRevoke, in: RevokeKey.request(id))[0])
+        try RevokeKeyResponse(wire: perform(.keysRevoke, in: RevokeKeyRequest(id).encoded())[0])
+            .flag
     }
 }

@@ -94,7 +94,7 @@ import Testing
             #expect(session.expires > server.node.environment.wallClock())
             let ada = try connect(session, server)
             _ = try ada.save([Record("note")])[0].get()
-            let me = try WireCaller(wire: ada.perform(.accountsWhoAmI)[0])
+            let me = try WhoAmIResponse(wire: ada.perform(.accountsWhoAmI)[0]).caller
             #expect(me.user == session.user && !me.user.isEmpty)
             let second = try connect(try nobody.signIn("ada", Self.password), server)
             let sessions = try ada.sessions()
@@ -122,7 +122,7 @@ import Testing
         try await withAda { _, admin, nobody in
             _ = try admin.perform(
                 .operatorAddUser,
-                OperatorMessages.request(name: Bytes("bare".utf8))
+                BytesRequest(Bytes("bare".utf8)).encoded()
             )
             let wrong = [("ada", "wrong horse"), ("eve", Self.password), ("bare", Self.password)]
             for (name, password) in wrong {
@@ -230,7 +230,7 @@ import Testing
             #expect(taken.code == .invalidArguments, "\(name)")
         }
         let admin = try RawClient.administering(server)
-        let add = OperatorMessages.request(name: Bytes("EVE".utf8))
+        let add = BytesRequest(Bytes("EVE".utf8)).encoded()
         let refused = try error { _ = try admin.perform(.operatorAddUser, add) }
         #expect(refused.code == .invalidArguments)
         try await server.stop()

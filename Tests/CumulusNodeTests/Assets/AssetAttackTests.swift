@@ -31,7 +31,7 @@ import Testing
             requestID: Self.requestID()
         )
         try client.send(call)
-        return try PrepareAssetsResponse.results(wire: client.answer(to: call)[0])
+        return try PrepareAssetsResponse(wire: client.answer(to: call)[0]).results
     }
 
     private static func requestID() -> Bytes {
@@ -58,7 +58,7 @@ import Testing
     }
 
     private func refusal(of chunks: [Chunk], _ client: RawClient) throws -> ServiceError? {
-        let frames = upload([WireChunks(chunks).encoded().bytes], client)
+        let frames = upload([WireChunks(chunks).encoded()], client)
         try client.send(frames)
         do {
             _ = try client.answer(to: frames[0])
@@ -253,7 +253,7 @@ import Testing
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
             _ = try prepare([Self.list.bytes], client)
-            let frames = upload([WireChunks([Self.chunk]).encoded().bytes], client)
+            let frames = upload([WireChunks([Self.chunk]).encoded()], client)
             try client.send(frames[0])
             do {
                 _ = try client.answer(to: frames[0])
@@ -261,12 +261,12 @@ import Testing
                 #expect(error.reason == .deadline)
             }
             // Nothing may follow the end.
-            let late = upload([WireChunks([Self.chunk]).encoded().bytes], client)
+            let late = upload([WireChunks([Self.chunk]).encoded()], client)
             try client.send(late[0], late[1], late[1])
             #expect(try client.refusal()?.reason == .protocolError)
             // Somebody without a token uploads nothing, and sees nobody's private database.
             let stranger = try RawClient(greeting: server.endpoint)
-            let theirs = upload([WireChunks([Self.chunk]).encoded().bytes], stranger)
+            let theirs = upload([WireChunks([Self.chunk]).encoded()], stranger)
             try stranger.send(theirs)
             #expect(throws: ServiceError.self) { _ = try stranger.answer(to: theirs[0]) }
             #expect(try await eventually { server.node.callsInProgress == 0 })
@@ -282,7 +282,7 @@ import Testing
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
             let chunk = Self.compressed(SampleAsset.stream(200))
-            let message = WireChunks([chunk]).encoded().bytes
+            let message = WireChunks([chunk]).encoded()
             // In one piece: no credit can have come back meanwhile.
             try client.send(upload([message, message], client))
             #expect(try client.refusal()?.reason == .protocolError)
@@ -344,7 +344,7 @@ import Testing
             let callers = try (0..<12).map { _ in
                 try RawClient(greeting: server.endpoint, token: token)
             }
-            let chunk = WireChunks([Self.chunk]).encoded().bytes
+            let chunk = WireChunks([Self.chunk]).encoded()
             let messages = Array(repeating: chunk, count: (3 << 20) / chunk.count)
             let limits = Limits.standard
             var highest = 0
@@ -374,7 +374,7 @@ import Testing
             _ = try prepare([Self.list.bytes], client)
             packs.isStalled.store(true, ordering: .relaxed)
             defer { packs.isStalled.store(false, ordering: .relaxed) }
-            let chunk = WireChunks([Self.chunk]).encoded().bytes
+            let chunk = WireChunks([Self.chunk]).encoded()
             let messages = Array(repeating: chunk, count: (1 << 20) / chunk.count)
             for _ in 0..<3 {
                 let frames = upload(messages, client)
@@ -416,7 +416,7 @@ import Testing
                     isCompressed: false,
                     content: bytes
                 )
-                messages.append(WireChunks([chunk]).encoded().bytes)
+                messages.append(WireChunks([chunk]).encoded())
             }
             var dice = SeededGenerator(seed: 14)
             for _ in 0..<100 {

@@ -185,7 +185,7 @@ import Testing
             #expect(try lines.take().contains { $0.caller == "user" && $0.id == user })
             let stranger = try RawClient(greeting: server.endpoint)
             let machine = try RawClient.greeting(server, with: key)
-            let accept = AcceptShareRequest(url: url).encoded()
+            let accept = AcceptShareRequest(url).encoded()
             let look = ShareMetadataRequest(url: url).encoded()
             _ = try error { _ = try stranger.perform(.sharingAccept, accept) }
             _ = try error { _ = try stranger.perform(.sharingAccept, [1]) }
@@ -273,14 +273,14 @@ import Testing
             let stop = StopShareRequest(user: user, zone: zone, share: Bytes("share".utf8))
             _ = try admin.perform(header, stop.encoded())
             header.method = Method.sharingList.rawValue
-            _ = try admin.perform(header, ListSharesRequest(user: user).encoded())
+            _ = try admin.perform(header, ListSharesRequest(user).encoded())
             header.method = Method.subscriptionsEnd.rawValue
             for ids in [[], ["large", "small"]] {
                 let end = EndSubscriptionsRequest(user: user, ids: ids.map { Bytes($0.utf8) })
                 _ = try admin.perform(header, end.encoded())
             }
             header.method = Method.subscriptionsList.rawValue
-            _ = try admin.perform(header, ListUserSubscriptionsRequest(user: user).encoded())
+            _ = try admin.perform(header, ListUserSubscriptionsRequest(user).encoded())
             _ = try admin.perform(.operatorListUsers)
             _ = try admin.perform(.operatorStatus)
             let found = try lines.take()
@@ -362,7 +362,7 @@ import Testing
             await admin.close()
             let client = try RawClient.administering(server)
             let unknown = Bytes(repeating: 9, count: 16)
-            _ = try client.perform(.keysRevoke, RevokeKey.request(unknown))
+            _ = try client.perform(.keysRevoke, RevokeKeyRequest(unknown).encoded())
             let session = Sessions.digest(of: Bytes(token.utf8))
             for _ in 0..<2 {
                 let request = RevokeSessionsRequest(id: session, user: Bytes("ada".utf8))
@@ -435,7 +435,7 @@ import Testing
         let lines = Lines()
         let server = try await TestServer(startsThreads: false, audit: { lines.keep($0) })
         let admin = try RawClient.administering(server)
-        let request = OperatorMessages.request(name: Bytes("ada".utf8))
+        let request = BytesRequest(Bytes("ada".utf8)).encoded()
         try admin.send(admin.call(.operatorAddUser, request))
         #expect(try await eventually { server.node.callsInProgress == 1 })
         admin.close()

@@ -27,14 +27,14 @@ import Testing
 
     private func save(_ record: Record, twiceAs other: Record?, deletes: [Record.ID] = []) -> Bytes
     {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: .private,
             policy: 2,
             isAtomic: false,
             saves: [record, other].compactMap { $0?.encodedSave(allKeys: false) },
             deletes: deletes.map { WireRecordID($0) },
             deleteTags: []
-        )
+        ).encoded()
     }
 
     @Test func aFetchAnswersAsOftenAsItIsAsked() async throws {
@@ -51,21 +51,21 @@ import Testing
                 ids: ids.map { WireRecordID($0) }
             )
             let records = try await connection.call(CallHeader(.recordsFetch), fetch.encoded())
-                .flatMap { try FetchRecordsResponse.results(wire: $0) }
+                .flatMap { try FetchRecordsResponse(wire: $0).results }
             #expect(try records.map { try $0.get().recordID.recordName } == ["a", "a", "a"])
             let zones = FetchZonesRequest(
                 database: .private,
                 ids: [.default, own].map { WireZoneID($0) }
             )
             let found = try await connection.call(CallHeader(.zonesFetch), zones.encoded())
-                .flatMap { try FetchZonesResponse.results(wire: $0) }
+                .flatMap { try FetchZonesResponse(wire: $0).results }
             #expect(try found.map { try $0.get().zoneID.zoneName }.count == 2)
             let none = Bytes("none".utf8)
             let wanted = FetchSubscriptionsRequest(database: .private, ids: [none, none])
             let subscriptions = try await connection.call(
                 CallHeader(.subscriptionsFetch),
                 wanted.encoded()
-            ).flatMap { try FetchSubscriptionsResponse.results(wire: $0) }
+            ).flatMap { try FetchSubscriptionsResponse(wire: $0).results }
             #expect(subscriptions.count == 2)
         }
     }

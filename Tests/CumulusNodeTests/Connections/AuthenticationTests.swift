@@ -134,7 +134,7 @@ import Testing
             let client = try greetAsOperator(server)
             let fetch = RawRequest.fetch(["note"], in: .public)
             let answer = try perform(.recordsFetch, fetch, client)
-            #expect(try FetchRecordsResponse.results(wire: answer)[0].get()["title"] == "a note")
+            #expect(try FetchRecordsResponse(wire: answer).results[0].get()["title"] == "a note")
             let save = RawRequest.save([Record("mine")], in: .public)
             let saved = try ModifyRecordsResponse(wire: try perform(.recordsModify, save, client))
             #expect(saved.saves[0].refusal?.code == .permissionFailure)
@@ -201,18 +201,18 @@ import Testing
         let fetched = try FetchRecordsResponse.results(
             wire: client.perform(.recordsFetch, fetch)[0]
         )
-        let delete = ModifyRecordsRequest.encoded(
+        let delete = ModifyRecordsRequest(
             database: .private,
             policy: 0,
             isAtomic: true,
             saves: [],
             deletes: [id]
-        )
+        ).encoded()
         let deleted = try client.modify(delete, id: RawRequest.newID()).deletes
         let list = ListRecordsRequest(database: .private, zone: zone).encoded()
         let listed = try error { _ = try client.perform(.recordsList, list) }
         let zones = FetchZonesRequest(database: .private, ids: [zone]).encoded()
-        let found = try FetchZonesResponse.results(wire: client.perform(.zonesFetch, zones)[0])
+        let found = try FetchZonesResponse(wire: client.perform(.zonesFetch, zones)[0]).results
         return try [
             #require(fetched[0].refusal), #require(deleted[0]), listed, #require(found[0].refusal),
         ]
@@ -256,24 +256,26 @@ import Testing
             ]
             for policy in wrong {
                 let refusal = try error {
-                    _ = try perform(.operatorSetMergePolicy, policy.encoded(), client)
+                    let request = SetMergePolicyRequest(policy).encoded()
+                    _ = try perform(.operatorSetMergePolicy, request, client)
                 }
                 #expect(refusal.code == .invalidArguments, "\(policy)")
             }
             let right = WireMergePolicy(recordType: type, unit: 1, groups: [group])
             for existed in [false, true] {
-                let answer = try perform(.operatorSetMergePolicy, right.encoded(), client)
-                #expect(try WireMergePolicy.existed(wire: answer) == existed)
+                let request = SetMergePolicyRequest(right).encoded()
+                let answer = try perform(.operatorSetMergePolicy, request, client)
+                #expect(try SetMergePolicyResponse(wire: answer).flag == existed)
             }
             let listed = try perform(.operatorListMergePolicies, [], client)
-            #expect(try WireMergePolicy.list(wire: listed) == [right])
+            #expect(try ListMergePoliciesResponse(wire: listed).elements == [right])
         }
     }
 
     // MARK: Parts
 
     private func whoAmI(_ client: RawClient) throws -> WireCaller {
-        try WireCaller(wire: client.perform(.accountsWhoAmI)[0])
+        try WhoAmIResponse(wire: client.perform(.accountsWhoAmI)[0]).caller
     }
 
     private func greetAsOperator(_ server: TestServer) throws -> RawClient {

@@ -201,7 +201,7 @@ import Testing
             let id = WireRecordID(name: name, zone: nil)
             let fetch = FetchRecordsRequest(database: .private, ids: [id]).encoded()
             let messages = try client.perform(.recordsFetch, fetch)
-            expectBadName(try FetchRecordsResponse.results(wire: messages[0])[0].refusal, says)
+            expectBadName(try FetchRecordsResponse(wire: messages[0]).results[0].refusal, says)
             let save = encodedSave(name: name)
             expectBadName(try save1(save, client), says)
         }
@@ -394,7 +394,7 @@ import Testing
             #expect(held <= Limits.standard.unansweredBytes, "\(held) bytes are held")
             try client.credit(100 << 20, on: fetch)
             let messages = [first] + (try client.answer(to: fetch))
-            let results = try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+            let results = try messages.flatMap { try FetchRecordsResponse(wire: $0).results }
             #expect(results.count == 40)
             for result in results { #expect(result.refusal == nil) }
         }

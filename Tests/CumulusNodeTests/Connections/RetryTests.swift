@@ -78,13 +78,13 @@ import Testing
         let token = try await makeToken(in: engine)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let deletes = ModifyRecordsRequest.encoded(
+            let deletes = ModifyRecordsRequest(
                 database: .private,
                 policy: 0,
                 isAtomic: true,
                 saves: [],
                 deletes: ["first", "second"].map { WireRecordID(name: Bytes($0.utf8), zone: nil) }
-            )
+            ).encoded()
             try client.save([Record("first"), Record("second")])
             _ = try client.modify(deletes, id: id)
             let error = try error {

@@ -191,7 +191,7 @@ import Testing
             try client.send(list)
             var names: [String] = []
             let first = try client.nextFrame()
-            names += try ListRecordsResponse.records(wire: first.payload).map(\.recordID.recordName)
+            names += try ListRecordsResponse(wire: first.payload).records.map(\.recordID.recordName)
             #expect(try client.isSilent(for: 200))
             let reads = server.node.meter.engineCalls.value
             #expect(names.count < 40)
@@ -199,13 +199,13 @@ import Testing
             let initial = Limits.standard.initialCredit
             try client.credit(UInt32(first.payload.count - initial + 1), on: list)
             let second = try client.nextFrame()
-            names += try ListRecordsResponse.records(wire: second.payload)
+            names += try ListRecordsResponse(wire: second.payload).records
                 .map(\.recordID.recordName)
             #expect(try client.isSilent(for: 200))
             #expect(server.node.meter.engineCalls.value == reads + 1)
             try client.credit(100 << 20, on: list)
             for message in try client.answer(to: list) {
-                names += try ListRecordsResponse.records(wire: message).map(\.recordID.recordName)
+                names += try ListRecordsResponse(wire: message).records.map(\.recordID.recordName)
             }
             #expect(names == (0..<40).map { "record\(100 + $0)" })
         }
@@ -224,7 +224,7 @@ import Testing
             try RawClient(greeting: server.endpoint, token: token).save([Record("zzz")])
             try client.credit(100 << 20, on: list)
             let names = try client.answer(to: list).flatMap {
-                try ListRecordsResponse.records(wire: $0).map(\.recordID.recordName)
+                try ListRecordsResponse(wire: $0).records.map(\.recordID.recordName)
             }
             #expect(names.last == "record139")
         }

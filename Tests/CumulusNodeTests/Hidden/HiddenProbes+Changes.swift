@@ -122,13 +122,13 @@ extension HiddenCaller {
     }
 
     private func delete(_ name: String, _ place: Place) throws {
-        let request = ModifyRecordsRequest.encoded(
+        let request = ModifyRecordsRequest(
             database: place.database,
             policy: 1,
             isAtomic: true,
             saves: [],
             deletes: [WireRecordID(name: Bytes(name.utf8), zone: place.zone)]
-        )
+        ).encoded()
         try ask(.recordsModify, "\(place.name) without \(name)", request)
     }
 
@@ -195,7 +195,7 @@ extension HiddenCaller {
 
     private func acceptShares() throws {
         for (zone, url) in scene.urls.sorted(by: { $0.key < $1.key }) {
-            let request = AcceptShareRequest(url: Bytes(url.utf8))
+            let request = AcceptShareRequest(Bytes(url.utf8))
             try ask(.sharingAccept, zone, request.encoded())
         }
     }

@@ -50,15 +50,15 @@ extension HiddenCaller {
 
     private func askOfAccounts() throws {
         try ask(.accountsWhoAmI, "", [])
-        try ask(.accountsSessions, "", AccountMessages.sessions(ofUser: []))
+        try ask(.accountsSessions, "", SessionsRequest([]).encoded())
         for name in ["victim", "nobody"] {
             let name = Bytes(name.utf8)
-            try ask(.accountsSessions, "of another", AccountMessages.sessions(ofUser: name))
+            try ask(.accountsSessions, "of another", SessionsRequest(name).encoded())
             let revoking = RevokeSessionsRequest(id: Bytes(repeating: 7, count: 32), user: name)
             try ask(.accountsRevoke, "of another", revoking.encoded())
-            try ask(.accountsProfile, "of another", ProfileMessages.request(ofUser: name))
+            try ask(.accountsProfile, "of another", ProfileRequest(name).encoded())
         }
-        try ask(.accountsProfile, "", ProfileMessages.request(ofUser: []))
+        try ask(.accountsProfile, "", ProfileRequest([]).encoded())
         let users = [scene.hidden, scene.owner, "_" + String(repeating: "0", count: 32)]
         let finding = DiscoverRequest(handles: handles, users: users.map { Bytes($0.utf8) })
         try ask(.accountsDiscover, "", finding.encoded())
@@ -77,7 +77,7 @@ extension HiddenCaller {
 
     private func askOfZones() throws {
         for database in [DatabaseScope.public, .private, .shared] {
-            try ask(.zonesList, "\(database)", ListZonesRequest.encoded(database: database))
+            try ask(.zonesList, "\(database)", ListZonesRequest(database: database).encoded())
         }
         for place in places {
             let fetch = FetchZonesRequest(database: place.database, ids: [place.zone])

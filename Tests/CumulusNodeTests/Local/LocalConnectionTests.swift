@@ -46,7 +46,7 @@ import Testing
             let ids = ["a", "none"].map { WireRecordID(Record.ID(recordName: $0)) }
             let message = FetchRecordsRequest(database: .private, ids: ids).encoded()
             let answer = try await connection.call(CallHeader(.recordsFetch), message)
-            let results = try answer.flatMap { try FetchRecordsResponse.results(wire: $0) }
+            let results = try answer.flatMap { try FetchRecordsResponse(wire: $0).results }
             #expect(try results.first?.get().recordType == "Note")
             #expect(results.count == 2)
             connection.close()
@@ -68,7 +68,7 @@ import Testing
             #expect(absent == .badContainer)
             let (connection, user) = try await open(server)
             #expect(user.isEmpty)
-            let list = ListZonesRequest.encoded(database: .private)
+            let list = ListZonesRequest(database: .private).encoded()
             let anonymous = await code {
                 _ = try await connection.call(CallHeader(.zonesList), list)
             }
@@ -158,18 +158,18 @@ import Testing
                     record["text"] = .string(text)
                     return record.encodedSave(allKeys: false)
                 }
-                let message = ModifyRecordsRequest.encoded(
+                let message = ModifyRecordsRequest(
                     database: .private,
                     policy: 0,
                     isAtomic: false,
                     saves: saves,
                     deletes: []
-                )
+                ).encoded()
                 _ = try await connection.change(CallHeader(.recordsModify), message)
             }
             let list = ListRecordsRequest(database: .private, zone: nil).encoded()
             let answer = try await connection.call(CallHeader(.recordsList), list)
-            let records = try answer.flatMap { try ListRecordsResponse.records(wire: $0) }
+            let records = try answer.flatMap { try ListRecordsResponse(wire: $0).records }
             #expect(records.count == 400)
             #expect(answer.count > 1)
             connection.close()
@@ -199,13 +199,13 @@ import Testing
             func missing() async throws -> [Int] {
                 let answer = try await connection.call(CallHeader(.assetsPrepare), prepare)
                 let first = try #require(answer.first)
-                return try #require(try PrepareAssetsResponse.results(wire: first).first).get()
+                return try #require(try PrepareAssetsResponse(wire: first).results.first).get()
             }
             #expect(try await missing() == Array(0..<10))
             let answer = try await connection.upload(
                 CallHeader(.assetsUpload),
                 UploadChunksRequest(database: .private).encoded(),
-                chunks.map { WireChunks([$0]).encoded().bytes }
+                chunks.map { WireChunks([$0]).encoded() }
             )
             let response = try UploadChunksResponse(wire: try #require(answer.first))
             #expect(response.chunks == 10)
@@ -234,7 +234,7 @@ import Testing
             waiting.cancel()
             let ended = await code { _ = try await waiting.value }
             #expect(ended == .operationCancelled)
-            let list = ListZonesRequest.encoded(database: .private)
+            let list = ListZonesRequest(database: .private).encoded()
             _ = try await connection.call(CallHeader(.zonesList), list)
             let other = await connection.follow(CallHeader(.feedsFollow), request)
             _ = try await other.next()
@@ -250,7 +250,7 @@ import Testing
         try await withServer { server in
             let token = try await server.makeUser("anna")
             let (connection, _) = try await open(server, .session(digest: digest(token)))
-            let list = ListZonesRequest.encoded(database: .private)
+            let list = ListZonesRequest(database: .private).encoded()
             _ = try await connection.call(CallHeader(.zonesList), list)
             let container = server.container(token: token)
             try await container.revokeAllSessions()

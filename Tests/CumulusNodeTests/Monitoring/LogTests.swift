@@ -69,7 +69,7 @@ import Testing
         }
         await admin.close()
         let stranger = try RawClient(greeting: server.endpoint)
-        let list = ListZonesRequest.encoded(database: .private)
+        let list = ListZonesRequest(database: .private).encoded()
         var header = CallHeader(.zonesList)
         header.traceContext = Bytes(Self.parent.utf8)
         #expect(throws: ServiceError.self) { try stranger.perform(header, list) }

@@ -43,7 +43,7 @@ import Testing
 
     /// The samples of a node's metrics, by name and labels.
     private func samples(_ admin: RawClient) throws -> [String: Double] {
-        let text = try MetricsResponse.text(wire: admin.perform(.operatorMetrics)[0])
+        let text = try MetricsResponse(wire: admin.perform(.operatorMetrics)[0]).text
         return text.split(separator: "\n").reduce(into: [:]) { samples, line in
             guard !line.hasPrefix("#"), let space = line.lastIndex(of: " ") else { return }
             samples[String(line[..<space])] = Double(line[line.index(after: space)...])

@@ -85,7 +85,7 @@ struct SharePair {
         let id = WireRecordID(name: Bytes(name.utf8), zone: wireZone)
         let request = FetchRecordsRequest(database: .shared, ids: [id])
         let messages = try client.perform(.recordsFetch, request.encoded())
-        return try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+        return try messages.flatMap { try FetchRecordsResponse(wire: $0).results }
             .first?.refusal?.code
     }
 }

@@ -85,13 +85,13 @@ import Testing
         var record = Record(recordType: Names.shareType, recordID: Record.ID(recordName: "s"))
         record["cloudkit.title"] = "Trips"
         record.shareDetails = ShareDetails(root: "oslo", participants: participants)
-        let message = ModifyRecordsRequest.encoded(
+        let message = ModifyRecordsRequest(
             database: .private,
             policy: 0,
             isAtomic: true,
             saves: [record.encodedSave(allKeys: false)],
             deletes: []
-        )
+        ).encoded()
         let parser = RequestParser(caller: Caller(role: .user(Self.user)), limits: .standard)
         let save = try #require(try parser.modifyRecords(message).saves.first)
         let parts = try #require(try save.content.get().share)
@@ -134,13 +134,13 @@ import Testing
         func code(_ type: String, _ field: String) throws -> ServiceError.Code? {
             var record = Record(recordType: type, recordID: Record.ID(recordName: "s"))
             record[field] = "x"
-            let message = ModifyRecordsRequest.encoded(
+            let message = ModifyRecordsRequest(
                 database: .private,
                 policy: 0,
                 isAtomic: true,
                 saves: [record.encodedSave(allKeys: false)],
                 deletes: []
-            )
+            ).encoded()
             let parser = RequestParser(caller: Caller(role: .user(Self.user)), limits: .standard)
             let save = try #require(try parser.modifyRecords(message).saves.first)
             return self.code { _ = try save.content.get() }

@@ -180,7 +180,7 @@ struct SharingMatrix {
                 ).encoded()
             },
             .init(.zonesList, target, expected) { _, who in
-                ListZonesRequest.encoded(database: who.database)
+                ListZonesRequest(database: who.database).encoded()
             },
             .init(.changesDatabase, target, expected) { _, who in databaseChanges(who) },
             .init(.changesFollowDatabase, target, expected) { _, who in databaseChanges(who) },
@@ -214,10 +214,10 @@ struct SharingMatrix {
             ShareMetadataRequest(url: Bytes("cumulus:\(guess)".utf8)).encoded()
         },
         .init(.sharingAccept, .trips, "11 11 11 11 11 11 11 11", "a guess") { _, _ in
-            AcceptShareRequest(url: Bytes("cumulus:\(guess)".utf8)).encoded()
+            AcceptShareRequest(Bytes("cumulus:\(guess)".utf8)).encoded()
         },
         .init(.sharingAccept, .trips, "12 12 12 12 12 12 12 12", "a URL that was cut") { _, _ in
-            AcceptShareRequest(url: Bytes("cumulus:\(guess.dropLast())".utf8)).encoded()
+            AcceptShareRequest(Bytes("cumulus:\(guess.dropLast())".utf8)).encoded()
         },
         .init(.sharingAccept, .trips, "12 told told told 10 - 10 10") { matrix, _ in
             try matrix.accept(.trips)
@@ -289,13 +289,13 @@ struct SharingMatrix {
     }
 
     private func delete(_ target: Target, _ who: Who) -> Bytes {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: who.database,
             policy: 1,
             isAtomic: true,
             saves: [],
             deletes: [wireID(target, who)]
-        )
+        ).encoded()
     }
 
     private func list(_ target: Target, _ who: Who) -> Bytes {
@@ -342,7 +342,7 @@ struct SharingMatrix {
     }
 
     private func accept(_ zone: Target) throws -> Bytes {
-        AcceptShareRequest(url: Bytes((urls[zone] ?? "").utf8)).encoded()
+        AcceptShareRequest(Bytes((urls[zone] ?? "").utf8)).encoded()
     }
 }
 

@@ -36,13 +36,13 @@ import Testing
     }
 
     private static var deletion: Bytes {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: .private,
             policy: 0,
             isAtomic: true,
             saves: [],
             deletes: [WireRecordID(name: Bytes("root".utf8), zone: nil)]
-        )
+        ).encoded()
     }
 
     private func records(_ server: TestServer) throws -> [String] {

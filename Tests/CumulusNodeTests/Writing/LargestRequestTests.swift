@@ -46,7 +46,7 @@ import Testing
     }
 
     private func deletion(_ records: [Record]) -> Bytes {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: .private,
             policy: 2,
             isAtomic: true,
@@ -54,7 +54,7 @@ import Testing
             deletes: records.map {
                 WireRecordID(name: Bytes($0.recordID.recordName.utf8), zone: nil)
             }
-        )
+        ).encoded()
     }
 
     /// Records of a large field, and records of 40 small ones, whose values all stand in indexes.

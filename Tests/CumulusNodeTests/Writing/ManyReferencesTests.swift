@@ -112,13 +112,13 @@ import Testing
     }
 
     private static func deletion(_ name: String) -> Bytes {
-        ModifyRecordsRequest.encoded(
+        ModifyRecordsRequest(
             database: .private,
             policy: 0,
             isAtomic: true,
             saves: [],
             deletes: [WireRecordID(name: Bytes(name.utf8), zone: nil)]
-        )
+        ).encoded()
     }
 
     @Test func aSaveOf200000LinksHoldsNobodyUp() async throws {

@@ -2,6 +2,7 @@
 // make of refusals, of silence and of nonsense.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTransport
 import CumulusWire
 import Foundation

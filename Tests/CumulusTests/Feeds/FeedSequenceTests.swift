@@ -3,6 +3,7 @@
 
 import Cumulus
 import CumulusModel
+import CumulusRequests
 import CumulusWire
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 // A sync engine hears of changes through its user's feed, and polls a server without feeds.
 
 import CumulusModel
+import CumulusRequests
 import CumulusWire
 import Synchronization
 import Testing
@@ -52,12 +53,12 @@ import Testing
 
     /// The user has the subscription.
     private static let found = ScriptedServer.Reply.answer(
-        FetchSubscriptionsResponse.encoded([
+        FetchSubscriptionsResponse([
             .success(Subscription(id: "cumulus-sync-engine", kind: .database()))
-        ])
+        ]).encoded()
     )
     private static let missing = ScriptedServer.Reply.answer(
-        FetchSubscriptionsResponse.encoded([.failure(ServiceError(.unknownItem, "none"))])
+        FetchSubscriptionsResponse([.failure(ServiceError(.unknownItem, "none"))]).encoded()
     )
 
     private func saved(_ error: ServiceError? = nil) -> ScriptedServer.Reply {

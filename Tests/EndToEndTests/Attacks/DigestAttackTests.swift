@@ -105,7 +105,7 @@ import Testing
             request.encoded(),
             requestID: RawRequest.newID()
         )
-        return try PrepareAssetsResponse.results(wire: messages[0])[0].get()
+        return try PrepareAssetsResponse(wire: messages[0]).results[0].get()
     }
 
     /// Sends the first chunk of some content.
@@ -122,7 +122,7 @@ import Testing
             UploadChunksRequest(database: .public).encoded()
         )
         call.isEnd = false
-        let message = WireChunks([chunk]).encoded().bytes
+        let message = WireChunks([chunk]).encoded()
         try client.send(call, Frame(.message, isEnd: true, stream: call.stream, payload: message))
         _ = try client.answer(to: call)
     }

@@ -4,6 +4,7 @@
 // For requests that a node accepted under attack: what it understood must be all that there was.
 
 import CumulusModel
+import CumulusRequests
 import CumulusStorage
 import CumulusWire
 

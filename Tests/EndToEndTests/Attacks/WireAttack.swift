@@ -7,6 +7,7 @@
 // waiting for the rest of a frame is completed with zeros, or given up.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 
@@ -253,7 +254,7 @@ struct WireAttack {
         case 2: call(.recordsFetch, RawRequest.fetch(["one"], in: .public))
         case 3...5: call(.recordsModify, RawRequest.save([record()]))
         case 6: call(.recordsList, RawRequest.list(in: .public))
-        case 7: call(.zonesList, ListZonesRequest.encoded(database: .private))
+        case 7: call(.zonesList, ListZonesRequest(database: .private).encoded())
         case 8: call(.zonesFetch, FetchZonesRequest(database: .private, ids: [zone]).encoded())
         case 9:
             call(

@@ -6,6 +6,7 @@
 // threads and blocking sockets, since there are few connections and speed does not matter.
 
 import CumulusModel
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Foundation

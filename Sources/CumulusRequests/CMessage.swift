@@ -2,22 +2,14 @@
 // made and freed.
 //
 // Messages live in an arena with a byte limit, so that hostile input that would expand many times
-// fails cleanly, and all of it goes at once. Used by the `+Wire` files, which read the C struct in
-// place and hand out Swift values. hot: once per message.
-//
-// Folder: what all messages share: decoding, values, errors and the greeting. Read `CMessage`, then
-// `Values+Wire` and `Hello+Wire`.
+// fails cleanly, and all of it goes at once. Used by the other files, which read the C struct in
+// place and hand out the structs of CumulusWire. hot: once per message.
 
 import CCumulusWire
 import CumulusModel
+import CumulusWire
 
-/// A message can't be decoded.
-///
-/// What to do about it depends on where it stood.
-package struct MalformedMessage: Error, Equatable, Sendable {
-    package let message: String
-}
-
+/// A message of a caller.
 struct CMessage<Raw>: ~Copyable {
     typealias Unpack = (
         UnsafeMutablePointer<ProtobufCAllocator>?, Int, UnsafePointer<UInt8>?
@@ -31,25 +23,13 @@ struct CMessage<Raw>: ~Copyable {
     /// Its pointers are valid as long as this message.
     var raw: Raw { pointer.pointee }
 
-    /// A message of a caller.
+    /// What a message may take of memory for each of its bytes.
     ///
-    /// Fields stay bytes in it, so that no part that is repeated is tiny.
+    /// Fields of records stay bytes in it, so that no part that is repeated is tiny.
+    private static var growth: Int { 16 }
+
     init(_ bytes: ArraySlice<UInt8>, _ unpack: Unpack) throws(MalformedMessage) {
-        try self.init(bytes, growth: 16, unpack)
-    }
-
-    /// A server's answer: in a list of locations, two bytes may stand for one.
-    init(answer bytes: Bytes, _ unpack: Unpack) throws(MalformedMessage) {
-        try self.init(bytes[...], growth: 128, unpack)
-    }
-
-    /// Unpacks a message that may take `growth` bytes of memory per byte, and a little more.
-    private init(
-        _ bytes: ArraySlice<UInt8>,
-        growth: Int,
-        _ unpack: Unpack
-    ) throws(MalformedMessage) {
-        var arena = Arena(limit: growth * bytes.count + 256 << 10)
+        var arena = Arena(limit: CMessage.growth * bytes.count + 256 << 10)
         let unpacked = withUnsafeMutablePointer(to: &arena) { arena in
             var allocator = ProtobufCAllocator(
                 alloc: { arena, size in
