@@ -1,4 +1,4 @@
-// Queries, and subscriptions, whose predicates are those of queries.
+// Queries, and subscriptions, which have predicates like queries.
 //
 // `queries.proto` and `subscriptions.proto`. What this release can't read of a predicate is refused,
 // with the reason. hot: once per page of a query.

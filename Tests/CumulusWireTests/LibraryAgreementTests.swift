@@ -86,7 +86,7 @@ import Testing
         return Damage.truncations(of: bytes) + changed + mutated + mixed
     }
 
-    /// The message with its fields, and those of its parts, in another order.
+    /// The message with its fields, and the fields of its parts, in another order.
     ///
     /// Some stand there twice, or not at all.
     private static func mixed(
@@ -127,8 +127,7 @@ import Testing
 
     /// Whether we may take what the library refuses.
     ///
-    /// Of a choice we look at the last member only; and a greeting has a field that no client
-    /// needs.
+    /// We look at the last member of a choice only; and a greeting has a field that no client needs.
     private static func isLenient(_ message: String) throws -> Bool {
         try hasChoice.get()[message] ?? false || message == "ServerHello"
     }

@@ -8,7 +8,6 @@ import Testing
         "Sources/CumulusNode/Calls/",
         "Sources/CumulusNode/Connections/",
         "Sources/CumulusNode/Local/",
-        "Sources/CumulusWire/",
     ]
 
     @Test func commentsAreSentences() throws {

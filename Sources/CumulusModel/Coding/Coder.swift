@@ -126,8 +126,8 @@ package protocol Coder {
         _ current: Int?
     ) throws(MalformedBytes) -> Int?
 
-    // Members of a `oneof`, once `choice` has named them: written whatever they hold. Of several
-    // that are read, the last one counts, as a whole.
+    // Members of a `oneof`, once `choice` has named them: written whatever they hold. If several
+    // are read, the last one counts, as a whole.
 
     mutating func member(_ field: Int, _ value: inout UInt64) throws(MalformedBytes)
     mutating func member(_ field: Int, _ value: inout Int64) throws(MalformedBytes)

@@ -8,7 +8,7 @@
 @usableFromInline
 package struct StrictReader: Sendable {
     private var reader: CanonicalReader
-    /// Of the field that comes next; `Int.max` at the end of the message.
+    /// The number of the field that comes next; `Int.max` at the end of the message.
     private var next = Int.max
     /// Where its tag begins.
     private var start = 0

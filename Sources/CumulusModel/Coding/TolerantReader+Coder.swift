@@ -215,7 +215,7 @@ extension TolerantReader: Coder {
 
     // MARK: Choices
 
-    /// Of several, the one that stands last in the message.
+    /// If several are there, it is the one that stands last in the message.
     @usableFromInline package mutating func choice(
         _ fields: ClosedRange<Int>,
         _ current: Int?

@@ -15,7 +15,7 @@ package struct TolerantReader: Sendable {
     let bytes: Bytes
     /// Bytes of memory that what is read may still take.
     private var room: Int
-    /// The fields of the message, behind those of the messages around it.
+    /// The fields of the message, behind the fields of the messages around it.
     private(set) var fields: [Field] = []
     var place = Place(next: 0, first: 0, depth: 0)
 
@@ -74,7 +74,7 @@ package struct TolerantReader: Sendable {
 
     /// The field that begins at a place; `end` is the end of its message.
     ///
-    /// Of tags and lengths the first five bytes count, and 32 bits of those.
+    /// A tag and a length have five bytes at most, and 32 bits of them count.
     private func field(at place: Int, _ end: Int) throws(MalformedBytes) -> Field {
         // The number 0, in one byte.
         guard bytes[place] >= 8 else { throw MalformedBytes("a field has no number") }

@@ -227,7 +227,7 @@ package struct DownloadAssetResponse: ChunkMessage, Hashable {
 package struct PeerAssetRequest: WireMessage, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32 = 0
-    /// Of a private database.
+    /// The user whose private database it is.
     package var owner: Bytes = []
     package var asset: Bytes = []
     /// Indexes into the list; none: the list only.
@@ -256,7 +256,7 @@ package struct PeerAssetRequest: WireMessage, Hashable {
 package struct WantedAsset: Coded, Hashable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32 = 0
-    /// Of a private database.
+    /// The user whose private database it is.
     package var owner: Bytes = []
     package var asset: Bytes = []
 

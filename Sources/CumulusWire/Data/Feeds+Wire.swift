@@ -366,7 +366,7 @@ extension FeedNotification.RecordNews {
 // MARK: - Mark as read
 
 package struct MarkReadRequest: Coded, Hashable {
-    /// Of notifications, as they came.
+    /// The ids of notifications, as they came.
     package var ids: [Bytes] = []
     /// Everything up to it is read; empty: only the ids.
     package var token: Bytes = []

@@ -93,7 +93,7 @@ package struct DiscoverRequest: Coded, Hashable {
     }
 }
 
-/// Whom a handle or a user record name leads to.
+/// The user to whom a handle or a user record name leads.
 package struct DiscoveredUser: Coded, Hashable {
     /// User record name; empty if no discoverable user has the handle or the name.
     package var user = ""

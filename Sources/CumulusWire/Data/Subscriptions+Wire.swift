@@ -50,7 +50,7 @@ package struct WireSubscription: Coded, Hashable {
     /// `ZoneSubscription`.
     package struct ZoneKind: Coded, Hashable {
         package var zone = WireZoneID()
-        /// Of the records of one type; empty: of all.
+        /// Only records of this type count; empty: of any type.
         package var recordType: Bytes = []
 
         package init() {}

@@ -41,16 +41,16 @@ package struct Hello: Coded, Hashable {
     /// Peers only, like all that follows but for `nonce` and what belongs to a service key.
     package var nodeID: Bytes = []
     package var clusterID: Bytes = []
-    /// Of callers that prove something: peers, and clients with a service key.
+    /// Callers that prove something send it: peers, and clients with a service key.
     package var nonce: Bytes = []
     package var proof: Bytes = []
     /// Where others reach the caller; empty: they can't.
     package var endpoint = ""
     /// This run of the caller's process.
     package var incarnation: UInt64 = 0
-    /// Of a service key; empty: the caller shows none.
+    /// The id of a service key; empty: the caller shows none.
     package var keyID: Bytes = []
-    /// By the service key: ECDSA, DER.
+    /// Made with the service key: ECDSA, DER.
     package var signature: Bytes = []
 
     package init() {}
@@ -128,7 +128,7 @@ package struct ServerHello: WireMessage, Hashable {
 extension Limits: Coded {
     /// What a server doesn't say is as usual: with a limit of 0 nothing could be done.
     ///
-    /// Of the limits per caller 0 stands for none, which is also what an older server has.
+    /// A limit per caller of 0 means that there is none, which is also what an older server has.
     package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
         try code(1, \.itemsPerRequest, &coder)
         try code(2, \.requestBytes, &coder)

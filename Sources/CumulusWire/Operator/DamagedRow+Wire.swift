@@ -33,7 +33,7 @@ extension WireVerdict {
         package var recordName = ""
         package var kind = Kind.record
         package var outcome = Outcome.notAsked
-        /// Of the row in the store, or the first that can't be read.
+        /// The key of the row in the store, or of the first one that can't be read.
         package var key: Bytes = []
 
         package init() {}

@@ -34,7 +34,7 @@ package struct WireIndex: Coded, Hashable {
     /// Records that were looked at, of one that is being built.
     package var looked: UInt64 = 0
     package var records: UInt64 = 0
-    /// Of verify only, like what follows.
+    /// Only a comparison counts them, and what follows.
     package var rows: UInt64 = 0
     package var missing: UInt64 = 0
     package var wrong: UInt64 = 0

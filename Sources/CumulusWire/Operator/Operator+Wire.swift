@@ -30,7 +30,7 @@ package struct NodeStatus: WireMessage, Hashable {
     package var callsInProgress: UInt32 = 0
     package var scopes: [Scope] = []
     package var peers: [Peer] = []
-    /// Of the files with chunks.
+    /// What the files with chunks take of the disk.
     package var assetBytes: UInt64 = 0
     /// Assets that records name and that are not whole there.
     package var wantedAssets: UInt32 = 0

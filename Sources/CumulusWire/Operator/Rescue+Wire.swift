@@ -9,9 +9,10 @@ package import CumulusModel
 package struct RescueRequest: Coded, Hashable {
     /// As their origins encoded them.
     package var commits: [Bytes] = []
-    /// Of the lists and chunks: `DatabaseScope`, or a number that this release doesn't know.
+    /// The database of the lists and chunks: `DatabaseScope`, or a number that this release
+    /// doesn't know.
     package var database: UInt32 = 0
-    /// Of a private or shared database.
+    /// The owner of a private or shared database.
     package var owner: Bytes = []
     package var lists: [Bytes] = []
     package var chunks: [Chunk] = []

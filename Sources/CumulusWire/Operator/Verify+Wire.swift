@@ -81,10 +81,10 @@ package struct WireVerdict: WireMessage, Hashable {
     package var repaired: UInt64 = 0
     /// The first of them.
     package var differences: [Difference] = []
-    /// Of assets of the node that was asked: read and checked.
+    /// Chunks that the node which was asked has read and checked.
     package var chunks: UInt64 = 0
     package var damagedChunks: UInt64 = 0
-    /// Which records name, and which lack chunks.
+    /// Assets that records name and that lack chunks.
     package var incompleteAssets: UInt64 = 0
     /// Rows of the store of the node that was asked: read, damaged, and those that were mended.
     package var rows: UInt64 = 0
@@ -95,7 +95,7 @@ package struct WireVerdict: WireMessage, Hashable {
 
     package init() {}
 
-    /// Adds the next message: its counts are those of all, its lists what is new.
+    /// Adds the next message: its counts stand for all so far, its lists hold what is new.
     package mutating func add(_ next: WireVerdict) {
         let (differences, damagedRows) = (differences, damagedRows)
         self = next

@@ -14,7 +14,7 @@ package struct WireZoneStatus: Coded, Hashable {
     package var bytes: UInt64 = 0
     package var digest: Bytes = []
     package var horizon = VersionVector()
-    /// Of the assets that the records name.
+    /// The size of the assets that the records name.
     package var assetBytes: UInt64 = 0
 
     package init() {}

@@ -61,7 +61,7 @@ package struct ReportRequest: WireMessage, Hashable {
     package var vector = VersionVector()
     /// It was asked for; the server need not keep it.
     package var isAnswer = false
-    /// Of all records at that vector, 16 bytes; empty: not told.
+    /// The digest of all records at that vector, 16 bytes; empty: not told.
     package var digest: Bytes = []
     /// The sender's clock, in milliseconds since 1970 UTC; 0: it is wrong.
     package var time: Int64 = 0

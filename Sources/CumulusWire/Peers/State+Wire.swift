@@ -8,7 +8,7 @@ package import CumulusModel
 package struct StateRequest: WireMessage, Hashable {
     /// What the caller has.
     package var vector = VersionVector()
-    /// Of the rows that the caller can read.
+    /// The format of the rows that the caller can read.
     package var format: UInt32 = 0
     /// It takes nothing, and wants digests of everything, or the records of some stretches.
     package var compares = false
@@ -272,7 +272,7 @@ package struct StateResponse: WireMessage, Hashable {
     package var increments: [Increment] = []
     /// All of the above was sent.
     package var isOffered = false
-    /// Of `records`: which of all zones that were sent.
+    /// The zone of `records`, as a place among all zones that were sent.
     package var zone: UInt32 = 0
     package var records: [Record] = []
     /// Nothing follows.

@@ -21,7 +21,7 @@ import Testing
         for seed in UInt64(1)...300 {
             var dice = SeededGenerator(seed: seed)
             let sample = CodedSample(using: &dice)
-            // Of one number the order stays.
+            // Fields of one number keep their order.
             var fields = Dictionary(grouping: try sample.encoded().messageFields(), by: \.number)
                 .mapValues { $0[...] }
             var shuffled: Bytes = []
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// As libprotobuf-c does it: texts and messages of the earlier one stay, lists are joined, and
-    /// numbers are those of the later one.
+    /// numbers come from the later one.
     @Test func messagesThatComeTwiceAreMerged() throws {
         let sample = try Self.read(
             Self.message { writer in
