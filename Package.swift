@@ -62,16 +62,27 @@ let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
-let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
-let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
-let asyncHTTPClient = Target.Dependency.product(
-    name: "AsyncHTTPClient",
-    package: "async-http-client"
+
+/// A product that the client does not need: it hangs on the trait `Server`.
+///
+/// A package of which every product hangs on it is not even fetched for an app without the trait.
+func server(_ name: String, _ package: String) -> Target.Dependency {
+    .product(name: name, package: package, condition: .when(traits: ["Server"]))
+}
+
+let jwtKit = server("JWTKit", "jwt-kit")
+let hummingbirdCore = server("HummingbirdCore", "hummingbird")
+let asyncHTTPClient = server("AsyncHTTPClient", "async-http-client")
+let httpTypes = server("HTTPTypes", "swift-http-types")
+let log = server("Logging", "swift-log")
+let metrics = server("CoreMetrics", "swift-metrics")
+let arguments = server("ArgumentParser", "swift-argument-parser")
+
+/// libzstd, where the trait `Zstd` is on and the system has it; elsewhere chunks stay plain.
+let zstd = Target.Dependency.target(
+    name: "CZstd",
+    condition: .when(platforms: [.linux, .macOS], traits: ["Zstd"])
 )
-let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let log = Target.Dependency.product(name: "Logging", package: "swift-log")
-let metrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
-let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
     name: "cumulus",
@@ -83,6 +94,19 @@ let package = Package(
         .executable(name: "cumulus", targets: ["CumulusCLIProgram"]),
         .executable(name: "cumulus-bench", targets: ["CumulusBenchProgram"]),
         .executable(name: "cumulus-sim", targets: ["CumulusSimulator"]),
+    ],
+    // An app that needs nothing but the client turns both off, with `traits: []`.
+    traits: [
+        .default(enabledTraits: ["Server", "Zstd"]),
+        .trait(
+            name: "Zstd",
+            description: "Compresses the chunks of assets, with the system's libzstd."
+        ),
+        .trait(
+            name: "Server",
+            description: "Node, gateway and programs, with the packages that only they need.",
+            enabledTraits: ["Zstd"]
+        ),
     ],
     dependencies: [
         // Event loops, sockets and byte buffers.
@@ -152,7 +176,7 @@ let package = Package(
         // Vocabulary and seams.
         room("CumulusModel", []),
         // What assets are made of: cuts, digests, zstd.
-        room("CumulusAssets", ["CumulusModel", "CZstd", crypto]),
+        room("CumulusAssets", ["CumulusModel", zstd, crypto]),
         room("CumulusWire", ["CumulusModel", "CumulusAssets"]),
         // What callers send, read by libprotobuf-c.
         room("CumulusRequests", ["CumulusWire", "CumulusModel", "CumulusAssets", "CCumulusWire"]),
@@ -220,7 +244,7 @@ let package = Package(
                 "JWTKitTokens", "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel",
                 "CumulusSystem",
                 arguments, log, metrics,
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                server("UnixSignals", "swift-service-lifecycle"),
             ],
             swiftSettings: house,
             linkerSettings: allocator
@@ -234,8 +258,8 @@ let package = Package(
             dependencies: [
                 "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets", "CumulusModel",
                 "CumulusReplication", "CumulusStorage", "RocksDBStorage", arguments, crypto,
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
+                server("X509", "swift-certificates"),
+                server("SwiftASN1", "swift-asn1"),
             ],
             // Commands parse arguments, ask a node and print: nothing of that is worth optimising.
             swiftSettings: plain,
@@ -246,7 +270,7 @@ let package = Package(
             dependencies: [
                 "CumulusTerminal", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport",
                 "CumulusWire", arguments, asyncHTTPClient, crypto, cryptoExtras, nioCore, nioHTTP1,
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
+                server("Histogram", "hdrhistogram-swift"),
             ],
             swiftSettings: house,
             linkerSettings: allocator

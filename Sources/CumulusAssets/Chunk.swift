@@ -36,6 +36,24 @@ package struct Chunk: Hashable, Sendable {
     /// The error text for chunks that are not well-formed.
     package static let shape = "a chunk has a digest of 32 bytes and 1 to 1,048,576 plain bytes"
 
+    /// The same chunk, compressed where that pays.
+    ///
+    /// - Parameter codec: The codec of the calling thread.
+    package func compressed(_ codec: ChunkCodec) -> Chunk {
+        isCompressed ? self : codec.chunk(content, digest: digest)
+    }
+
+    /// The same chunk as plain bytes, which are not held against its digest.
+    ///
+    /// - Parameter codec: The codec of the calling thread.
+    package func expanded(_ codec: ChunkCodec) throws(MalformedBytes) -> Chunk {
+        guard isCompressed else { return self }
+        var chunk = self
+        chunk.content = try codec.expand(content, to: size)[...]
+        chunk.isCompressed = false
+        return chunk
+    }
+
     /// The plain bytes, if they are what the chunk says that they are.
     ///
     /// - Parameter codec: The codec of the calling thread.

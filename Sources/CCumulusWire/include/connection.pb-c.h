@@ -196,7 +196,7 @@ struct  Cumulus__V1__Hello
    */
   uint32_t largest_frame;
   /*
-   * bit set; 1: the caller wants CAUSAL frames
+   * bit set; 1: the caller wants CAUSAL frames; 2: plain chunks
    */
   uint64_t features;
   /*

@@ -5,6 +5,7 @@
 // Folder: where an app begins: a container, its settings and its session. Read `Container`, then
 // `ClientSettings` and `Session`.
 
+import CumulusAssets
 public import CumulusModel
 import CumulusTransport
 import CumulusWire
@@ -132,6 +133,7 @@ public struct Container: Sendable {
         // If both are set, the server refuses the caller and says why.
         hello.token = Array((configuration.accessToken ?? "").utf8)
         hello.features = .causalTokens
+        if !ChunkCodec.compresses { hello.features.insert(.plainChunks) }
         core = ClientCore(
             ClientSettings(
                 configuration,

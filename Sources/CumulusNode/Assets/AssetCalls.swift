@@ -134,6 +134,7 @@ enum AssetCalls {
         let (offset, rest) = (message.offset, UInt64.max - message.offset)
         let length = message.length == 0 ? rest : min(message.length, rest)
         let (node, caller, mayUse) = (context.node, context.caller, context.mayUse)
+        let isPlain = context.identity.wantsPlainChunks
         let began = node.environment.now()
         stream(try context.scope(), context) { number, reader in
             let found = try node.find(read, since: began) { read in
@@ -147,7 +148,8 @@ enum AssetCalls {
                 found: found,
                 asset: message.asset,
                 chunks: message.onlyList ? [] : wanted,
-                since: began
+                since: began,
+                isPlain: isPlain
             ) { reader in
                 if let refusal = mayUse(kind) { throw refusal }
                 try read.askAgain(number, in: kind, by: caller, reader)

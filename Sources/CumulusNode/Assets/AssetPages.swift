@@ -22,6 +22,8 @@ struct AssetPages: Sendable {
     let chunks: [Int]
     /// When the caller began to wait for missing bytes; nil means it doesn't wait.
     let since: Instant?
+    /// Whether the reader gets the chunks as plain bytes.
+    var isPlain = false
     /// Throws if the caller may not have the next page.
     let check: @Sendable (ReadTransaction) throws -> Void
 
@@ -56,8 +58,9 @@ struct AssetPages: Sendable {
         try check(reader)
         var answer = DownloadAssetResponse()
         var (index, byteCount) = (start, 0)
+        let codec = isPlain ? ChunkCodec() : nil
         while index < chunks.count, byteCount < node.configuration.limits.answerBytes {
-            let chunk: Chunk
+            var chunk: Chunk
             do {
                 chunk = try read(found.list[chunks[index]].digest, reader)
             } catch {
@@ -65,6 +68,7 @@ struct AssetPages: Sendable {
                 // Chunks that are here go first; the next page meets the same gap.
                 break
             }
+            if let codec { chunk = try chunk.expanded(codec) }
             byteCount += chunk.content.count
             // Two large ones are two messages.
             if !answer.chunks.isEmpty, byteCount > node.configuration.limits.answerBytes { break }

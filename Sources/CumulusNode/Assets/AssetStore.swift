@@ -120,9 +120,15 @@ package final class AssetStore: Sendable {
     }
 
     /// Checks chunks and writes them into one pack.
-    func pack(_ chunks: [Chunk], _ codec: ChunkCodec) throws(ServiceError) -> Pack {
+    ///
+    /// - Parameter compresses: Their sender has no zstd, so they are compressed here.
+    func pack(
+        _ chunks: [Chunk],
+        _ codec: ChunkCodec,
+        compresses: Bool = false
+    ) throws(ServiceError) -> Pack {
         try check(chunks, codec)
-        return try write(chunks)
+        return try write(compresses ? chunks.map { $0.compressed(codec) } : chunks)
     }
 
     /// Throws unless all of them are what their digests say.

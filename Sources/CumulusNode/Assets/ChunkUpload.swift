@@ -116,7 +116,8 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
                 let missing = try missing(of: chunks)
                 let size = MessageSize(bytes: message.count, chunks: UInt64(chunks.count))
                 if missing.isEmpty { return succeed(size) }
-                enter(try node.assets.pack(missing, codec), size)
+                let compresses = context.identity.wantsPlainChunks
+                enter(try node.assets.pack(missing, codec, compresses: compresses), size)
             } catch let error as MalformedMessage {
                 fail(ServiceError(.invalidArguments, .protocolError, error.message))
             } catch {

@@ -22,6 +22,8 @@ struct Identity: Sendable {
     var scopeNumber: ScopeNumber?
     /// The caller is told how far answers reach.
     var wantsTokens = false
+    /// The caller has no zstd: chunks come and go as plain bytes.
+    var wantsPlainChunks = false
     /// The webhook that is told on behalf of the caller; nil means the caller itself.
     var webhook: String?
     /// The id of the node that calls; nil means the caller is no node of this cluster.
@@ -170,6 +172,7 @@ extension CallerConnection {
             identity.scope = scope
             identity.scopeNumber = number
             identity.wantsTokens = hello.features.contains(.causalTokens)
+            identity.wantsPlainChunks = hello.features.contains(.plainChunks)
             identity.caller.device = hello.deviceID
             if !hello.token.isEmpty {
                 let digest = Sessions.digest(of: hello.token)

@@ -21,6 +21,8 @@ package struct Features: OptionSet, Hashable, Sendable {
 
     /// CAUSAL frames, which say how far the server's answers reach.
     package static let causalTokens = Features(rawValue: 1)
+    /// Chunks of assets without compression, both ways: the node compresses and expands them.
+    package static let plainChunks = Features(rawValue: 2)
 }
 
 /// The dialler's first frame.
