@@ -154,6 +154,16 @@ import Testing
         }
     }
 
+    /// A negative zero counts as zero where zero is left out, as in the bodies that nodes store.
+    @Test func aNegativeZeroIsLeftOutOfAPlace() throws {
+        var place = Location(latitude: -0.0, longitude: -0.0)
+        #expect(place.encoded() == [])
+        place.altitude = -0.0
+        #expect(place.encoded().hex == "190000000000000080")
+        let read = try Location(tolerant: place.encoded(), growth: 128)
+        #expect(read.altitude?.sign == .minus)
+    }
+
     @Test func assets() throws {
         let asset = Asset(digest: Bytes(repeating: 7, count: 32), size: .max)
         for value: FieldValue in [.asset(asset), .list([.asset(asset), .asset(asset)])] {
