@@ -198,9 +198,8 @@ import Testing
     private func refusals(of zone: WireZoneID, _ client: RawClient) throws -> [ServiceError] {
         let id = WireRecordID(name: Bytes("secret".utf8), zone: zone)
         let fetch = FetchRecordsRequest(database: .private, ids: [id]).encoded()
-        let fetched = try FetchRecordsResponse.results(
-            wire: client.perform(.recordsFetch, fetch)[0]
-        )
+        let fetched = try FetchRecordsResponse(wire: client.perform(.recordsFetch, fetch)[0])
+            .results
         let delete = ModifyRecordsRequest(
             database: .private,
             policy: 0,
