@@ -27,9 +27,8 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     /// What proofs of this connection are made over.
     let nonce: Bytes
     private var challengers = Challengers()
-    /// Tells a caller in this process that it is in, and by which user record name; others get
-    /// HELLO.
-    var letIn: ((_ user: String) -> Void)?
+    /// Tells a caller in this process that it is in, and as whom; others get HELLO.
+    var letIn: ((Identity) -> Void)?
 
     private enum Phase {
         /// HELLO has not come yet.
@@ -254,7 +253,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
         frames.connection.finishGreeting(isPeer: identity.isPeer)
-        if let letIn { letIn(identity.caller.user) } else { sendHello(role: role, proof: proof) }
+        if let letIn { letIn(identity) } else { sendHello(role: role, proof: proof) }
         letIn = nil
         if node.isDraining { drain() }
     }

@@ -64,7 +64,7 @@ package struct LocalEntrance: Sendable {
 extension CallerConnection {
     /// Judges a caller that comes without a HELLO, and gets none.
     func enter(_ entrance: LocalEntrance, _ letIn: @escaping (_ user: String) -> Void) {
-        self.letIn = letIn
+        self.letIn = { letIn($0.caller.user) }
         beginJudging()
         look(entrance, reach: .memory)
     }
