@@ -153,9 +153,10 @@ struct AssetCollector: Sendable {
         do {
             let outcome = try await node.gate.change(.housekeeping) {
                 transaction throws(EngineError) in
-                try transaction.move(
+                try Packs.move(
                     zip(moved, pack.chunks).map { ($0.database, $0.row, $1) },
-                    length: pack.length
+                    length: pack.length,
+                    &transaction
                 )
             }
             node.assets.removeLater(outcome.freed.union(outcome.isUsed ? [] : [pack.number]))

@@ -119,7 +119,8 @@ struct AssetFetch: Sendable {
     private func isWhole() async throws -> Bool {
         guard try await missing()?.isEmpty == true else { return false }
         return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
-            try transaction.update(asset: key.asset, in: key.database)?.isComplete ?? false
+            try DatabaseAssets(of: key.database).update(key.asset, &transaction)?.isComplete
+                ?? false
         }
     }
 
@@ -147,7 +148,7 @@ struct AssetFetch: Sendable {
         let list = try await asset.list(from: peer)
         let missing = try await node.gate.change(.housekeeping) {
             [key] transaction throws(EngineError) in
-            try transaction.enter(list, by: "", in: key.database)
+            try DatabaseAssets(of: key.database).enter(list, by: "", &transaction)
         }
         return try await isMine() ? missing : nil
     }

@@ -155,8 +155,10 @@ extension Node {
         )
         let isPackThere = assets.holds(row.pack)
         let job = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
-            if isPackThere { return try transaction.lose(digest, at: row, in: database) }
-            try transaction.lose(pack: row.pack)
+            if isPackThere {
+                return try DatabaseAssets(of: database).lose(digest, at: row, &transaction)
+            }
+            try Packs.lose(row.pack, &transaction)
             return []
         } then: { [assets] outcome in
             if case .success(let freed) = outcome { assets.remove(freed) }

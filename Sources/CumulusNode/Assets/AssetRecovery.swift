@@ -57,7 +57,7 @@ package struct AssetRecovery {
         for start in stride(from: 0, to: found.missing.count, by: AssetRecovery.packsAtOnce) {
             let part = found.missing[start...].prefix(AssetRecovery.packsAtOnce)
             state = try commit(state, now) { transaction throws(EngineError) in
-                for pack in part { try transaction.lose(pack: pack) }
+                for pack in part { try Packs.lose(pack, &transaction) }
             }
         }
         for pack in found.files.keys where !found.known.contains(pack) { packs.remove(pack) }

@@ -76,7 +76,7 @@ final class ChunkArrivals: Sendable {
                 var (wanted, _) = try transaction.sift(pack.chunks.map(\.entry), in: database)
                 // Two peers may have sent the same chunk.
                 let missing = pack.chunks.filter { wanted.remove($0.digest) != nil }
-                transaction.enter(missing, length: pack.length, in: database)
+                DatabaseAssets(of: database).enter(missing, length: pack.length, &transaction)
                 return !missing.isEmpty
             }
             if !isUsed { node.assets.removeLater([pack.number]) }

@@ -72,7 +72,9 @@ extension Node {
             }
             var known = KnownAssets(database: try transaction.makeDatabase(number, id))
             for list in lists {
-                known.missing.append(try transaction.enter(list, by: "", in: known.database))
+                known.missing.append(
+                    try DatabaseAssets(of: known.database).enter(list, by: "", &transaction)
+                )
             }
             return .success(known)
         }.get()

@@ -143,18 +143,18 @@ struct AssetClaims {
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> [Int] {
         let share = try share(of: list, in: &transaction)
-        _ = try transaction.enter(list, by: holder.user, in: holder.database)
+        _ = try DatabaseAssets(of: holder.database).enter(list, by: holder.user, &transaction)
         for index in share.missing {
-            try transaction.lease(chunk: list[index], to: holder, isHeld: false)
+            try holder.lease(chunk: list[index], isHeld: false, &transaction)
         }
         // An asset that a readable record names needs no lease.
         if try mayRead(list.digest, in: &transaction) { return share.missing }
         let chunks = list.distinct
         for chunk in chunks where share.held.contains(chunk.digest) {
-            try transaction.lease(chunk: chunk, to: holder, isHeld: true)
+            try holder.lease(chunk: chunk, isHeld: true, &transaction)
         }
         let isHeld = share.held.count == chunks.count
-        try transaction.lease(asset: list.digest, to: holder, isHeld: isHeld)
+        try holder.lease(asset: list.digest, isHeld: isHeld, &transaction)
         return share.missing
     }
 
@@ -192,7 +192,7 @@ struct AssetClaims {
         else { return .unknown }
         let share = try share(of: list, in: &transaction)
         guard share.missing.isEmpty else { return .missing(share.missing.count) }
-        if share.held.count == list.distinct.count { try transaction.hold(asset, by: holder) }
+        if share.held.count == list.distinct.count { try holder.hold(asset, &transaction) }
         return nil
     }
 

@@ -80,7 +80,7 @@ package struct AssetCollection: Sendable {
         _ leases: [Bytes],
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        for key in leases { try transaction.endLease(key, before: idleBefore) }
+        for key in leases { try Leaseholder.endLease(key, before: idleBefore, &transaction) }
     }
 
     private func isDue(_ row: AssetRow) -> Bool {
@@ -101,10 +101,12 @@ package struct AssetCollection: Sendable {
             guard let row = try transaction.asset(finding.asset, in: database) else { continue }
             let isNamed = try transaction.isNamed(finding.asset, inDatabase: database)
             if !isNamed, isDue(row) {
-                freed.formUnion(try transaction.forget(asset: finding.asset, in: database))
+                freed.formUnion(
+                    try DatabaseAssets(of: database).forget(finding.asset, &transaction)
+                )
                 count += 1
             } else {
-                try transaction.note(asset: finding.asset, in: database, isNamed: isNamed)
+                try DatabaseAssets(of: database).note(finding.asset, isNamed: isNamed, &transaction)
             }
         }
         return (freed, count)

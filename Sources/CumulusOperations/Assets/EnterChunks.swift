@@ -78,9 +78,9 @@ package struct EnterChunks: ContainerChange {
             return Outcome(refusal: EnterChunks.unwanted(unwanted), isUsed: false)
         }
         let missing = chunks.filter { wanted.contains($0.digest) }
-        transaction.enter(missing, length: length, in: number)
+        DatabaseAssets(of: number).enter(missing, length: length, &transaction)
         if let holder {
-            for chunk in chunks { try transaction.hold(chunk.digest, by: holder) }
+            for chunk in chunks { try holder.hold(chunk.digest, &transaction) }
         }
         return Outcome(refusal: nil, isUsed: !missing.isEmpty)
     }

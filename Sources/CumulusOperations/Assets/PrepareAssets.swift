@@ -100,7 +100,7 @@ package struct PrepareAssets: ContainerChange {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [Int] {
         guard let missing = try claims?.prepare(list, in: &transaction) else {
-            return try transaction.enter(list, by: caller.user, in: database)
+            return try DatabaseAssets(of: database).enter(list, by: caller.user, &transaction)
         }
         return missing
     }

@@ -63,7 +63,7 @@ extension SavePlanner {
             }
         }
         guard let database,
-            let known = try transaction.update(asset: asset.digest, in: database)
+            let known = try DatabaseAssets(of: database).update(asset.digest, &transaction)
         else {
             // This node doesn't know the asset's size before its content arrives.
             if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {

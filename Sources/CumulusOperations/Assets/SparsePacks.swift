@@ -1,7 +1,7 @@
 // Finds packs that are less than half in use, so that the used rest can move into a new pack.
 //
 // The collector looks for them on a snapshot and copies the bytes; the writer then looks again
-// (`WriteTransaction.move`).
+// (`Packs.move`).
 
 package import CumulusModel
 package import CumulusStorage

@@ -4,7 +4,7 @@
 // kept per database, so that neither an answer nor its timing tells what another database holds.
 //
 // Folder: what the store knows of assets, and the files that hold their chunks. Read `AssetRows`,
-// then `WriteTransaction+Assets`, `Leases`, `PackFiles` and `PackDirectory`.
+// then `DatabaseAssets`, `Leases`, `Packs`, `PackFiles` and `PackDirectory`.
 
 package import CumulusModel
 

@@ -88,21 +88,21 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
-extension WriteTransaction {
+extension Leaseholder {
     /// Enters a lease for a chunk of an asset that the user prepared.
     ///
     /// If the list is wrong about the size of a chunk, an existing lease stays.
     ///
     /// - Parameter isHeld: Whether the user sent the chunk before, and it is still here.
-    package mutating func lease(
+    package func lease(
         chunk: ChunkList.Entry,
-        to holder: Leaseholder,
-        isHeld: Bool
+        isHeld: Bool,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let row = LeaseRow(size: UInt64(chunk.size), since: now, isHeld: isHeld)
-        let known = isHeld ? nil : try lease(chunk.digest, of: holder)
+        let row = LeaseRow(size: UInt64(chunk.size), since: transaction.now, isHeld: isHeld)
+        let known = isHeld ? nil : try transaction.lease(chunk.digest, of: self)
         if let known, known.isHeld, known.size != row.size { return }
-        put(holder.key(chunk.digest), row)
+        transaction.put(key(chunk.digest), row)
     }
 
     /// Enters a lease for an asset that the user prepared and that has a row.
@@ -110,48 +110,57 @@ extension WriteTransaction {
     /// The asset counts for this user unless the asset's own row already does.
     ///
     /// - Parameter isHeld: Whether the user sent all of its chunks.
-    package mutating func lease(
+    package func lease(
         asset digest: Bytes,
-        to holder: Leaseholder,
-        isHeld: Bool
+        isHeld: Bool,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        guard let asset = try asset(digest, in: holder.database) else { return }
+        guard let asset = try transaction.asset(digest, in: database) else { return }
         let row = LeaseRow(
             size: asset.size,
-            since: now,
+            since: transaction.now,
             isHeld: isHeld,
-            isCharged: asset.user != holder.user
+            isCharged: asset.user != user
         )
-        let isCharged = try lease(digest, of: holder)?.isCharged ?? false
+        let isCharged = try transaction.lease(digest, of: self)?.isCharged ?? false
         if isCharged != row.isCharged {
             let size = Int64(clamping: row.size)
-            try charge(isCharged ? -size : size, to: holder.user, in: holder.database)
+            try DatabaseAssets(of: database).charge(
+                isCharged ? -size : size,
+                to: user,
+                &transaction
+            )
         }
-        put(holder.key(digest), row)
+        transaction.put(key(digest), row)
     }
 
     /// Marks a lease as held: the user has sent everything announced under the digest.
     ///
     /// The lease keeps its age, so it ends before the user's asset is collected.
-    package mutating func hold(_ digest: Bytes, by holder: Leaseholder) throws(EngineError) {
-        guard var row = try lease(digest, of: holder), !row.isHeld else { return }
+    package func hold(_ digest: Bytes, _ transaction: inout WriteTransaction) throws(EngineError) {
+        guard var row = try transaction.lease(digest, of: self), !row.isHeld else { return }
         row.isHeld = true
-        put(holder.key(digest), row)
+        transaction.put(key(digest), row)
     }
 
     /// Ends a lease that began before a time, in milliseconds since 1970 UTC.
     ///
     /// - Parameter key: The key of the lease's row.
-    package mutating func endLease(
+    package static func endLease(
         _ key: Bytes,
-        before time: Int64
+        before time: Int64,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let row: LeaseRow? = try row(RowKey(.lease, bytes: key))
+        let row: LeaseRow? = try transaction.row(RowKey(.lease, bytes: key))
         guard let row, row.since < time else { return }
-        put(RowKey(.lease, bytes: key), nil)
+        transaction.put(RowKey(.lease, bytes: key), nil)
         guard row.isCharged else { return }
         let holder = try RowKey.leaseholder(key)
-        try charge(-Int64(clamping: row.size), to: holder.user, in: holder.database)
+        try DatabaseAssets(of: holder.database).charge(
+            -Int64(clamping: row.size),
+            to: holder.user,
+            &transaction
+        )
     }
 }
 

@@ -249,7 +249,13 @@ extension WriteTransaction {
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
         try storeIndexRows(of: name, before.first, rows[0], at: place)
-        try storeAssetUses(of: name, before, rows, at: place)
+        try DatabaseAssets(of: place.database).storeUses(
+            of: name,
+            before,
+            rows,
+            in: place.number,
+            &self
+        )
         try storeShareRows(of: name, before, rows, at: place)
     }
 
@@ -294,7 +300,13 @@ extension WriteTransaction {
             put(gone.key(in: place.number, child: name), nil)
         }
         try storeIndexRows(of: name, shown, nil, at: place)
-        try storeAssetUses(of: name, stored, [], at: place)
+        try DatabaseAssets(of: place.database).storeUses(
+            of: name,
+            stored,
+            [],
+            in: place.number,
+            &self
+        )
     }
 
     mutating func storeChanges(

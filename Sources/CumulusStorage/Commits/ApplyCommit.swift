@@ -127,7 +127,7 @@ extension WriteTransaction {
             let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
             put(key, conflict)
             let database = try makeDatabase(scope, conflict.zone.database)
-            try noteAssetLosses(conflict, key, in: database)
+            try DatabaseAssets(of: database).noteLosses(conflict, key, &self)
         }
     }
 }

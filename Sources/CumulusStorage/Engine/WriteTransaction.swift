@@ -3,6 +3,10 @@
 //
 // Operations get it `inout` for one call; it can't be copied or kept. Requests run in it one after
 // the other, each after a save point. Nothing reaches the engine before `GroupCommit.commit`.
+//
+// The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
+// family of rows has a type of its own, whose methods take the transaction as their last argument:
+// `DatabaseAssets`, `Leaseholder` and `Packs`.
 
 package import CumulusModel
 

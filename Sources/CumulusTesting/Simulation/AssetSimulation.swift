@@ -241,9 +241,10 @@ struct AssetSimulation: History {
         guard let next = pick(\.moves) else { return }
         var moved: (freed: Set<PackNumber>, isUsed: Bool) = ([], false)
         try store.change { transaction throws(EngineError) in
-            moved = try transaction.move(
+            moved = try Packs.move(
                 zip(next.survivors, next.pack.chunks).map { ($0.database, $0.row, $1) },
-                length: next.pack.length
+                length: next.pack.length,
+                &transaction
             )
         }
         files.append(moved.isUsed ? moved.freed : moved.freed.union([next.pack.number]))

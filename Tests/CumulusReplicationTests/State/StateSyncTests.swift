@@ -74,7 +74,7 @@ import Testing
             let scope = try transaction.makeScope(one.scope)
             let database = DatabaseID(kind: .private, owner: Caller.alice.user)
             let number = try transaction.makeDatabase(scope, database)
-            _ = try transaction.enter(list, by: Caller.alice.user, in: number)
+            _ = try DatabaseAssets(of: number).enter(list, by: Caller.alice.user, &transaction)
         }
         let asset = Asset(digest: list.digest, size: 0)
         try one.save([SaveItem("p", ["file": .asset(asset)])])
