@@ -89,7 +89,7 @@ private struct IndexDesk: Sendable {
                 // One that went meanwhile stays away.
                 let kept = try transaction.indexes(of: type, number)
                 guard kept.contains(where: { $0.number == index.number }) else { continue }
-                try transaction.rebuildIndex(index, of: type, in: number)
+                try ScopeIndexes(of: number).rebuild(index, of: type, &transaction)
             }
         }
         return try await list()

@@ -96,11 +96,11 @@ package final class SchemaKeeper: Sendable {
                 )
             }
             work = try await node.gate.change(.derived) { transaction throws(EngineError) in
-                try transaction.buildIndexes(
+                try ScopeIndexes(of: scope).build(
                     known,
-                    of: scope,
                     with: page,
-                    rowLimit: SchemaKeeper.rowsAtOnce
+                    rowLimit: SchemaKeeper.rowsAtOnce,
+                    &transaction
                 )
             }
         }
@@ -119,11 +119,11 @@ package final class SchemaKeeper: Sendable {
                 let some = Array(rest.prefix(SchemaKeeper.zonesAtOnce))
                 rest = rest.dropFirst(SchemaKeeper.zonesAtOnce)
                 try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-                    try transaction.dropIndexRows(of: index, in: some)
+                    try ScopeIndexes(of: scope).dropRows(of: index, in: some, &transaction)
                 }
             }
             try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-                transaction.forgetIndex(index, of: type, in: scope)
+                ScopeIndexes(of: scope).forget(index, of: type, &transaction)
             }
         }
     }

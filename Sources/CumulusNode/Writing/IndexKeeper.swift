@@ -40,7 +40,7 @@ package struct IndexKeeper: Sendable {
         // Housekeeping also runs on a nearly full disk: deletes make room, and must not wait for
         // it.
         try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-            try transaction.payIndexRows(of: scope, limit: max(1, limit))
+            try ScopeIndexes(of: scope).payRows(limit: max(1, limit), &transaction)
         }
         let milliseconds = node.environment.now().milliseconds - start.milliseconds
         try await node.environment.sleep(max(1, milliseconds))

@@ -340,7 +340,7 @@ package struct StateSync: Sendable {
         }
         for index in offer.zones.indices { try place(index, &transaction) }
         try joinIncrements(&transaction)
-        try transaction.settleIndexes()
+        try ScopeIndexes.settle(&transaction)
         transaction.deleteRange(.log, .staged(of: scope))
         try transaction.raise(to: offer.vectors, in: scope)
         for (index, names) in suspects.sorted(by: { $0.key < $1.key }) {

@@ -248,7 +248,13 @@ extension WriteTransaction {
     ) throws(EngineError) {
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
-        try storeIndexRows(of: name, before.first, rows[0], at: place)
+        try ScopeIndexes(of: place.scope).storeRows(
+            of: name,
+            before.first,
+            rows[0],
+            in: place.number,
+            &self
+        )
         try DatabaseAssets(of: place.database).storeUses(
             of: name,
             before,
@@ -299,7 +305,7 @@ extension WriteTransaction {
         for gone in try backReferences(of: shown) {
             put(gone.key(in: place.number, child: name), nil)
         }
-        try storeIndexRows(of: name, shown, nil, at: place)
+        try ScopeIndexes(of: place.scope).storeRows(of: name, shown, nil, in: place.number, &self)
         try DatabaseAssets(of: place.database).storeUses(
             of: name,
             stored,

@@ -148,7 +148,7 @@ extension WriteTransaction {
         deleteRange(.index, .indexRows(of: zone))
         deleteRange(.index, .assetUses(of: zone))
         deleteRange(.log, .hanging(of: zone))
-        forgetOwedIndexRows(of: zone)
+        ScopeIndexes.forgetOwedRows(of: zone, &self)
         put(.hangFloor(zone), nil)
         state.sharesVersion += 1
         forgetZone(zone)

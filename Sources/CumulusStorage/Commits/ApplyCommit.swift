@@ -42,7 +42,7 @@ extension WriteTransaction {
         bytes: Bytes,
         in scope: ScopeNumber
     ) throws(EngineError) -> [RecordRow] {
-        if commit.stamp.dot.incarnation != state.incarnation { allowIndexRows() }
+        if commit.stamp.dot.incarnation != state.incarnation { ScopeIndexes.allowRows(&self) }
         let found = try find(commit.zone, in: scope)
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
         var application = CommitApplication(
@@ -71,7 +71,7 @@ extension WriteTransaction {
             try noteTopics(of: zone, commit, in: scope)
         }
         try store(application.conflicts, of: commit, in: scope)
-        try settleIndexes()
+        try ScopeIndexes.settle(&self)
         if commit.stamp.dot.incarnation != state.incarnation { try noteRequest(of: commit, scope) }
         return application.rows
     }

@@ -55,7 +55,7 @@ extension WriteTransaction {
             KeyRange(prefix: RowKey(.assetUse) { $0.add(zone) }.bytes),
         ]
         guard ranges.contains(where: damage.touches) else { return }
-        for (key, value) in try standingIndexRows(of: zone, in: scope)
+        for (key, value) in try ScopeIndexes(of: scope).standingRows(of: zone, &self)
         where damage.range.contains(key.bytes) { found[key.bytes] = value }
         for all in [KeyRange.records(of: zone), .siblings(of: zone)] {
             var range = all
@@ -93,10 +93,11 @@ extension WriteTransaction {
         for reference in try backReferences(of: row) {
             rows.append((key: reference.key(in: zone, child: name), value: reference.value))
         }
-        if try owesIndexRows(of: name, in: zone) { return rows }
+        let indexes = ScopeIndexes(of: scope)
+        if try indexes.owesRows(of: name, in: zone, self) { return rows }
         if row.isDead { return rows }
         let candidate = Candidate(row, named: name)
-        for index in try settledIndexes(of: row.type, scope) {
+        for index in try indexes.settled(row.type, &self) {
             rows += try candidate.rows(in: zone, index)
         }
         return rows

@@ -6,7 +6,7 @@
 //
 // The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
 // family of rows has a type of its own, whose methods take the transaction as their last argument:
-// `DatabaseAssets`, `Leaseholder` and `Packs`.
+// `DatabaseAssets`, `Leaseholder`, `Packs` and `ScopeIndexes`.
 
 package import CumulusModel
 

@@ -5,8 +5,8 @@
 // number. Rows under an old number are dropped in the background and never read again.
 //
 // Folder: the indexes of record types: their rows, their building, their audit. Read
-// `IndexDefinition`, then `IndexedValues`, `WriteTransaction+IndexRows`, `OwedIndexRows`,
-// `WriteTransaction+Indexes` and `IndexRows`.
+// `IndexDefinition`, then `IndexedValues`, `ScopeIndexes+Rows`, `OwedIndexRows`,
+// `ScopeIndexes` and `IndexRows`.
 
 package import CumulusModel
 

@@ -1,7 +1,7 @@
 // Records whose index rows are still to be written. Each has a local row, written in the batch that
 // changed the record and deleted once its index rows are right.
 //
-// `WriteTransaction+IndexRows` writes and settles them. Queries look up such records by name and
+// `ScopeIndexes+Rows` writes and settles them. Queries look up such records by name and
 // skip their rows in indexes (`QuerySearch`). The rows survive the process.
 
 package import CumulusModel

@@ -54,7 +54,7 @@ extension TestStore {
         for _ in 0..<turns {
             guard try reader.owesIndexRows(of: scope) else { return }
             try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try transaction.payIndexRows(of: scope, limit: limit)
+                try ScopeIndexes(of: scope).payRows(limit: limit, &transaction)
             }
         }
     }

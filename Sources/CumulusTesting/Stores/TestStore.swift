@@ -251,8 +251,8 @@ package final class TestStore {
             if work.building.isEmpty {
                 try change { (transaction: inout WriteTransaction) throws(EngineError) in
                     for (type, number) in work.dropped {
-                        try transaction.dropIndexRows(of: number, in: zones)
-                        transaction.forgetIndex(number, of: type, in: scope)
+                        try ScopeIndexes(of: scope).dropRows(of: number, in: zones, &transaction)
+                        ScopeIndexes(of: scope).forget(number, of: type, &transaction)
                     }
                 }
                 continue
@@ -260,11 +260,11 @@ package final class TestStore {
             let page = try reader.indexPage(for: work, in: zones, limit: limit, lookLimit: limit)
             try meanwhile()
             try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                _ = try transaction.buildIndexes(
+                _ = try ScopeIndexes(of: scope).build(
                     work,
-                    of: scope,
                     with: page,
-                    rowLimit: 3 * limit
+                    rowLimit: 3 * limit,
+                    &transaction
                 )
             }
         }

@@ -335,7 +335,7 @@ import Testing
         for (namespace, key, row) in registers.shuffled(using: &dice) {
             try copy.change { (transaction: inout WriteTransaction) throws(EngineError) in
                 try transaction.join(row, into: namespace, key, of: target)
-                try transaction.settleIndexes()
+                try ScopeIndexes.settle(&transaction)
             }
         }
         let known = try [(store, source), (copy, target)].map { store, scope in

@@ -1,72 +1,86 @@
 // Maintains the set of indexes: which ones follow from the schema, and how late ones are built.
 //
-// `WriteTransaction+IndexRows` writes the rows of each changed record, also into indexes that are
-// being built. A walk through the older records completes such an index, a bounded step at a time.
+// `ScopeIndexes+Rows` writes the rows of each changed record, also into indexes that are being
+// built. A walk through the older records completes such an index, a bounded step at a time.
 
 package import CumulusModel
 
 // MARK: - Which indexes there are
 
-extension WriteTransaction {
+/// The indexes of a scope, as the writer keeps them.
+package struct ScopeIndexes: Sendable {
+    let scope: ScopeNumber
+
+    package init(of scope: ScopeNumber) { self.scope = scope }
+
     /// The indexes of a type as the schema wants them now.
-    mutating func settledIndexes(
-        of type: String,
-        _ scope: ScopeNumber
+    func settled(
+        _ type: String,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [NumberedIndex] {
         let key = WriterState.SchemaKey(scope: scope, type: type)
-        if state.unsettled[key] != nil { try settleIndexes(of: key) }
-        if let known = state.indexes[key] { return known }
-        let found = try indexes(of: type, scope)
-        state.indexes[key] = found
+        if transaction.state.unsettled[key] != nil { try settle(key, &transaction) }
+        if let known = transaction.state.indexes[key] { return known }
+        let found = try transaction.indexes(of: type, scope)
+        transaction.state.indexes[key] = found
         return found
     }
 
-    /// Makes and drops indexes to match the changed schema.
+    /// Makes and drops the indexes of all scopes to match their changed schemas.
     ///
     /// Every schema change calls it in its own batch, so a register that can't be read fails the
     /// change.
-    package mutating func settleIndexes() throws(EngineError) {
-        for key in state.unsettled.keys.sorted(by: { ($0.scope, $0.type) < ($1.scope, $1.type) }) {
-            try settleIndexes(of: key)
+    package static func settle(_ transaction: inout WriteTransaction) throws(EngineError) {
+        let changed = transaction.state.unsettled.keys
+        for key in changed.sorted(by: { ($0.scope, $0.type) < ($1.scope, $1.type) }) {
+            try ScopeIndexes(of: key.scope).settle(key, &transaction)
         }
     }
 
-    private mutating func settleIndexes(of key: WriterState.SchemaKey) throws(EngineError) {
-        let isNew = state.unsettled.removeValue(forKey: key) ?? false
-        state.indexes[key] = nil
-        let schema = try schema(key.scope, StoredName.shown(key.type))
+    private func settle(
+        _ key: WriterState.SchemaKey,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let isNew = transaction.state.unsettled.removeValue(forKey: key) ?? false
+        transaction.state.indexes[key] = nil
+        let schema = try transaction.schema(scope, StoredName.shown(key.type))
         var missing: Set<IndexDefinition> = []
         // A dropped type gets no indexes.
         if schema.name == key.type {
-            missing = schema.indexDefinitions(in: try environment(of: key.scope))
+            missing = schema.indexDefinitions(in: try transaction.environment(of: scope))
         }
-        for (number, row) in try indexRows(of: key.type, key.scope) where row.state != .dropped {
+        let known = try transaction.indexRows(of: key.type, scope)
+        for (number, row) in known where row.state != .dropped {
             if missing.remove(row.definition) == nil {
-                state.schemaWorkVersion += 1
-                setState(.dropped, of: number, row.definition, key)
+                transaction.state.schemaWorkVersion += 1
+                setState(.dropped, of: number, row.definition, key, &transaction)
             }
         }
         if missing.isEmpty { return }
-        let isReady = isNew ? try !hasStages() : false
-        if !isReady { state.schemaWorkVersion += 1 }
+        let isReady = isNew ? try !transaction.hasStages() : false
+        if !isReady { transaction.state.schemaWorkVersion += 1 }
         for definition in missing.sorted(by: { $0.precedes($1) }) {
-            let number = try takeNumber(\.nextIndex, "index")
-            setState(isReady ? .ready : .building(.start, looked: 0), of: number, definition, key)
+            let number = try transaction.takeNumber(\.nextIndex, "index")
+            let state = isReady ? IndexRow.State.ready : .building(.start, looked: 0)
+            setState(state, of: number, definition, key, &transaction)
         }
     }
 
-    private mutating func setState(
+    private func setState(
         _ state: IndexRow.State,
         of number: IndexNumber,
         _ definition: IndexDefinition,
-        _ key: WriterState.SchemaKey
+        _ key: WriterState.SchemaKey,
+        _ transaction: inout WriteTransaction
     ) {
         let row = IndexRow(definition: definition, state: state)
-        put(.index(key.scope, key.type, number), row)
-        self.state.indexes[key] = nil
-        self.state.schemaVersion += 1
+        transaction.put(.index(scope, key.type, number), row)
+        transaction.state.indexes[key] = nil
+        transaction.state.schemaVersion += 1
     }
+}
 
+extension WriteTransaction {
     mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {
         if let known = state.environments[scope] { return known }
         for (scope, number) in try ScopeDirectory.all(in: self) {
@@ -258,7 +272,7 @@ extension IndexPlace {
     }
 }
 
-extension WriteTransaction {
+extension ScopeIndexes {
     /// Writes rows into indexes that are being built and notes the progress; behind the last record
     /// they become ready.
     ///
@@ -267,56 +281,59 @@ extension WriteTransaction {
     ///     one.
     ///   - rowLimit: No further record is looked at behind so many rows.
     /// Returns what is left of the work.
-    package mutating func buildIndexes(
+    package func build(
         _ work: IndexWork,
-        of scope: ScopeNumber,
         with page: IndexPage,
-        rowLimit: Int = .max
+        rowLimit: Int = .max,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> IndexWork {
         var next = work
-        next.building = try stillBuilding(work, scope)
+        next.building = try stillBuilding(work, transaction)
         if next.building.isEmpty { return next }
         var (rows, built) = (0, 0)
         for record in page.records where rows < rowLimit {
-            rows += try buildRows(of: record.place.name, in: record.place.zone, next.building)
+            let place = record.place
+            rows += try buildRows(of: place.name, in: place.zone, next.building, &transaction)
             built += 1
         }
         let isWhole = built == page.records.count
         next.place = isWhole ? page.end : page.records[built - 1].place
         let looked = isWhole ? page.looked : page.records[built - 1].looked
         for index in next.building.indices { next.building[index].looked += looked }
-        return advance(next, isDone: isWhole && page.isLast, scope)
+        return advance(next, isDone: isWhole && page.isLast, &transaction)
     }
 
     /// Returns the number of rows.
-    private mutating func buildRows(
+    private func buildRows(
         of name: String,
         in zone: ZoneNumber,
-        _ builds: [IndexWork.Build]
+        _ builds: [IndexWork.Build],
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
-        guard let row = try record(zone, name), !row.isDead else { return 0 }
+        guard let row = try transaction.record(zone, name), !row.isDead else { return 0 }
         // Indexes that are not ready get all rows of owed records later.
-        if try owesIndexRows(of: name, in: zone) { return 0 }
+        if try owesRows(of: name, in: zone, transaction) { return 0 }
         let candidate = Candidate(row, named: name)
         var count = 0
         for build in builds where build.type == row.type {
             for entry in try candidate.rows(in: zone, build.index) {
-                put(entry.key, entry.value)
+                transaction.put(entry.key, entry.value)
                 count += 1
             }
         }
         return count
     }
 
-    private mutating func advance(
+    private func advance(
         _ work: IndexWork,
         isDone: Bool,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) -> IndexWork {
         for build in work.building {
             let key = WriterState.SchemaKey(scope: scope, type: build.type)
             let state = isDone ? .ready : IndexRow.State.building(work.place, looked: build.looked)
-            setState(state, of: build.index.number, build.index.definition, key)
+            let index = build.index
+            setState(state, of: index.number, index.definition, key, &transaction)
         }
         var next = work
         if isDone { next.building = [] }
@@ -324,48 +341,50 @@ extension WriteTransaction {
     }
 
     /// The indexes that were not dropped, advanced or restarted meanwhile.
-    private borrowing func stillBuilding(
+    private func stillBuilding(
         _ work: IndexWork,
-        _ scope: ScopeNumber
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> [IndexWork.Build] {
         var found: [IndexWork.Build] = []
         for build in work.building {
-            let row: IndexRow? = try row(.index(scope, build.type, build.index.number))
+            let row: IndexRow? = try transaction.row(.index(scope, build.type, build.index.number))
             if case .building(work.place, _) = row?.state { found.append(build) }
         }
         return found
     }
 
     /// Deletes the rows of a dropped index in some zones.
-    package mutating func dropIndexRows(
+    package func dropRows(
         of index: IndexNumber,
-        in zones: some Sequence<ZoneNumber>
+        in zones: some Sequence<ZoneNumber>,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         for zone in zones {
             let range = KeyRange.indexRows(of: zone, index)
-            if try !rows(.index, range, limit: 1).isEmpty { deleteRange(.index, range) }
+            if try transaction.rows(.index, range, limit: 1).isEmpty { continue }
+            transaction.deleteRange(.index, range)
         }
     }
 
     /// Forgets a dropped index whose rows are deleted.
-    package mutating func forgetIndex(
+    package func forget(
         _ index: IndexNumber,
         of type: String,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) {
-        put(.index(scope, type, index), nil)
+        transaction.put(.index(scope, type, index), nil)
     }
 
     /// Restarts an index under another number.
-    package mutating func rebuildIndex(
+    package func rebuild(
         _ index: NumberedIndex,
         of type: String,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
-        let number = try takeNumber(\.nextIndex, "index")
-        state.schemaWorkVersion += 1
-        setState(.dropped, of: index.number, index.definition, key)
-        setState(.building(.start, looked: 0), of: number, index.definition, key)
+        let number = try transaction.takeNumber(\.nextIndex, "index")
+        transaction.state.schemaWorkVersion += 1
+        setState(.dropped, of: index.number, index.definition, key, &transaction)
+        setState(.building(.start, looked: 0), of: number, index.definition, key, &transaction)
     }
 }

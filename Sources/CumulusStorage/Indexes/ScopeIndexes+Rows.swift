@@ -1,13 +1,13 @@
 // Writes the index rows of records: with the record, or in later turns of the writer.
 //
-// Every change of a record calls `storeIndexRows`. A request writes a bounded number of rows in its
+// Every change of a record calls `storeRows`. A request writes a bounded number of rows in its
 // turn, so that a large save or deletion doesn't delay others. A record beyond the bound is owed:
-// `payIndexRows` writes its rows in later turns. The record stays owed until then, however often it
+// `payRows` writes its rows in later turns. The record stays owed until then, however often it
 // changes. hot: once per saved record.
 
 import CumulusModel
 
-extension WriteTransaction {
+extension ScopeIndexes {
     /// Owed records that a turn reads at once.
     private static let mostRecords = 16
     /// Bytes of an owed record, as it was or as it is, that count as a row.
@@ -17,31 +17,34 @@ extension WriteTransaction {
 
     /// Writes the index rows of a changed record, or leaves them to a later turn; nil means the
     /// record does not exist.
-    mutating func storeIndexRows(
+    func storeRows(
         of name: String,
         _ old: RecordRow?,
         _ new: RecordRow?,
-        at place: ZonePlace
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        if try owesIndexRows(of: name, in: place.number) { return }
+        if try owesRows(of: name, in: zone, transaction) { return }
         let change = IndexChange(
-            old: try indexed(old, name, place.scope),
-            new: try indexed(new, name, place.scope)
+            old: try indexed(old, name, &transaction),
+            new: try indexed(new, name, &transaction)
         )
         let moves = change.moves.filter { !change.keeps($0.index) }
         let estimate = moves.reduce(0) { $0 + change.estimatedRows(of: $1) }
-        guard estimate <= state.indexRowsLeft else { return try owe(name, old, at: place) }
+        guard estimate <= transaction.state.indexRowsLeft else {
+            return try owe(name, old, in: zone, &transaction)
+        }
         var count = 0
-        for move in moves { count += try write(move, of: change, in: place.number) }
-        state.indexRowsLeft = max(0, state.indexRowsLeft - count)
-        state.indexRowsWritten += count
+        for move in moves { count += try write(move, of: change, in: zone, &transaction) }
+        transaction.state.indexRowsLeft = max(0, transaction.state.indexRowsLeft - count)
+        transaction.state.indexRowsWritten += count
     }
 
     /// Gives a commit of another node its budget of index rows.
     ///
     /// Many such commits run in one turn; an ordinary record of each is never owed.
-    mutating func allowIndexRows() {
-        state.indexRowsLeft += state.indexRowsPerTurn / 100
+    static func allowRows(_ transaction: inout WriteTransaction) {
+        transaction.state.indexRowsLeft += transaction.state.indexRowsPerTurn / 100
     }
 
     /// Writes the rows of a record in one index.
@@ -49,11 +52,12 @@ extension WriteTransaction {
     /// Returns how many rows it wrote and deleted.
     ///
     /// - Parameter isSure: Whether all rows of the old record stand.
-    private mutating func write(
+    private func write(
         _ move: IndexMove,
         of change: IndexChange,
         in zone: ZoneNumber,
-        isSure: Bool = true
+        isSure: Bool = true,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
         var gone: [HashedKey: Bytes] = [:]
         if move.leaves, let old = change.old {
@@ -66,22 +70,22 @@ extension WriteTransaction {
             for row in try new.candidate.rows(in: zone, move.index) {
                 let known = gone.isEmpty ? nil : gone.removeValue(forKey: HashedKey(row.key.bytes))
                 if isSure, known == row.value { continue }
-                put(row.key, row.value)
+                transaction.put(row.key, row.value)
                 count += 1
             }
         }
-        for key in gone.keys { put(RowKey(.indexRow, bytes: key.bytes), nil) }
+        for key in gone.keys { transaction.put(RowKey(.indexRow, bytes: key.bytes), nil) }
         return count + gone.count
     }
 
     /// The record if it has rows in indexes; else nil.
-    private mutating func indexed(
+    private func indexed(
         _ row: RecordRow?,
         _ name: String,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> IndexedRecord? {
         guard let row, !row.isDead else { return nil }
-        let indexes = try settledIndexes(of: row.type, scope)
+        let indexes = try settled(row.type, &transaction)
         if indexes.isEmpty { return nil }
         let candidate = Candidate(row, named: name)
         return IndexedRecord(type: row.type, candidate: candidate, indexes: indexes)
@@ -90,51 +94,55 @@ extension WriteTransaction {
     // MARK: Owing
 
     /// Whether the rows of a record are owed.
-    borrowing func owesIndexRows(
+    func owesRows(
         of name: String,
-        in zone: ZoneNumber
+        in zone: ZoneNumber,
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard let owed = state.owedRecords[zone] else { return false }
-        return try get(.owedIndexRows(owed.scope, zone, name)) != nil
+        guard let owed = transaction.state.owedRecords[zone] else { return false }
+        return try transaction.get(.owedIndexRows(owed.scope, zone, name)) != nil
     }
 
     /// Marks the rows of a record as owed.
     ///
     /// - Parameter old: The record that the standing rows describe; nil if there are none.
-    private mutating func owe(
+    private func owe(
         _ name: String,
         _ old: RecordRow?,
-        at place: ZonePlace
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let base = try view(of: old, named: name, place.scope)
-        let key = RowKey.owedIndexRows(place.scope, place.number, name)
-        put(key, try owed(base, place.scope))
-        var owed = state.owedRecords[place.number] ?? OwedRecords(scope: place.scope)
+        let base = try view(of: old, named: name, &transaction)
+        let key = RowKey.owedIndexRows(scope, zone, name)
+        transaction.put(key, try owed(base, &transaction))
+        var owed = transaction.state.owedRecords[zone] ?? OwedRecords(scope: scope)
         owed.count += 1
-        state.owedRecords[place.number] = owed
-        if owed.count > state.owedRecordsPerZone { state.owesTooMuch = true }
-        state.owedIndexVersion += 1
+        transaction.state.owedRecords[zone] = owed
+        if owed.count > transaction.state.owedRecordsPerZone {
+            transaction.state.owesTooMuch = true
+        }
+        transaction.state.owedIndexVersion += 1
     }
 
     /// - Parameter base: The record that the standing rows describe.
-    private mutating func owed(
+    private func owed(
         _ base: RecordView?,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> OwedIndexRows {
         let indexes = try base.map { (base) throws(EngineError) in
-            try settledIndexes(of: base.type, scope)
+            try settled(base.type, &transaction)
         }
         let unready = indexes?.filter { !$0.isReady }.map(\.number).min()
-        return OwedIndexRows(base: base, firstUnsure: unready ?? state.node.nextIndex)
+        return OwedIndexRows(base: base, firstUnsure: unready ?? transaction.state.node.nextIndex)
     }
 
     /// The record with only its indexed fields; nil if it has no rows in indexes.
-    private mutating func view(
+    private func view(
         of row: RecordRow?,
         named name: String,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> RecordView? {
-        guard let row, let indexed = try indexed(row, name, scope) else { return nil }
+        guard let row, let indexed = try indexed(row, name, &transaction) else { return nil }
         let fields = Set(indexed.indexes.map(\.definition.field))
         var body = RecordBody()
         for entry in row.body.entries where fields.contains(row.body.name(of: entry)) {
@@ -146,34 +154,32 @@ extension WriteTransaction {
     }
 
     /// Forgets what a zone owes.
-    mutating func forgetOwedIndexRows(of zone: ZoneNumber) {
-        guard let owed = state.owedRecords.removeValue(forKey: zone) else { return }
-        deleteRange(.log, .owedIndexRows(of: owed.scope, zone))
+    static func forgetOwedRows(of zone: ZoneNumber, _ transaction: inout WriteTransaction) {
+        guard let owed = transaction.state.owedRecords.removeValue(forKey: zone) else { return }
+        transaction.deleteRange(.log, .owedIndexRows(of: owed.scope, zone))
     }
 
     // MARK: Paying
 
-    /// Writes owed index rows of a scope, in the order of zones and names, until the limit is
+    /// Writes owed rows of the scope, in the order of zones and names, until the limit is
     /// reached or slightly exceeded.
-    package mutating func payIndexRows(
-        of scope: ScopeNumber,
-        limit: Int
-    ) throws(EngineError) {
+    package func payRows(limit: Int, _ transaction: inout WriteTransaction) throws(EngineError) {
         var left = limit
+        let perTurn = transaction.state.storedBytesPerTurn
         while left > 0 {
             let range = KeyRange.owedIndexRows(of: scope)
-            let page = try page(
+            let page = try transaction.page(
                 .log,
                 range,
-                limit: WriteTransaction.mostRecords,
-                byteLimit: min(left * WriteTransaction.bytesPerRow, state.storedBytesPerTurn)
+                limit: ScopeIndexes.mostRecords,
+                byteLimit: min(left * ScopeIndexes.bytesPerRow, perTurn)
             ).rows
             if page.isEmpty { return }
             for (key, value) in page where left > 0 {
-                let before = recordBytes
-                left -= 1 + value.count / WriteTransaction.bytesPerRow
-                left -= try pay(key, value, of: scope, limit: left)
-                left -= (recordBytes - before) / WriteTransaction.bytesPerRow
+                let before = transaction.recordBytes
+                left -= 1 + value.count / ScopeIndexes.bytesPerRow
+                left -= try pay(key, value, limit: left, &transaction)
+                left -= (transaction.recordBytes - before) / ScopeIndexes.bytesPerRow
             }
         }
     }
@@ -181,28 +187,30 @@ extension WriteTransaction {
     /// Writes rows of an owed record; a record with more rows than the limit stays owed.
     ///
     /// Returns how many rows it wrote and deleted.
-    private mutating func pay(
+    private func pay(
         _ key: Bytes,
         _ value: Bytes,
-        of scope: ScopeNumber,
-        limit: Int
+        limit: Int,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
         let (_, zone, name) = try RowKey.owedIndexRows(key)
-        let owed = try decoding(key) { () throws(MalformedBytes) in try OwedIndexRows(row: value) }
-        let current = try view(of: try record(zone, name), named: name, scope)
+        let owed = try transaction.decoding(key) { () throws(MalformedBytes) in
+            try OwedIndexRows(row: value)
+        }
+        let current = try view(of: try transaction.record(zone, name), named: name, &transaction)
         let part = owed.part ?? OwedIndexRows.Part(goal: current, next: 0)
-        let (count, next) = try write(owed, part, in: zone, scope, limit: limit)
+        let (count, next) = try write(owed, part, in: zone, limit: limit, &transaction)
         let rowKey = RowKey(.owedIndexRows, bytes: key)
         if let next {
             var rest = owed
             rest.part = OwedIndexRows.Part(goal: part.goal, next: next)
-            put(rowKey, rest)
+            transaction.put(rowKey, rest)
         } else if part.goal == current {
-            put(rowKey, nil)
-            notePaid(in: zone)
+            transaction.put(rowKey, nil)
+            notePaid(in: zone, &transaction)
         } else {
             // The record changed between two turns.
-            put(rowKey, try self.owed(part.goal, scope))
+            transaction.put(rowKey, try self.owed(part.goal, &transaction))
         }
         return count
     }
@@ -211,16 +219,16 @@ extension WriteTransaction {
     ///
     /// Returns how many rows it wrote and deleted, and the index to go on with; nil if there is
     /// none.
-    private mutating func write(
+    private func write(
         _ owed: OwedIndexRows,
         _ part: OwedIndexRows.Part,
         in zone: ZoneNumber,
-        _ scope: ScopeNumber,
-        limit: Int
+        limit: Int,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> (count: Int, next: IndexNumber?) {
         let change = IndexChange(
-            old: try indexed(owed.base, scope),
-            new: try indexed(part.goal, scope)
+            old: try indexed(owed.base, &transaction),
+            new: try indexed(part.goal, &transaction)
         )
         var count = 0
         for move in change.moves where move.index.number >= part.next {
@@ -228,36 +236,37 @@ extension WriteTransaction {
             if count >= limit, count > 0 { return (count, number) }
             let isSure = number < owed.firstUnsure
             if isSure, change.keeps(move.index) { continue }
-            count += try write(move, of: change, in: zone, isSure: isSure)
+            count += try write(move, of: change, in: zone, isSure: isSure, &transaction)
         }
         return (count, nil)
     }
 
-    private mutating func indexed(
+    private func indexed(
         _ view: RecordView?,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> IndexedRecord? {
         guard let view else { return nil }
-        let indexes = try settledIndexes(of: view.type, scope)
-        let candidate = try decoding(Bytes(view.name.utf8)) { () throws(MalformedBytes) in
+        let indexes = try settled(view.type, &transaction)
+        let candidate = try transaction.decoding(Bytes(view.name.utf8)) {
+            () throws(MalformedBytes) in
             try Candidate(view)
         }
         return IndexedRecord(type: view.type, candidate: candidate, indexes: indexes)
     }
 
     /// The standing index rows of a zone's owed records.
-    mutating func standingIndexRows(
+    func standingRows(
         of zone: ZoneNumber,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [(key: RowKey, value: Bytes)] {
-        if state.owedRecords[zone] == nil { return [] }
+        if transaction.state.owedRecords[zone] == nil { return [] }
         var found: [(key: RowKey, value: Bytes)] = []
-        for (key, value) in try rows(.log, .owedIndexRows(of: scope, zone)) {
-            let owed = try decoding(key) { () throws(MalformedBytes) in
+        for (key, value) in try transaction.rows(.log, .owedIndexRows(of: scope, zone)) {
+            let owed = try transaction.decoding(key) { () throws(MalformedBytes) in
                 try OwedIndexRows(row: value)
             }
             for view in Set([owed.base, owed.part?.goal]) {
-                guard let record = try indexed(view, scope) else { continue }
+                guard let record = try indexed(view, &transaction) else { continue }
                 for index in record.indexes where owed.standing(in: index.number) == view {
                     found += try record.candidate.rows(in: zone, index)
                 }
@@ -266,10 +275,10 @@ extension WriteTransaction {
         return found
     }
 
-    private mutating func notePaid(in zone: ZoneNumber) {
-        guard var owed = state.owedRecords[zone] else { return }
+    private func notePaid(in zone: ZoneNumber, _ transaction: inout WriteTransaction) {
+        guard var owed = transaction.state.owedRecords[zone] else { return }
         owed.count -= 1
-        state.owedRecords[zone] = owed.count > 0 ? owed : nil
+        transaction.state.owedRecords[zone] = owed.count > 0 ? owed : nil
     }
 }
 
