@@ -61,7 +61,7 @@ package struct ComparisonKeeper: Sendable {
             [node] transaction throws(EngineError) in
             // While another node's state is merged in, nothing else changes.
             if node.gate.stops.isHeld(scope) { return true }
-            try transaction.payComparisons(of: type, in: number)
+            try ScopeFeeds(of: number).payComparisons(of: type, &transaction)
             return false
         }
         let milliseconds = node.environment.now().milliseconds - start.milliseconds

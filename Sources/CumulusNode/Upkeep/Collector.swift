@@ -179,17 +179,17 @@ package struct Collector: Sendable {
         try await inEachScope { scope, number in
             try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                 guard try transaction.scope(scope) == number else { return }
-                try transaction.dropFeedRows(of: number, before: oldest)
+                try ScopeFeeds(of: number).dropRows(before: oldest, &transaction)
             }
             var last: UInt64? = 0
             while let after = last {
                 last = try await node.gate.change(.housekeeping) {
                     transaction throws(EngineError) in
-                    try transaction.thinMilestones(
-                        of: number,
+                    try ScopeFeeds(of: number).thinMilestones(
                         after: after,
                         before: now - schedule.purgeMilliseconds,
-                        limit: Collector.entriesAtOnce
+                        limit: Collector.entriesAtOnce,
+                        &transaction
                     )
                 }
                 if last != nil { try await pause() }

@@ -62,7 +62,7 @@ package struct ModifySubscriptions: RememberedChange {
             case .failure(let error): saved = .failure(error)
             case .success(let subscription):
                 saved = try set.save(subscription) { topic throws(EngineError) in
-                    try transaction.comparisonCount(with: topic, in: scope)
+                    try ScopeFeeds(of: scope).comparisonCount(with: topic, &transaction)
                 }
             }
             outcome.saves[index] = ModifyOutcome.item(saved)

@@ -194,7 +194,15 @@ extension WriteTransaction {
         let hidden = (stored.dropFirst() + rows.dropFirst()).map(\.type)
         let shown = try replace(stored, with: rows, of: name, at: place)
         if isTold { return shown }
-        try noteTopics(of: name, stored.first, shown, hidden, application, at: place)
+        try ScopeFeeds(of: place.scope).noteRecord(
+            name,
+            stored.first,
+            shown,
+            hidden,
+            application,
+            at: place,
+            &self
+        )
         return shown
     }
 

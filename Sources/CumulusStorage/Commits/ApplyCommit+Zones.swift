@@ -27,7 +27,13 @@ extension WriteTransaction {
             zone.generation == Zones.nextGeneration(after: row)
         {
             // A default zone always exists, also after a reset; its row is made by the first write.
-            if let row, row.exists { try noteTopics(ofDeletedZone: row.number, application) }
+            if let row, row.exists {
+                try ScopeFeeds(of: application.scope).noteDeletedZone(
+                    row.number,
+                    application,
+                    &self
+                )
+            }
             row = try makeZone(row, zone, in: database, created: .zero)
         }
         guard let row, row.exists, row.generation == zone.generation else { return nil }
@@ -49,7 +55,11 @@ extension WriteTransaction {
         guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
             let earlier = try self.zone(database, zone.name)
             if let earlier, earlier.exists {
-                try noteTopics(ofDeletedZone: earlier.number, application)
+                try ScopeFeeds(of: application.scope).noteDeletedZone(
+                    earlier.number,
+                    application,
+                    &self
+                )
             }
             _ = try makeZone(earlier, zone, in: database, created: stamp)
             return
@@ -96,7 +106,7 @@ extension WriteTransaction {
             if row.generation == zone.generation {
                 try noteLosses(in: row.number, &application)
             }
-            try noteTopics(ofDeletedZone: row.number, application)
+            try ScopeFeeds(of: application.scope).noteDeletedZone(row.number, application, &self)
             dropRows(of: row.number)
         }
         row.deadThrough = zone.generation

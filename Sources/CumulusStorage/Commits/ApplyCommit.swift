@@ -29,7 +29,7 @@ extension WriteTransaction {
         if bringsBack || operations.contains(where: \.endsHiddenLives) {
             noteUncompensated(commit, in: scope)
         }
-        if !state.fired.isEmpty { try endFired(on: commit.stamp.dot, in: scope) }
+        if !state.fired.isEmpty { try ScopeFeeds(of: scope).endFired(on: commit.stamp.dot, &self) }
         return (commit, rows)
     }
 
@@ -68,7 +68,7 @@ extension WriteTransaction {
             let known = application.place?.database
             let database = if let known { known } else { try makeDatabase(scope, zone.database) }
             touch(database, zone: zone.name, commit.stamp.dot)
-            try noteTopics(of: zone, commit, in: scope)
+            try ScopeFeeds(of: scope).noteZone(zone, commit, &self)
         }
         try store(application.conflicts, of: commit, in: scope)
         try ScopeIndexes.settle(&self)

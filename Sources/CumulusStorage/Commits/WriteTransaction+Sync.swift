@@ -103,7 +103,7 @@ extension WriteTransaction {
         scope.runs = Runs(rows)
         scope.cuts = [:]
         replaceScope(scope)
-        try noteFeedBreak(in: number)
+        try ScopeFeeds(of: number).noteBreak(&self)
     }
 
     /// Drops an incarnation's commits from the log, up to a given one.
@@ -223,7 +223,13 @@ extension WriteTransaction {
         if namespace == StoredSubscription.namespace {
             let next = try loadScope(scope).nextPosition
             let position = isCommitted ? next - 1 : next
-            try noteSubscription(key, from: ours?.value, to: theirs.value, at: position, in: scope)
+            try ScopeFeeds(of: scope).noteSubscription(
+                key,
+                from: ours?.value,
+                to: theirs.value,
+                at: position,
+                &self
+            )
         }
         put(.register(scope, namespace, key), theirs)
         noteSchemaSize(namespace, key, in: scope, isNew: !isKnown)
@@ -253,7 +259,7 @@ extension WriteTransaction {
         if namespace == SchemaRegister.mixedNamespace {
             state.lenses[scope] = nil
             state.zonesVersion += 1
-            try noteFeedBreak(in: scope)
+            try ScopeFeeds(of: scope).noteBreak(&self)
             // Other nodes may remember an older value than the one that stands here.
             let field = Array(key.dropLast())
             if let row = try register(scope, SchemaRegister.fieldNamespace, field) {
@@ -276,7 +282,7 @@ extension WriteTransaction {
         if SchemaRegister.isCount(namespace) {
             state.lenses[scope] = nil
             state.zonesVersion += 1
-            try noteFeedBreak(in: scope)
+            try ScopeFeeds(of: scope).noteBreak(&self)
             // The records of the dropped type have to be deleted.
             if namespace == SchemaRegister.typeDropNamespace { state.schemaWorkVersion += 1 }
         }

@@ -6,7 +6,7 @@
 //
 // The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
 // family of rows has a type of its own, whose methods take the transaction as their last argument:
-// `DatabaseAssets`, `Leaseholder`, `Packs` and `ScopeIndexes`.
+// `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes` and `ScopeFeeds`.
 
 package import CumulusModel
 
@@ -212,7 +212,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// follows it.
     package consuming func finish() -> (rows: Overlay, state: WriterState) {
         guard !overlay.isEmpty else { return (overlay, state) }
-        putMilestones()
+        ScopeFeeds.putMilestones(&self)
         for (number, scope) in state.scopes where !scope.touched.isEmpty {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }

@@ -1,7 +1,7 @@
 // Changes of records that are still to be compared with topics: rows of this node alone, written in
 // the batch that made a change, and gone in the turn of the writer that compares it.
 //
-// Written and paid by `WriteTransaction+Comparisons`. Feeds end before the first change that is
+// Written and paid by `ScopeFeeds+Comparisons`. Feeds end before the first change that is
 // owed of a record type that they watch, see `FeedRead`. The rows outlive the process.
 
 package import CumulusModel

@@ -7,7 +7,7 @@
 //
 // Folder: subscriptions as nodes keep them, and the rows from which feeds are read. Read
 // `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup`, `TopicIndex` and
-// `TopicLoad`, then `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`. `ReadMarks` needs
+// `TopicLoad`, then `TopicRows`, `ScopeFeeds` and `FeedRetention`. `ReadMarks` needs
 // none of them.
 
 package import CumulusModel

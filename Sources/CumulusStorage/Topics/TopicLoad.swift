@@ -101,14 +101,14 @@ extension Query.Predicate {
     }
 }
 
-extension WriteTransaction {
+extension ScopeFeeds {
     /// How many comparisons a record takes at least that is compared with a topic.
     ///
     /// Returns 0 if a subscription of any user has the topic already: one more costs nothing.
-    package mutating func comparisonCount(
+    package func comparisonCount(
         with topic: Topic,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
-        try loadFeeds(of: scope).topics.count(with: topic)
+        try load(&transaction).topics.count(with: topic)
     }
 }

@@ -1,7 +1,7 @@
 // The rows from which feeds are read: changes of watched records, and how far this node was at some
 // positions.
 //
-// Written by `WriteTransaction+Topics` while commits are applied, read by feeds. They are local,
+// Written by `ScopeFeeds` while commits are applied, read by feeds. They are local,
 // since positions are this node's own. Keys of events begin with the day, so `FeedRetention` drops
 // old days in one range.
 

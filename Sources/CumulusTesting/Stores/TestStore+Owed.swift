@@ -39,7 +39,7 @@ extension TestStore {
         for _ in 0..<turns {
             guard let type = try reader.owedType(of: scope) else { return }
             try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try transaction.payComparisons(of: type, in: scope)
+                try ScopeFeeds(of: scope).payComparisons(of: type, &transaction)
             }
         }
     }

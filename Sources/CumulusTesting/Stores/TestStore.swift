@@ -177,7 +177,7 @@ package final class TestStore {
         // Days are long, and histories short.
         state.passedDays += 1
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.dropFeedRows(of: scope, before: now)
+            try ScopeFeeds(of: scope).dropRows(before: now, &transaction)
         }
     }
 

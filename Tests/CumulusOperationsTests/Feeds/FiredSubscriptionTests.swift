@@ -64,7 +64,7 @@ import Testing
     private func collect(_ store: TestStore) throws {
         let (scope, now) = (try store.scopeNumber(), store.now)
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.dropFeedRows(of: scope, before: now)
+            try ScopeFeeds(of: scope).dropRows(before: now, &transaction)
         }
     }
 

@@ -250,7 +250,7 @@ import Testing
         // After records changed without commits, the history begins behind that point.
         let number = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.noteFeedBreak(in: number)
+            try ScopeFeeds(of: number).noteBreak(&transaction)
         }
         try save("k")
         let broken = try page()

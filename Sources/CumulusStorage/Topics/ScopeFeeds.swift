@@ -1,8 +1,8 @@
 // Writes the rows of feeds: the topic events of a commit, in the batch that applies it.
 //
 // The steps of `ApplyCommit` call it with the record as it was and as it is;
-// `WriteTransaction+Comparisons` finds the topics of a change. Code that changes records without a
-// commit ends with `noteFeedBreak`; a feed that would cross the break is reset.
+// `ScopeFeeds+Comparisons` finds the topics of a change. Code that changes records without a commit
+// ends with `noteBreak`; a feed that would cross the break is reset.
 // In a scope without subscriptions nothing is written. hot: once per saved record.
 
 import CumulusModel
@@ -26,7 +26,12 @@ package struct FeedState: Sendable {
     package init() {}
 }
 
-extension WriteTransaction {
+/// The feeds of a scope, as the writer keeps them.
+package struct ScopeFeeds: Sendable {
+    let scope: ScopeNumber
+
+    package init(of scope: ScopeNumber) { self.scope = scope }
+
     /// Milliseconds between two milestones of a busy scope.
     private static let milestonePause: Int64 = 1_000
 
@@ -35,25 +40,30 @@ extension WriteTransaction {
     /// Writes the topic events of a record that a commit changed.
     ///
     /// - Parameter hidden: The types of the lives that waited or wait behind the shown ones.
-    mutating func noteTopics(
-        of name: String,
+    func noteRecord(
+        _ name: String,
         _ before: RecordRow?,
         _ after: RecordRow,
         _ hidden: [String],
         _ application: CommitApplication,
-        at place: ZonePlace
+        at place: ZonePlace,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        if try loadFeeds(of: place.scope).topics.isEmpty { return }
-        let creation = state.broken.contains(.repeatRows) ? nil : application.creations[name]
-        let day = try day(of: place.scope)
+        if try load(&transaction).topics.isEmpty { return }
+        let creation =
+            transaction.state.broken.contains(.repeatRows) ? nil : application.creations[name]
+        let day = try day(&transaction)
         switch creation {
-        case nil: try compare(name, before, after, application, at: place, on: day)
+        case nil: try compare(name, before, after, application, at: place, on: day, &transaction)
         case .repeated(let births):
             let dot = application.commit.stamp.dot
-            put(.repeated(place.scope, day, place.number, name, dot), RepeatedRow(births: births))
+            transaction.put(
+                .repeated(scope, day, place.number, name, dot),
+                RepeatedRow(births: births)
+            )
             // It made the life the earlier one of two, and the other one is shown now.
             if before?.isSameLife(as: after) != true {
-                try compare(name, before, after, application, at: place, on: day)
+                try compare(name, before, after, application, at: place, on: day, &transaction)
             }
         case .late: break
         }
@@ -61,8 +71,10 @@ extension WriteTransaction {
         if unknown.isEmpty { return }
         var types = [before?.type, after.type].compactMap { $0 } + hidden
         if case .late(let type) = creation { types.append(type) }
-        guard let mix = try mix(unknown, types, application, at: place) else { return }
-        put(.mixed(place.scope, day, application.position, place.number, name), mix)
+        guard let mix = try mix(unknown, types, application, at: place, &transaction) else {
+            return
+        }
+        transaction.put(.mixed(scope, day, application.position, place.number, name), mix)
     }
 
     /// The latest changes of a record that a commit's maker did not know.
@@ -81,13 +93,14 @@ extension WriteTransaction {
     ///
     /// - Parameter types: The types of all its lives, not only of the shown one. Another node may
     ///   have shown a life that is hidden or gone here, and devices may hold it.
-    private mutating func mix(
+    private func mix(
         _ unknown: [Dot],
         _ types: [String],
         _ application: CommitApplication,
-        at place: ZonePlace
+        at place: ZonePlace,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> MixedRow? {
-        let topics = try loadFeeds(of: place.scope).topics
+        let topics = try load(&transaction).topics
         let types = Set(types.map(StoredName.shown))
             .filter { topics.watches(.init(database: place.zone.database, type: $0)) }
         if types.isEmpty { return nil }
@@ -101,19 +114,20 @@ extension WriteTransaction {
     }
 
     /// Writes the topic events of a zone that a commit deleted.
-    mutating func noteTopics(
-        ofDeletedZone number: ZoneNumber,
-        _ application: CommitApplication
+    func noteDeletedZone(
+        _ number: ZoneNumber,
+        _ application: CommitApplication,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let zone = application.commit.zone else { return }
-        let feeds = try loadFeeds(of: application.scope)
+        let feeds = try load(&transaction)
         let topics = feeds.topics.topics(of: zone.name, in: zone.database)
         if topics.isEmpty { return }
-        let day = try day(of: application.scope)
+        let day = try day(&transaction)
         for topic in topics {
-            state.touched.insert(.topic(topic))
+            transaction.state.touched.insert(.topic(topic))
             let key = RowKey.topicEvent(
-                application.scope,
+                scope,
                 day,
                 topic,
                 application.position,
@@ -122,31 +136,31 @@ extension WriteTransaction {
             )
             let flags: TopicEvent.Flags = [.matchedBefore, .deleted, .zoneDeleted]
             let event = TopicEvent(application.commit, flags, in: zone.name)
-            if application.commit.stamp.dot.incarnation == state.incarnation {
-                try noteFiring(of: topic, flags, in: application.scope)
+            if application.commit.stamp.dot.incarnation == transaction.state.incarnation {
+                try noteFiring(of: topic, flags, &transaction)
             }
-            put(key, event)
+            transaction.put(key, event)
         }
     }
 
     /// Writes the watched heads of a zone that a commit touched.
-    mutating func noteTopics(
-        of zone: Commit.Zone,
+    func noteZone(
+        _ zone: Commit.Zone,
         _ commit: Commit,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let topics = try loadFeeds(of: scope).topics
+        let topics = try load(&transaction).topics
         if topics.isEmpty { return }
         let mark = TopicEvent.deviceMark(commit.device, of: commit.user)
         let (dot, time) = (commit.stamp.dot, commit.stamp.time)
         let watching = topics.topics(ofWhole: zone.name, in: zone.database)
         if watching.isEmpty { return }
         // Old heads and milestones are dropped with old days.
-        _ = try day(of: scope)
+        _ = try day(&transaction)
         for topic in watching {
             let key = RowKey.watchedHead(scope, topic, zone.name, mark, dot.incarnation)
-            put(key, WatchedHead(seq: dot.seq, time: time))
-            state.touched.insert(.topic(topic))
+            transaction.put(key, WatchedHead(seq: dot.seq, time: time))
+            transaction.state.touched.insert(.topic(topic))
         }
     }
 
@@ -158,50 +172,53 @@ extension WriteTransaction {
     /// each other. A subscription does not fire on a record that its user may not read.
     ///
     /// - Parameter record: nil means that a zone was deleted.
-    mutating func noteFiring(
+    func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
-        in scope: ScopeNumber,
-        _ record: (row: RecordRow, place: ZonePlace)? = nil
+        on record: (row: RecordRow, place: ZonePlace)? = nil,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        guard let once = state.feeds[scope]?.once[topic] else { return }
+        guard let once = transaction.state.feeds[scope]?.once[topic] else { return }
         for (key, options) in once where options.fire(on: flags) {
-            if let record, try !mayRead(record.row, at: record.place, key) { continue }
-            state.feeds[scope]?.once[topic]?[key] = nil
-            state.fired.append(key)
+            if let record, try !mayRead(record.row, at: record.place, key, &transaction) {
+                continue
+            }
+            transaction.state.feeds[scope]?.once[topic]?[key] = nil
+            transaction.state.fired.append(key)
         }
     }
 
     /// Whether the user of a subscription may read a record, or might before it was deleted.
-    private mutating func mayRead(
+    private func mayRead(
         _ row: RecordRow,
         at place: ZonePlace,
-        _ subscription: [Bytes]
+        _ subscription: [Bytes],
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         guard place.zone.database.kind == .public, let user = subscription.first else {
             return true
         }
-        let grants = try schema(place.scope, StoredName.shown(row.type)).grants
+        let grants = try transaction.schema(scope, StoredName.shown(row.type)).grants
         let name = String(decoding: user, as: UTF8.self)
         return grants.allow(
             .read,
             to: name,
-            with: try roles(of: name, in: place.scope).names,
+            with: try transaction.roles(of: name, in: scope).names,
             of: row.createdBy
         )
     }
 
     /// Ends the subscriptions that fired on a commit, in the same batch.
-    mutating func endFired(on dot: Dot, in scope: ScopeNumber) throws(EngineError) {
+    func endFired(on dot: Dot, _ transaction: inout WriteTransaction) throws(EngineError) {
         // By their ids: the order of a dictionary differs from run to run.
-        let keys = state.fired.sorted {
+        let keys = transaction.state.fired.sorted {
             $0.reversed().lexicographicallyPrecedes($1.reversed()) {
                 $0.lexicographicallyPrecedes($1)
             }
         }
-        state.fired = []
+        transaction.state.fired = []
         for key in keys {
-            guard let row = try register(scope, StoredSubscription.namespace, key),
+            guard let row = try transaction.register(scope, StoredSubscription.namespace, key),
                 let value = row.value,
                 var stored = try? StoredSubscription(key: key, value: value)
             else { continue }
@@ -211,7 +228,7 @@ extension WriteTransaction {
                 key: key,
                 value: stored.value
             )
-            _ = try perform(
+            _ = try transaction.perform(
                 [.register(register)],
                 in: scope,
                 zone: nil,
@@ -223,64 +240,66 @@ extension WriteTransaction {
     /// Follows a change of a subscription's register.
     ///
     /// - Parameter position: The position of the change. A feed that begins before it is reset.
-    mutating func noteSubscription(
+    func noteSubscription(
         _ key: [Bytes],
         from old: Bytes?,
         to new: Bytes?,
         at position: UInt64,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        _ = try loadFeeds(of: scope)
+        _ = try load(&transaction)
         let (before, after) = (
             StoredSubscription(read: key, old), StoredSubscription(read: key, new)
         )
         // Change the index in place: a copy of 100,000 topics is slow.
-        if let before { state.feeds[scope]?.leave(before) }
-        if let after { state.feeds[scope]?.enter(after) }
+        if let before { transaction.state.feeds[scope]?.leave(before) }
+        if let after { transaction.state.feeds[scope]?.enter(after) }
         if let topic = before.map(Topic.init), topic.recordType == nil,
-            state.feeds[scope]?.topics.holds(topic) == false
+            transaction.state.feeds[scope]?.topics.holds(topic) == false
         {
             // Ranges can't be deleted in `meta`. There is a row for each zone, device and run.
-            for (key, _) in try rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
-                put(RowKey(.watchedHead, bytes: key), nil)
+            for (key, _) in try transaction.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
+                transaction.put(RowKey(.watchedHead, bytes: key), nil)
             }
         }
-        state.feeds[scope]?.needsMilestone = true
-        if let user = (after ?? before)?.user { state.touched.insert(.subscriptions(of: user)) }
-        put(.subscribed(scope, StoredSubscription.anyKey), SeqRow(seq: position))
+        transaction.state.feeds[scope]?.needsMilestone = true
+        if let user = (after ?? before)?.user {
+            transaction.state.touched.insert(.subscriptions(of: user))
+        }
+        transaction.put(.subscribed(scope, StoredSubscription.anyKey), SeqRow(seq: position))
         // A subscription that fired still tells of that.
         if after?.fired != nil { return }
-        put(.subscribed(scope, key), new.map { _ in SeqRow(seq: position).rowBytes })
+        transaction.put(.subscribed(scope, key), new.map { _ in SeqRow(seq: position).rowBytes })
     }
 
     // MARK: Positions
 
     /// Writes a break: records changed without a commit, so no feed goes on across this position.
-    package mutating func noteFeedBreak(in number: ScopeNumber) throws(EngineError) {
-        var scope = try loadScope(number)
-        put(.feedBreak(number), SeqRow(seq: scope.nextPosition))
-        scope.nextPosition += 1
-        replaceScope(scope)
-        try needMilestone(in: number)
+    package func noteBreak(_ transaction: inout WriteTransaction) throws(EngineError) {
+        var known = try transaction.loadScope(scope)
+        transaction.put(.feedBreak(scope), SeqRow(seq: known.nextPosition))
+        known.nextPosition += 1
+        transaction.replaceScope(known)
+        try needMilestone(&transaction)
     }
 
     /// Makes the batch end with a milestone.
-    mutating func needMilestone(in scope: ScopeNumber) throws(EngineError) {
+    func needMilestone(_ transaction: inout WriteTransaction) throws(EngineError) {
         // Only scopes of the batch get milestones; nothing else of this one may have changed.
-        replaceScope(try loadScope(scope))
-        _ = try loadFeeds(of: scope)
-        state.feeds[scope]?.needsMilestone = true
+        transaction.replaceScope(try transaction.loadScope(scope))
+        _ = try load(&transaction)
+        transaction.state.feeds[scope]?.needsMilestone = true
     }
 
     /// The day for new rows: today, or the day of the last rows if that is later.
-    private mutating func day(of scope: ScopeNumber) throws(EngineError) -> Day {
-        var feeds = try loadFeeds(of: scope)
-        let today = day(at: now)
+    private func day(_ transaction: inout WriteTransaction) throws(EngineError) -> Day {
+        var feeds = try load(&transaction)
+        let today = day(at: transaction.now, transaction)
         guard feeds.day < today else { return feeds.day }
         feeds.day = today
-        state.feeds[scope] = feeds
-        let position = try loadScope(scope).nextPosition - 1
-        put(.feedDay(scope, today), SeqRow(seq: position))
+        transaction.state.feeds[scope] = feeds
+        let position = try transaction.loadScope(scope).nextPosition - 1
+        transaction.put(.feedDay(scope, today), SeqRow(seq: position))
         return today
     }
 
@@ -288,36 +307,39 @@ extension WriteTransaction {
     ///
     /// A scope gets one if it was written to and has subscriptions, at most one a second; and in
     /// any case if `needMilestone` was called.
-    mutating func putMilestones() {
-        for (number, scope) in state.scopes {
-            guard var feeds = state.feeds[number], !feeds.topics.isEmpty || feeds.needsMilestone,
+    static func putMilestones(_ transaction: inout WriteTransaction) {
+        let now = transaction.now
+        for (number, scope) in transaction.state.scopes {
+            guard var feeds = transaction.state.feeds[number],
+                !feeds.topics.isEmpty || feeds.needsMilestone,
                 !scope.touched.isEmpty || feeds.needsMilestone,
-                feeds.needsMilestone || feeds.milestone < now - Self.milestonePause
+                feeds.needsMilestone || feeds.milestone < now - milestonePause
                     || now < feeds.milestone
             else { continue }
             let row = Milestone(vector: scope.runs.shortVector, time: now)
-            put(.milestone(number, scope.nextPosition - 1), row)
+            transaction.put(.milestone(number, scope.nextPosition - 1), row)
             feeds.milestone = now
             feeds.needsMilestone = false
-            state.feeds[number] = feeds
+            transaction.state.feeds[number] = feeds
         }
     }
 
     /// The state of a scope's feeds; read from the store when it is first needed.
-    mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
-        if let known = state.feeds[scope] { return known }
+    func load(_ transaction: inout WriteTransaction) throws(EngineError) -> FeedState {
+        if let known = transaction.state.feeds[scope] { return known }
         var feeds = FeedState()
-        let registers = try registers(scope, StoredSubscription.namespace)
+        let registers = try transaction.registers(scope, StoredSubscription.namespace)
         for (key, value) in registers {
             if let stored = StoredSubscription(read: key, value) { feeds.enter(stored) }
         }
-        if let (key, _) = try rows(.meta, .feedDays(of: scope), backwards: true, limit: 1).first {
+        let days = try transaction.rows(.meta, .feedDays(of: scope), backwards: true, limit: 1)
+        if let (key, _) = days.first {
             feeds.day = try RowKey.feedDay(key)
         }
-        feeds.owedBytes = try rows(.log, .owedChanges(of: scope)).reduce(0) {
+        feeds.owedBytes = try transaction.rows(.log, .owedChanges(of: scope)).reduce(0) {
             $0 + $1.key.count + $1.value.count
         }
-        state.feeds[scope] = feeds
+        transaction.state.feeds[scope] = feeds
         return feeds
     }
 }

@@ -1,13 +1,13 @@
 // Compares changes of records with topics, and writes the events of those that match.
 //
-// `noteTopics` calls `compare` while a commit is applied. A batch takes a bounded number of steps
+// `ScopeFeeds.noteRecord` calls `compare` while a commit is applied. A batch takes a bounded number of steps
 // for that, so that some users' subscriptions don't hold up the saves of all. A change beyond them
 // is owed: `payComparisons` compares it in a later turn of the writer. The events still get the
 // position of the commit, and feeds wait for them. hot: once per changed record of a watched type.
 
 import CumulusModel
 
-extension WriteTransaction {
+extension ScopeFeeds {
     /// Each change may take a 300th of a batch's steps without being charged for them.
     ///
     /// That is about what it costs to save the record.
@@ -18,22 +18,23 @@ extension WriteTransaction {
     // MARK: At once
 
     /// Compares a change, or leaves that to a later turn if the batch has taken its steps.
-    mutating func compare(
+    func compare(
         _ name: String,
         _ before: RecordRow?,
         _ after: RecordRow,
         _ application: CommitApplication,
         at place: ZonePlace,
-        on day: Day
+        on day: Day,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let (old, new) = (try visible(before, place.scope), try visible(after, place.scope))
+        let (old, new) = (try visible(before, &transaction), try visible(after, &transaction))
         var flags: TopicEvent.Flags = []
         if old == nil { flags.insert(.created) }
         if new == nil { flags.insert(.deleted) }
         let commit = application.commit
         var change = WatchedChange(
             event: TopicEvent(commit, flags, in: place.zone.name),
-            isOwn: commit.stamp.dot.incarnation == state.incarnation,
+            isOwn: commit.stamp.dot.incarnation == transaction.state.incarnation,
             isAlone: commit.operations.count == 1,
             position: application.position,
             day: day,
@@ -45,69 +46,76 @@ extension WriteTransaction {
         // The key of the life names a creation by a request, and also the same request's creation
         // at another node.
         if after.births.contains(commit.stamp.dot) { change.event.key = after.requestKey }
-        let types = try watchedTypes(of: change)
+        let types = try watchedTypes(of: change, &transaction)
         if types.isEmpty { return }
-        if try follows(types, change) { return try owe(change, to: types) }
-        let free = state.comparisonSteps / WriteTransaction.freeShare
-        let left = max(0, state.comparisonSteps - state.comparisonsDone)
-        var effort = QueryEffort(limit: left + free) { nil }
-        let events = try events(of: change, types, &effort)
-        state.comparisonsDone += max(0, effort.spent - free)
-        guard let events else {
-            state.comparisonsDone = max(state.comparisonsDone, state.comparisonSteps)
-            return try owe(change, to: types)
+        if try follows(types, change, transaction) {
+            return try owe(change, to: types, &transaction)
         }
-        try put(events, of: change)
+        let steps = transaction.state.comparisonSteps
+        let free = steps / ScopeFeeds.freeShare
+        let left = max(0, steps - transaction.state.comparisonsDone)
+        var effort = QueryEffort(limit: left + free) { nil }
+        let events = try events(of: change, types, &effort, &transaction)
+        transaction.state.comparisonsDone += max(0, effort.spent - free)
+        guard let events else {
+            transaction.state.comparisonsDone = max(transaction.state.comparisonsDone, steps)
+            return try owe(change, to: types, &transaction)
+        }
+        try write(events, of: change, &transaction)
     }
 
     /// Whether an earlier part of the same commit is owed.
-    private borrowing func follows(
+    private func follows(
         _ types: [String],
-        _ change: WatchedChange
+        _ change: WatchedChange,
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Bool {
-        if change.isAlone || state.comparisonsDone < state.comparisonSteps { return false }
+        let hasSteps = transaction.state.comparisonsDone < transaction.state.comparisonSteps
+        if change.isAlone || hasSteps { return false }
         for type in types {
-            let known: OwedChange? = try row(owedKey(of: change, type))
+            let known: OwedChange? = try transaction.row(owedKey(of: change, type))
             if known != nil { return true }
         }
         return false
     }
 
     /// The types of a change that have topics, in order.
-    private mutating func watchedTypes(
-        of change: WatchedChange
+    private func watchedTypes(
+        of change: WatchedChange,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [String] {
-        let (scope, database) = (change.place.scope, change.place.zone.database)
-        guard let topics = state.feeds[scope]?.topics else { return [] }
+        let database = change.place.zone.database
+        guard let topics = transaction.state.feeds[scope]?.topics else { return [] }
         return change.types.filter { topics.watches(.init(database: database, type: $0)) }
             .sorted()
     }
 
     // MARK: Later
 
-    private mutating func owe(
+    private func owe(
         _ change: WatchedChange,
-        to types: [String]
+        to types: [String],
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         for type in types {
             let key = owedKey(of: change, type)
-            var owed = try decoding(key.bytes) { () throws(MalformedBytes) in
+            var owed = try transaction.decoding(key.bytes) { () throws(MalformedBytes) in
                 try OwedChange(change)
             }
-            if let earlier: OwedChange = try row(key) {
+            if let earlier: OwedChange = try transaction.row(key) {
                 owed.follow(earlier)
-                count(-key.bytes.count - earlier.rowBytes.count, in: change.place.scope)
+                countOwed(-key.bytes.count - earlier.rowBytes.count, &transaction)
             }
             let bytes = owed.rowBytes
-            put(key, bytes)
-            count(key.bytes.count + bytes.count, in: change.place.scope)
+            transaction.put(key, bytes)
+            countOwed(key.bytes.count + bytes.count, &transaction)
         }
-        state.comparisonVersion += 1
+        transaction.state.comparisonVersion += 1
     }
 
-    private borrowing func owedKey(of change: WatchedChange, _ type: String) -> RowKey {
+    private func owedKey(of change: WatchedChange, _ type: String) -> RowKey {
         RowKey.owedChange(
-            change.place.scope,
+            scope,
             WatchedType(database: change.place.database, name: type),
             change.position,
             change.place.number,
@@ -116,8 +124,8 @@ extension WriteTransaction {
     }
 
     /// Counts bytes of owed changes.
-    private mutating func count(_ bytes: Int, in scope: ScopeNumber) {
-        state.feeds[scope]?.owedBytes += bytes
+    private func countOwed(_ bytes: Int, _ transaction: inout WriteTransaction) {
+        transaction.state.feeds[scope]?.owedBytes += bytes
     }
 
     /// Compares changes of a type that are owed, in their order, until the steps of a turn are
@@ -125,38 +133,42 @@ extension WriteTransaction {
     ///
     /// If all that is owed takes too many bytes, it is dropped, and the feeds of the scope are
     /// reset.
-    package mutating func payComparisons(
+    package func payComparisons(
         of type: WatchedType,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let feeds = try loadFeeds(of: scope)
-        noteCompared(type, in: scope, try loadScope(scope))
-        if feeds.owedBytes > state.owedChangeBytes { return try dropOwed(in: scope) }
+        let feeds = try load(&transaction)
+        noteCompared(type, try transaction.loadScope(scope), &transaction)
+        if feeds.owedBytes > transaction.state.owedChangeBytes { return try dropOwed(&transaction) }
         var effort = QueryEffort { nil }
-        let page = try page(
+        let page = try transaction.page(
             .log,
             .owedChanges(of: scope, type),
-            limit: WriteTransaction.mostChanges,
-            byteLimit: state.storedBytesPerTurn
+            limit: ScopeFeeds.mostChanges,
+            byteLimit: transaction.state.storedBytesPerTurn
         )
         for (key, value) in page.rows {
-            let change = try owedChange(key, value, in: scope)
-            if try !bindTopics(of: type, change) { return }
-            let events = try events(of: change, [type.name], &effort) ?? [:]
-            try put(events, of: change)
-            put(RowKey(.owedChange, bytes: key), nil)
-            count(-key.count - value.count, in: scope)
-            if !state.fired.isEmpty { try endFired(on: change.event.stamp.dot, in: scope) }
-            if effort.spent >= state.comparisonSteps { return }
+            let change = try owedChange(key, value, transaction)
+            if try !bindTopics(of: type, change, &transaction) { return }
+            let events = try events(of: change, [type.name], &effort, &transaction) ?? [:]
+            try write(events, of: change, &transaction)
+            transaction.put(RowKey(.owedChange, bytes: key), nil)
+            countOwed(-key.count - value.count, &transaction)
+            if !transaction.state.fired.isEmpty {
+                try endFired(on: change.event.stamp.dot, &transaction)
+            }
+            if effort.spent >= transaction.state.comparisonSteps { return }
         }
     }
 
-    private borrowing func owedChange(
+    private func owedChange(
         _ key: Bytes,
         _ value: Bytes,
-        in scope: ScopeNumber
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> WatchedChange {
-        let owed = try decoding(key) { () throws(MalformedBytes) in try OwedChange(row: value) }
+        let owed = try transaction.decoding(key) { () throws(MalformedBytes) in
+            try OwedChange(row: value)
+        }
         do {
             return try owed.change(at: key, in: scope)
         } catch let error as EngineError {
@@ -167,65 +179,67 @@ extension WriteTransaction {
     }
 
     /// Wakes the feeds that wait for the type's changes.
-    private mutating func noteCompared(
+    private func noteCompared(
         _ type: WatchedType,
-        in number: ScopeNumber,
-        _ scope: ScopeState
+        _ known: ScopeState,
+        _ transaction: inout WriteTransaction
     ) {
-        var scope = scope
-        scope.isCompared = true
-        replaceScope(scope)
-        state.touched.insert(.comparisons(of: type))
+        var known = known
+        known.isCompared = true
+        transaction.replaceScope(known)
+        transaction.state.touched.insert(.comparisons(of: type))
     }
 
-    private mutating func dropOwed(in scope: ScopeNumber) throws(EngineError) {
+    private func dropOwed(_ transaction: inout WriteTransaction) throws(EngineError) {
         var last: WatchedType?
-        while let type = try owedType(of: scope, after: last) {
-            state.touched.insert(.comparisons(of: type))
+        while let type = try transaction.owedType(of: scope, after: last) {
+            transaction.state.touched.insert(.comparisons(of: type))
             last = type
         }
-        deleteRange(.log, .owedChanges(of: scope))
-        state.feeds[scope]?.owedBytes = 0
-        try noteFeedBreak(in: scope)
+        transaction.deleteRange(.log, .owedChanges(of: scope))
+        transaction.state.feeds[scope]?.owedBytes = 0
+        try noteBreak(&transaction)
     }
 
     // MARK: Events
 
     /// The topics of some types that a record matched before or matches now, with the flags of
     /// their events; nil if that takes more steps than the effort allows.
-    private mutating func events(
+    private func events(
         of change: WatchedChange,
         _ types: [String],
-        _ effort: inout QueryEffort
+        _ effort: inout QueryEffort,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [Topic.ID: TopicEvent.Flags]? {
         var events: [Topic.ID: TopicEvent.Flags] = [:]
         if let row = change.before {
-            guard let topics = try topics(of: row, change, types, &effort) else { return nil }
+            let topics = try topics(of: row, change, types, &effort, &transaction)
+            guard let topics else { return nil }
             for topic in topics {
                 events[topic, default: change.event.flags].insert(.matchedBefore)
             }
         }
         if !change.event.flags.contains(.deleted) {
-            guard let topics = try topics(of: change.after, change, types, &effort) else {
-                return nil
-            }
+            let topics = try topics(of: change.after, change, types, &effort, &transaction)
+            guard let topics else { return nil }
             for topic in topics { events[topic, default: change.event.flags].insert(.matchesNow) }
         }
         return events
     }
 
-    private mutating func put(
+    private func write(
         _ events: [Topic.ID: TopicEvent.Flags],
-        of change: WatchedChange
+        of change: WatchedChange,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let place = change.place
         for (topic, flags) in events {
             if change.isOwn {
-                try noteFiring(of: topic, flags, in: place.scope, (change.after, place))
+                try noteFiring(of: topic, flags, on: (change.after, place), &transaction)
             }
-            state.touched.insert(.topic(topic))
+            transaction.state.touched.insert(.topic(topic))
             let row = RowKey.topicEvent(
-                place.scope,
+                scope,
                 change.day,
                 topic,
                 change.position,
@@ -234,7 +248,8 @@ extension WriteTransaction {
             )
             var event = change.event
             event.flags = flags
-            put(row, change.isAlone ? event.rowBytes : try folded(event, at: row)?.rowBytes)
+            let written = change.isAlone ? event : try folded(event, at: row, transaction)
+            transaction.put(row, written?.rowBytes)
         }
     }
 
@@ -242,9 +257,10 @@ extension WriteTransaction {
     /// came and went with the commit.
     private func folded(
         _ event: TopicEvent,
-        at key: RowKey
+        at key: RowKey,
+        _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> TopicEvent? {
-        guard let earlier: TopicEvent = try row(key) else { return event }
+        guard let earlier: TopicEvent = try transaction.row(key) else { return event }
         let first: TopicEvent.Flags = [.matchedBefore, .created]
         var event = event
         event.flags = event.flags.subtracting(first).union(earlier.flags.intersection(first))
@@ -254,20 +270,21 @@ extension WriteTransaction {
 
     /// The topics of some types that a record matches; nil if that takes more steps than the effort
     /// allows.
-    private mutating func topics(
+    private func topics(
         of row: RecordRow,
         _ change: WatchedChange,
         _ types: [String],
-        _ effort: inout QueryEffort
+        _ effort: inout QueryEffort,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Set<Topic.ID>? {
         let (place, name) = (change.place, change.name)
         let type = StoredName.shown(row.type)
         let watched = TopicIndex.Place(database: place.zone.database, type: type)
-        guard types.contains(type), try beginTopics(watched, of: place.scope) else { return [] }
-        let group = state.feeds[place.scope]?.topics.bind(watched, within: &effort)
+        guard types.contains(type), try beginTopics(watched, &transaction) else { return [] }
+        let group = transaction.state.feeds[scope]?.topics.bind(watched, within: &effort)
         guard let group else { return nil }
         var spent = effort
-        let found = try decoding(RowKey.record(place.number, name).bytes) {
+        let found = try transaction.decoding(RowKey.record(place.number, name).bytes) {
             () throws(MalformedBytes) in
             try group.matches(
                 row,
@@ -282,38 +299,43 @@ extension WriteTransaction {
     }
 
     /// Begins the group of a type's topics, unless it was begun; returns whether it has topics.
-    private mutating func beginTopics(
+    private func beginTopics(
         _ place: TopicIndex.Place,
-        of scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard let topics = state.feeds[scope]?.topics, topics.watches(place) else { return false }
+        guard let topics = transaction.state.feeds[scope]?.topics, topics.watches(place) else {
+            return false
+        }
         if topics.hasBegun(place) { return true }
         let binding = TopicGroup.Binding(
-            schema: try schema(scope, place.type ?? ""),
-            environment: try environment(of: scope)
+            schema: try transaction.schema(scope, place.type ?? ""),
+            environment: try transaction.environment(of: scope)
         )
-        state.feeds[scope]?.topics.begin(place, binding)
+        transaction.state.feeds[scope]?.topics.begin(place, binding)
         return true
     }
 
     /// Goes on with the group of a type's topics for a turn; returns whether it is whole.
-    private mutating func bindTopics(
+    private func bindTopics(
         of type: WatchedType,
-        _ change: WatchedChange
+        _ change: WatchedChange,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        let (scope, database) = (change.place.scope, change.place.zone.database)
+        let database = change.place.zone.database
         let place = TopicIndex.Place(database: database, type: type.name)
-        guard try beginTopics(place, of: scope) else { return true }
-        var effort = QueryEffort(limit: state.comparisonSteps) { nil }
-        return state.feeds[scope]?.topics.bind(place, within: &effort) != nil
+        guard try beginTopics(place, &transaction) else { return true }
+        var effort = QueryEffort(limit: transaction.state.comparisonSteps) { nil }
+        return transaction.state.feeds[scope]?.topics.bind(place, within: &effort) != nil
     }
 
     /// The row, or nil if no user sees the record.
-    private mutating func visible(
+    private func visible(
         _ row: RecordRow?,
-        _ scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> RecordRow? {
-        guard let row, !row.isDead, try !lens(of: scope).hides(row.type) else { return nil }
+        guard let row, !row.isDead, try !transaction.lens(of: scope).hides(row.type) else {
+            return nil
+        }
         return row
     }
 }
