@@ -12,18 +12,18 @@ extension Collector {
         let oldest = node.clock - schedule.feedMilliseconds
         try await inEachScope { scope, number in
             try await inSteps { transaction, last throws(EngineError) in
-                try transaction.forgetVisibleZones(
-                    of: number,
+                try ScopeShares(of: number).forgetVisibleZones(
                     before: oldest,
                     after: last,
-                    limit: Collector.sharesAtOnce
+                    limit: Collector.sharesAtOnce,
+                    &transaction
                 )
             }
             try await inSteps { transaction, last throws(EngineError) in
-                try transaction.forgetSharePlaces(
-                    of: number,
+                try ScopeShares(of: number).forgetPlaces(
                     after: last,
-                    limit: Collector.sharesAtOnce
+                    limit: Collector.sharesAtOnce,
+                    &transaction
                 )
             }
             let zones = try await node.gate.reading { reader in
@@ -33,11 +33,11 @@ extension Collector {
             }
             for zone in zones {
                 try await inSteps { transaction, last throws(EngineError) in
-                    try transaction.forgetHanging(
-                        of: zone.row.number,
+                    try FormerParents(of: zone.row.number).forget(
                         before: oldest,
                         after: last,
-                        limit: Collector.sharesAtOnce
+                        limit: Collector.sharesAtOnce,
+                        &transaction
                     )
                 }
             }

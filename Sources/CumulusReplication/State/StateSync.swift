@@ -392,7 +392,7 @@ package struct StateSync: Sendable {
             // Older changes of this node count too: a parent that lost against them arrived unseen.
             var known = ours ?? VersionVector()
             known.merge(Runs(offer.vectors).vector)
-            try transaction.raiseHangFloor(of: row.number, to: known)
+            try FormerParents(of: row.number).raiseFloor(to: known, &transaction)
         }
         for dot in offered.heads.dots {
             try transaction.raiseHead(database, zone: offered.name, to: dot)

@@ -25,10 +25,11 @@ extension WriteTransaction {
         if put.birth == nil {
             merge.twins = try create(by: put, in: &record, &application, at: place)
         }
+        let past = FormerParents(at: place)
         let absorbing = put.absorbed.filter { record.life(born)?.isBorn(at: $0) != true }
         let absorbed = record.end(absorbing, put.endedKeys, by: commit)
         application.noteLoss(of: absorbed, named: put.recordName)
-        try noteEnds(of: absorbing, absorbed, named: put.recordName, commit.stamp, at: place)
+        try past?.noteEnds(of: absorbing, absorbed, named: put.recordName, commit.stamp, &self)
         let hung = record.life(born)?.parent
         if let life = record.life(born) {
             try application.noteHidden(put, of: life, behind: record.shown)
@@ -41,9 +42,9 @@ extension WriteTransaction {
             }
         }
         if let life = record.life(born) {
-            noteMove(of: put, of: life, from: hung, commit.stamp, at: place)
+            past?.noteMove(of: put, of: life, from: hung, commit.stamp, &self)
         } else {
-            try noteLateMove(of: put, of: born, commit.stamp, at: place)
+            try past?.noteLateMove(of: put, of: born, commit.stamp, &self)
         }
         let type = record.type(of: born) ?? put.type
         application.note(merge.clashes, of: put.recordName, type)
@@ -75,7 +76,8 @@ extension WriteTransaction {
             application.creations[put.recordName] = .late(put.type)
             let name = put.recordName
             let cut = application.cut
-            try noteLateBirth(commit.stamp, of: key, unknownTo: cut, named: name, at: place)
+            let past = FormerParents(at: place)
+            try past?.noteLateBirth(commit.stamp, of: key, unknownTo: cut, named: name, &self)
             return []
         }
         if let life = record.life(key) {
@@ -85,7 +87,8 @@ extension WriteTransaction {
             }
             let creation = (by: commit.user, type: put.type)
             record.addBirth(commit.stamp, creation, to: life.birth.dot)
-            try copyHanging(of: put.recordName, from: life.birth, to: commit.stamp, at: place)
+            let past = FormerParents(at: place)
+            try past?.copy(of: put.recordName, from: life.birth, to: commit.stamp, &self)
             return twins
         }
         let created = RecordRow(
@@ -112,7 +115,8 @@ extension WriteTransaction {
         let keys = state.broken.contains(.carriedKeys) ? [] : keys
         let ended = record.end(births, keys, by: application.commit)
         application.noteLoss(of: ended, named: name)
-        try noteEnds(of: births, ended, named: name, application.commit.stamp, at: place)
+        let (past, stamp) = (FormerParents(at: place), application.commit.stamp)
+        try past?.noteEnds(of: births, ended, named: name, stamp, &self)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }
@@ -270,7 +274,7 @@ extension WriteTransaction {
             in: place.number,
             &self
         )
-        try storeShareRows(of: name, before, rows, at: place)
+        try ScopeShares(of: place.scope).storeRows(of: name, before, rows, at: place, &self)
     }
 
     /// Remembers only these of a record's ended lives.
@@ -309,7 +313,7 @@ extension WriteTransaction {
         }
         setZoneState(place.number, state)
         storeChanges(of: name, shown.frontier, [], at: place)
-        forgetHanging(of: name, at: place)
+        FormerParents(at: place)?.forget(of: name, &self)
         for gone in try backReferences(of: shown) {
             put(gone.key(in: place.number, child: name), nil)
         }

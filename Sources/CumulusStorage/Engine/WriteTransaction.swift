@@ -6,7 +6,8 @@
 //
 // The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
 // family of rows has a type of its own, whose methods take the transaction as their last argument:
-// `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes` and `ScopeFeeds`.
+// `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes`, `ScopeFeeds`, `ScopeShares` and
+// `FormerParents`.
 
 package import CumulusModel
 

@@ -19,8 +19,8 @@
 // | 2                          | public era, version, permission                              |
 // | 3                          | highest public era that was closed                           |
 //
-// Folder: how shares are stored. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`
-// and `ShareRows`; `HangRows` holds the former parents of records.
+// Folder: how shares are stored. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`,
+// `ShareRows` and `ScopeShares`; `HangRows` and `FormerParents` hold the former parents of records.
 
 import Crypto
 package import CumulusModel

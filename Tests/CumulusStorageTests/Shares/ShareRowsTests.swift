@@ -133,7 +133,7 @@ import Testing
             ])
             let scope = store.scope
             _ = try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
-                try transaction.forgetSharePlaces(of: scope, after: nil, limit: 10)
+                try ScopeShares(of: scope).forgetPlaces(after: nil, limit: 10, &transaction)
             }
             let place = try store.reader.sharePlace(id, in: store.scope)
             #expect(place?.recordNames ?? [] == left)
@@ -246,7 +246,12 @@ import Testing
         // Once the floor covers the first end, nothing of the life counts.
         let time = end.time.milliseconds
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try transaction.forgetHanging(of: zone, before: time, after: nil, limit: 100)
+            _ = try FormerParents(of: zone).forget(
+                before: time,
+                after: nil,
+                limit: 100,
+                &transaction
+            )
         }
         #expect(try store.reader.hangEvents(of: "n", in: zone).isEmpty)
         #expect(try store.reader.hangFloor(of: zone).covers(ended.stamp.dot))
@@ -267,7 +272,12 @@ import Testing
         }
         let (zone, time) = (try number(), moves[2].time.milliseconds)
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try transaction.forgetHanging(of: zone, before: time, after: nil, limit: 100)
+            _ = try FormerParents(of: zone).forget(
+                before: time,
+                after: nil,
+                limit: 100,
+                &transaction
+            )
         }
         let events = try store.reader.hangEvents(of: "n", in: zone)
         #expect(events.map(\.stamp) == [moves[1], moves[2]])

@@ -105,15 +105,20 @@ extension ShareSimulation {
         let (scope, zone) = (try stores[one].scopeNumber(), try picture(at: one)?.number)
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
             if let zone {
-                _ = try transaction.forgetHanging(of: zone, before: time, after: nil, limit: 1_000)
+                _ = try FormerParents(of: zone).forget(
+                    before: time,
+                    after: nil,
+                    limit: 1_000,
+                    &transaction
+                )
             }
-            _ = try transaction.forgetVisibleZones(
-                of: scope,
+            _ = try ScopeShares(of: scope).forgetVisibleZones(
                 before: time,
                 after: nil,
-                limit: 1_000
+                limit: 1_000,
+                &transaction
             )
-            _ = try transaction.forgetSharePlaces(of: scope, after: nil, limit: 1_000)
+            _ = try ScopeShares(of: scope).forgetPlaces(after: nil, limit: 1_000, &transaction)
         }
     }
 
