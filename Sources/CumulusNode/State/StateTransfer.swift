@@ -319,7 +319,7 @@ final class StateTransfer: @unchecked Sendable {
         let job = StoreGate.Job(.housekeeping) { [self] transaction throws(EngineError) in
             _ = takeSync()
             guard let number = try transaction.scope(scope) else { return }
-            try transaction.dropStages(of: number)
+            try StagedZones.drop(of: number, &transaction)
         } then: { [self] _ in
             over(outcome)
         }

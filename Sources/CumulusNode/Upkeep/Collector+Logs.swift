@@ -118,7 +118,7 @@ extension Collector {
         guard node.beginTransfer(of: scope) else { return }
         defer { node.endTransfer(of: scope) }
         try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-            try transaction.dropStages(of: number)
+            try StagedZones.drop(of: number, &transaction)
         }
     }
 

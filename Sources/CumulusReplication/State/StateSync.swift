@@ -49,7 +49,7 @@ package struct StateSync: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         // There is one sync of a scope at a time, so leftovers are from an interrupted one.
-        try transaction.dropStages(of: scope)
+        try StagedZones.drop(of: scope, &transaction)
         self.scope = scope
         self.offer = offer
         theirs = offer.vector
@@ -71,7 +71,7 @@ package struct StateSync: Sendable {
         ZonePlace(
             scope: scope,
             database: try transaction.makeDatabase(scope, zone.database),
-            number: try transaction.makeStagedZone(of: scope),
+            number: try StagedZones.make(of: scope, &transaction),
             zone: zone.commitZone
         )
     }
@@ -331,18 +331,18 @@ package struct StateSync: Sendable {
         let known = try transaction.loadScope(scope).runs.vector
         guard known == ours else { return false }
         for register in offer.registers {
-            try transaction.join(
+            try ScopeRegisters(of: scope).join(
                 register.row,
                 into: register.namespace,
                 register.key,
-                of: scope
+                &transaction
             )
         }
         for index in offer.zones.indices { try place(index, &transaction) }
         try joinIncrements(&transaction)
         try ScopeIndexes.settle(&transaction)
         transaction.deleteRange(.log, .staged(of: scope))
-        try transaction.raise(to: offer.vectors, in: scope)
+        try ScopeLog(of: scope).raise(to: offer.vectors, &transaction)
         for (index, names) in suspects.sorted(by: { $0.key < $1.key }) {
             let zone = offer.zones[index].commitZone
             try CascadeCompensation.run(after: names, of: zone, in: scope, &transaction)
@@ -372,7 +372,7 @@ package struct StateSync: Sendable {
             if isWanted {
                 row.number = staged
                 // Readers may have found that number just before: its rows go a while later.
-                if let held { transaction.keepStage(held, of: scope) }
+                if let held { StagedZones.keep(held, of: scope, &transaction) }
             } else {
                 transaction.dropRows(of: staged)
                 suspects[index] = nil

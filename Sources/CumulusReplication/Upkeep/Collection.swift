@@ -46,9 +46,9 @@ package enum Collection {
         let known = try transaction.loadScope(scope).runs
         for dot in vector.dots {
             let last = min(dot.seq, known[dot.incarnation]?.seq ?? 0)
-            try transaction.dropLog(of: dot.incarnation, through: last, in: scope)
+            try ScopeLog(of: scope).drop(of: dot.incarnation, through: last, &transaction)
         }
-        return try transaction.dropOrder(of: scope, through: vector, limit: entryLimit)
+        return try ScopeLog(of: scope).dropOrder(through: vector, limit: entryLimit, &transaction)
     }
 
     /// The last commit of each incarnation that was made before a time, in milliseconds since 1970
@@ -132,7 +132,7 @@ package enum Collection {
             last = key
         }
         guard let last else { return true }
-        transaction.deleteIncrements(KeyRange(start: range.start, end: last + [0]))
+        transaction.deleteRange(.log, KeyRange(start: range.start, end: last + [0]))
         return last != found.last?.key || found.count < entryLimit
     }
 

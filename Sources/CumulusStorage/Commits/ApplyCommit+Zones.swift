@@ -170,6 +170,12 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) throws(EngineError) {
         let row = RegisterRow(stamp: commit.stamp, value: register.value)
-        try join(row, into: register.namespace, register.key, of: scope, isCommitted: true)
+        try ScopeRegisters(of: scope).join(
+            row,
+            into: register.namespace,
+            register.key,
+            isCommitted: true,
+            &self
+        )
     }
 }

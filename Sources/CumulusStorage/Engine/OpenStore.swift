@@ -114,7 +114,7 @@ package enum OpenStore {
         state.isRestored = try isRestored && reader.hasMembers(besides: node.nodeID)
         state.owedRecords = try reader.owedRecords()
         var transaction = WriteTransaction(engine: engine, state: state)
-        try transaction.dropStages()
+        try StagedZones.drop(&transaction)
         if isRestored { transaction.put(.restored, state.isRestored ? Bytes() : nil) }
         if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
             if format.number < 9 { try transaction.countAssets() }

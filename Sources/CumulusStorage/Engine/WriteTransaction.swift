@@ -6,8 +6,9 @@
 //
 // The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
 // family of rows has a type of its own, whose methods take the transaction as their last argument:
-// `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes`, `ScopeFeeds`, `ScopeShares` and
-// `FormerParents`.
+// `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes`, `ScopeFeeds`, `ScopeShares`,
+// `FormerParents`, `ScopeRegisters`, `ScopeLog` and `StagedZones`. What a batch keeps of rows that it
+// has read stands beside the reading function, under "In the writer".
 
 package import CumulusModel
 
@@ -139,6 +140,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
 
     /// Whether that is more than a request of several items may read.
     package var hasReadTooMuch: Bool { recordBytes > state.storedBytesPerRequest }
+
+    /// Whether a turn in the background has read as many bytes of records as it may.
+    var hasReadEnough: Bool { recordBytes >= state.storedBytesPerTurn }
 
     /// Counts what is read; an object, since reads only borrow the transaction.
     private final class RecordReads {
@@ -349,6 +353,12 @@ extension WriteTransaction {
         )
     }
 
+    /// The dot that this node's next commit of a scope will have.
+    package mutating func nextDot(_ number: ScopeNumber) throws(EngineError) -> Dot {
+        let own = try loadScope(number).runs[state.incarnation]
+        return Dot(state.incarnation, (own?.seq ?? 0) + 1)
+    }
+
     /// Logs a commit: its row, its place in the local order, the vector and the chain.
     ///
     /// Returns the cut that its origin knew.
@@ -382,7 +392,7 @@ extension WriteTransaction {
     }
 }
 
-// MARK: - Zones and schema
+// MARK: - Zones and the node
 
 extension WriteTransaction {
     package borrowing func zoneState(_ zone: ZoneNumber) throws(EngineError) -> ZoneState {
@@ -407,44 +417,29 @@ extension WriteTransaction {
         state.heads[head] = dot.seq
     }
 
-    /// The schema of the type that callers know by this name; an empty schema if there is no such
-    /// type yet.
-    package mutating func schema(
-        _ scope: ScopeNumber,
-        _ type: String
-    ) throws(EngineError) -> TypeSchema {
-        let key = WriterState.SchemaKey(scope: scope, type: type)
-        if let known = state.schema[key] { return known }
-        let schema = try typeSchema(scope, type)
-        state.schema[key] = schema
-        return schema
+    /// Notes that a commit which touched a zone has arrived.
+    package mutating func raiseHead(
+        _ database: DatabaseNumber,
+        zone: String,
+        to dot: Dot
+    ) throws(EngineError) {
+        let known: SeqRow? = try row(.zoneHead(database, dot.incarnation, zone))
+        let head = WriterState.Head(database: database, incarnation: dot.incarnation, zone: zone)
+        // This batch may have raised it already, without having written the row yet.
+        let pending = state.heads[head] ?? 0
+        if max(known?.seq ?? 0, pending) < dot.seq { touch(database, zone: zone, dot) }
     }
 
-    /// How the records of a scope look where that differs from how they are stored.
-    package mutating func lens(of scope: ScopeNumber) throws(EngineError) -> RecordLens {
-        if let known = state.lenses[scope] { return known }
-        let lens = try RecordLens(of: scope, in: self)
-        state.lenses[scope] = lens
-        return lens
+    /// Remembers whether all members know a feature, until the list of members or their features
+    /// change.
+    package mutating func remember(_ feature: String, isKnown: Bool) {
+        state.knownFeatures[feature] = isKnown
     }
 
-    /// The dot that this node's next commit of a scope will have.
-    package mutating func nextDot(_ number: ScopeNumber) throws(EngineError) -> Dot {
-        let own = try loadScope(number).runs[state.incarnation]
-        return Dot(state.incarnation, (own?.seq ?? 0) + 1)
-    }
-
-    /// Notes that a register of a stored type changed.
-    ///
-    /// The type is read anew when it is needed, and its indexes are settled before the batch ends.
-    ///
-    /// - Parameter isNew: No record of the type can be here.
-    package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
-        let key = WriterState.SchemaKey(scope: scope, type: type)
-        state.schema[WriterState.SchemaKey(scope: scope, type: StoredName.shown(type))] = nil
-        state.feeds[scope]?.topics.forget(StoredName.shown(type))
-        state.schemaVersion += 1
-        state.unsettled[key] = isNew || state.unsettled[key] == true
+    /// Ends the restore: the node began with a backup, and has caught up with another node.
+    package mutating func endRestore() {
+        put(.restored, nil)
+        state.isRestored = false
     }
 }
 

@@ -80,19 +80,6 @@ package struct ScopeIndexes: Sendable {
     }
 }
 
-extension WriteTransaction {
-    mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {
-        if let known = state.environments[scope] { return known }
-        for (scope, number) in try ScopeDirectory.all(in: self) {
-            state.environments[number] = scope.environment
-        }
-        guard let environment = state.environments[scope] else {
-            throw .corrupt("scope \(scope) has no name")
-        }
-        return environment
-    }
-}
-
 extension IndexDefinition {
     /// The order in which every node hands out numbers.
     fileprivate func precedes(_ other: IndexDefinition) -> Bool {

@@ -95,3 +95,15 @@ extension RecordLens {
         }
     }
 }
+
+// MARK: - In the writer
+
+extension WriteTransaction {
+    /// How the records of a scope look where that differs from how they are stored.
+    package mutating func lens(of scope: ScopeNumber) throws(EngineError) -> RecordLens {
+        if let known = state.lenses[scope] { return known }
+        let lens = try RecordLens(of: scope, in: self)
+        state.lenses[scope] = lens
+        return lens
+    }
+}

@@ -180,14 +180,4 @@ extension WriteTransaction {
         state.schemaRoles[scope] = roles
         return roles
     }
-
-    /// Notes that a register changed: roles are read again when they are needed.
-    mutating func noteRoles(_ namespace: String, in scope: ScopeNumber) {
-        guard namespace == SchemaRegister.roleNamespace || namespace == RoleAssignment.namespace
-        else { return }
-        state.schemaRoles[scope] = nil
-        state.userRoles = state.userRoles.filter { $0.key.scope != scope }
-        // Readers drop their cached schemas, and followers check again.
-        state.schemaVersion += 1
-    }
 }

@@ -77,28 +77,4 @@ extension WriteTransaction {
         state.schemaSizes[scope] = size
         return size
     }
-
-    /// Updates the size after a register was written.
-    ///
-    /// - Parameter isNew: No register with that key existed.
-    mutating func noteSchemaSize(
-        _ namespace: String,
-        _ key: [Bytes],
-        in scope: ScopeNumber,
-        isNew: Bool
-    ) {
-        guard var size = state.schemaSizes[scope] else { return }
-        if SchemaRegister.isCount(namespace) {
-            state.schemaSizes[scope] = nil
-            return
-        }
-        guard isNew, SchemaRegister.isFixed(namespace) else { return }
-        let names = key.map { StoredName.shown(String(decoding: $0, as: UTF8.self)) }
-        if namespace == SchemaRegister.typeNamespace, names.count == 1 {
-            size.addType(names[0])
-        } else if namespace == SchemaRegister.fieldNamespace, names.count == 2 {
-            size.addField(names[1], of: names[0])
-        }
-        state.schemaSizes[scope] = size
-    }
 }

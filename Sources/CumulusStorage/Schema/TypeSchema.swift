@@ -164,3 +164,20 @@ package enum SchemaRegister {
         namespace == typeDropNamespace || namespace == fieldDropNamespace
     }
 }
+
+// MARK: - In the writer
+
+extension WriteTransaction {
+    /// The schema of the type that callers know by this name; an empty schema if there is no such
+    /// type yet.
+    package mutating func schema(
+        _ scope: ScopeNumber,
+        _ type: String
+    ) throws(EngineError) -> TypeSchema {
+        let key = WriterState.SchemaKey(scope: scope, type: type)
+        if let known = state.schema[key] { return known }
+        let schema = try typeSchema(scope, type)
+        state.schema[key] = schema
+        return schema
+    }
+}

@@ -1,6 +1,6 @@
 // The users whose profiles changed in this run of the process, in order.
 //
-// `WriteTransaction.join` adds to it, even in a batch that is not written in the end, so it may
+// `ScopeRegisters.join` adds to it, even in a batch that is not written in the end, so it may
 // name users whose profiles did not change. `UserNames` of CumulusOperations follows it instead of
 // reading all profiles again. It names a user once.
 

@@ -3,7 +3,7 @@
 // The links to peers, the collector and the status go through all of them.
 //
 // Folder: the scopes, databases and zones that a store holds. Read `ScopeDirectory`, then
-// `ScopeZones` and `ZoneCache`.
+// `ScopeZones`, `StagedZones`, `ZoneCache` and `ScopeRegisters`.
 
 package import CumulusModel
 
@@ -29,5 +29,21 @@ package enum ScopeDirectory {
             throw .corrupt("a scope of an unknown environment")
         }
         return ScopeID(container: container, environment: environment)
+    }
+}
+
+// MARK: - In the writer
+
+extension WriteTransaction {
+    /// The environment of a scope.
+    mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {
+        if let known = state.environments[scope] { return known }
+        for (scope, number) in try ScopeDirectory.all(in: self) {
+            state.environments[number] = scope.environment
+        }
+        guard let environment = state.environments[scope] else {
+            throw .corrupt("scope \(scope) has no name")
+        }
+        return environment
     }
 }

@@ -71,4 +71,23 @@ extension RowReader where Self: ~Copyable {
         }
         return zones
     }
+    /// Names of a zone's records and tombstones after a given name, ascending.
+    package borrowing func recordNames(
+        in zone: ZoneNumber,
+        after name: String?,
+        limit: Int
+    ) throws(EngineError) -> [String] {
+        var range = KeyRange.records(of: zone)
+        if let name { range.start = RowKey.record(zone, name).bytes + [0] }
+        var keys: [Bytes] = []
+        try scan(.records, range, backwards: false) { key, _ in
+            keys.append(key)
+            return keys.count < limit
+        }
+        return try keys.map { (key) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            return try parts.text()
+        }
+    }
 }

@@ -174,8 +174,3 @@ package struct ScopeShares: Sendable {
         return living
     }
 }
-
-extension WriteTransaction {
-    /// Whether a turn in the background has read as many bytes of records as it may.
-    var hasReadEnough: Bool { recordBytes >= state.storedBytesPerTurn }
-}

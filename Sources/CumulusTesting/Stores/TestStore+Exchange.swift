@@ -149,7 +149,7 @@ extension TestStore {
         }
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
             isMerged = try sync.finish(&transaction)
-            try transaction.dropStages()
+            try StagedZones.drop(&transaction)
         }
         guard isMerged else { throw SimulatedFault.disturbedMerge }
     }

@@ -131,7 +131,7 @@ import Testing
         )
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             let scope = try transaction.makeScope(.cluster)
-            try transaction.join(row, into: "user", [Bytes("ada".utf8)], of: scope)
+            try ScopeRegisters(of: scope).join(row, into: "user", [Bytes("ada".utf8)], &transaction)
         }
         #expect(try Users.find("ada", in: store.reader)?.id == Self.id(9))
         #expect(try session([1]) == nil)

@@ -170,7 +170,12 @@ import Testing
         let id = try #require(try Users.find("bob", in: store.reader)).id
         let row = try #require(try store.reader.register(scope, AccountRegister.profile, [id]))
         try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.join(row, into: AccountRegister.profile, [id], of: target)
+            try ScopeRegisters(of: target).join(
+                row,
+                into: AccountRegister.profile,
+                [id],
+                &transaction
+            )
         }
         #expect(try find(bob, by: here, at: other) == "bob")
     }

@@ -210,7 +210,12 @@ import Testing
         #expect(kept.value != nil)
         let key = keys + [Bytes("b".utf8)]
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.join(kept, into: StoredSubscription.namespace, key, of: scope)
+            try ScopeRegisters(of: scope).join(
+                kept,
+                into: StoredSubscription.namespace,
+                key,
+                &transaction
+            )
         }
         #expect(try row("b", at: store)?.value == nil)
         try other.forgetFeeds()

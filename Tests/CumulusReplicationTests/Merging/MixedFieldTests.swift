@@ -227,7 +227,7 @@ import Testing
     ) throws {
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try transaction.join(row, into: namespace, key, of: scope)
+            try ScopeRegisters(of: scope).join(row, into: namespace, key, &transaction)
         }
     }
 }

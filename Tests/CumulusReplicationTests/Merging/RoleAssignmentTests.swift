@@ -110,7 +110,12 @@ import Testing
                 let (scope, key) = (try store.scopeNumber(), RoleAssignment.key("_u", Self.role))
                 for row in rows {
                     try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                        try transaction.join(row, into: RoleAssignment.namespace, key, of: scope)
+                        try ScopeRegisters(of: scope).join(
+                            row,
+                            into: RoleAssignment.namespace,
+                            key,
+                            &transaction
+                        )
                     }
                 }
                 let stands = try store.reader.roleAssignment(of: Self.role, to: "_u", in: scope)

@@ -334,7 +334,7 @@ import Testing
         }
         for (namespace, key, row) in registers.shuffled(using: &dice) {
             try copy.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try transaction.join(row, into: namespace, key, of: target)
+                try ScopeRegisters(of: target).join(row, into: namespace, key, &transaction)
                 try ScopeIndexes.settle(&transaction)
             }
         }

@@ -54,7 +54,7 @@ extension TestStore {
         }
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
             #expect(try sync.finish(&transaction))
-            try transaction.dropStages()
+            try StagedZones.drop(&transaction)
         }
     }
 }

@@ -57,7 +57,12 @@ import Testing
             try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
                 let scope = try transaction.makeScope(.cluster)
                 for row in rows {
-                    try transaction.join(row, into: MemberRegister.namespace, [id], of: scope)
+                    try ScopeRegisters(of: scope).join(
+                        row,
+                        into: MemberRegister.namespace,
+                        [id],
+                        &transaction
+                    )
                 }
             }
             #expect(try Members.isRemoved(id, in: store.reader))

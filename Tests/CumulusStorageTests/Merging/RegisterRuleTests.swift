@@ -88,7 +88,7 @@ import Testing
     {
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
             let scope = try transaction.makeScope(.cluster)
-            try transaction.join(row, into: namespace, [Self.key], of: scope)
+            try ScopeRegisters(of: scope).join(row, into: namespace, [Self.key], &transaction)
         }
     }
 

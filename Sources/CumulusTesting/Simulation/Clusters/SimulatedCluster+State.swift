@@ -111,7 +111,7 @@ extension SimulatedCluster {
         let before = try stores[one].vectors()
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
             isMerged = try session.sync.finish(&transaction)
-            try transaction.dropStages()
+            try StagedZones.drop(&transaction)
         }
         guard isMerged else { throw SimulatedFault.disturbedMerge }
         try acknowledge(one, since: before)

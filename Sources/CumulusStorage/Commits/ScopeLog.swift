@@ -1,0 +1,131 @@
+// How far the log of a scope reaches, and what changes that without a commit: the vector rises when
+// a node takes over another node's state, and the log behind it is dropped.
+//
+// CumulusReplication calls it inside the writer. `WriteTransaction.log` adds commits.
+
+package import CumulusModel
+
+extension RowReader where Self: ~Copyable {
+    /// How far each run's commits are applied.
+    package borrowing func runs(of scope: ScopeNumber) throws(EngineError) -> Runs {
+        var runs: [Incarnation: VectorRow] = [:]
+        for (key, value) in try rows(.meta, .vectors(of: scope)) {
+            runs[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+                try VectorRow(row: value)
+            }
+        }
+        return Runs(runs)
+    }
+
+    /// The commits that are applied.
+    package borrowing func vector(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
+        try runs(of: scope).vector
+    }
+
+    /// The last commit of each incarnation before the log begins; all later ones are in the log.
+    package borrowing func logFloors(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
+        var floors = VersionVector()
+        for (key, value) in try rows(.meta, .logFloors(of: scope)) {
+            floors[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+                try SeqRow(row: value).seq
+            }
+        }
+        return floors
+    }
+
+    /// The last reports of members, by node id.
+    package borrowing func reports(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [Bytes: ReportRow] {
+        var reports: [Bytes: ReportRow] = [:]
+        for (key, value) in try rows(.meta, .reports(of: scope)) {
+            var reader = KeyReader(key)
+            _ = try reader.number(ScopeNumber.self)
+            let nodeID = try reader.bytes(16)
+            reports[nodeID] = try decoding(key) { () throws(MalformedBytes) in
+                try ReportRow(row: value)
+            }
+        }
+        return reports
+    }
+
+    private borrowing func incarnation(in key: Bytes) throws(EngineError) -> Incarnation {
+        var reader = KeyReader(key)
+        _ = try reader.number(ScopeNumber.self)
+        return Incarnation(try reader.number())
+    }
+}
+
+/// The log of a scope, as the writer keeps it.
+package struct ScopeLog: Sendable {
+    let scope: ScopeNumber
+
+    package init(of scope: ScopeNumber) { self.scope = scope }
+
+    /// Raises the vector to these commits: they arrived as state, without log entries.
+    package func raise(
+        to vectors: [Incarnation: VectorRow],
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        var known = try transaction.loadScope(scope)
+        var rows = known.runs.rows
+        for (incarnation, row) in vectors {
+            guard row.seq > rows[incarnation]?.seq ?? 0 else { continue }
+            try drop(of: incarnation, through: row.seq, &transaction)
+            rows[incarnation] = row
+            known.touched.insert(incarnation)
+            known.isRaised = true
+            transaction.observe(row.time)
+        }
+        known.runs = Runs(rows)
+        known.cuts = [:]
+        transaction.replaceScope(known)
+        try ScopeFeeds(of: scope).noteBreak(&transaction)
+    }
+
+    /// Drops an incarnation's commits from the log, up to a given one.
+    package func drop(
+        of incarnation: Incarnation,
+        through seq: UInt64,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let key = RowKey.logFloor(scope, incarnation)
+        let floor: SeqRow? = try transaction.row(key)
+        let first = (floor?.seq ?? 0) + 1
+        guard first <= seq else { return }
+        transaction.deleteRange(.log, .commits(scope, incarnation, first...seq))
+        transaction.put(key, SeqRow(seq: seq))
+    }
+
+    /// Drops the oldest places in the order of application that a vector covers, up to a limit; the
+    /// last place stays.
+    ///
+    /// Returns true if none is left to drop.
+    package func dropOrder(
+        through vector: VersionVector,
+        limit: Int,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let next = try transaction.loadScope(scope).nextPosition
+        var found: [(key: Bytes, value: Bytes)] = []
+        try transaction.scan(.log, .order(of: scope), backwards: false) { key, value in
+            found.append((key, value))
+            return found.count < limit
+        }
+        var end: UInt64?
+        for (key, value) in found {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            let position = try parts.number(UInt64.self)
+            let dot = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try OrderRow(row: value).dot
+            }
+            guard position + 1 < next, vector.covers(dot) else { break }
+            end = position
+        }
+        guard let end, let first = found.first else { return true }
+        let range = KeyRange(start: first.key, end: RowKey.order(scope, end).bytes + [0])
+        transaction.deleteRange(.log, range)
+        return found.count < limit
+    }
+}
