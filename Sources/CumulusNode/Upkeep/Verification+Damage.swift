@@ -54,7 +54,7 @@ extension Node {
         guard damage.family == .index else { return false }
         return try await patiently(refusal) {
             try await gate.change(.derived) { transaction throws(EngineError) in
-                try transaction.mendDerivedRows(damage)
+                try damage.mendDerivedRows(&transaction)
             }
         }
     }
@@ -144,7 +144,7 @@ extension Node {
         case .mended(let mending):
             let isMended = try await patiently(refusal) {
                 try await gate.change(.commits) { transaction throws(EngineError) in
-                    try transaction.mend(mending)
+                    try mending.run(&transaction)
                 }
             }
             return isMended ? .mended : .notSettled

@@ -6,7 +6,7 @@
 // on behind the gap.
 //
 // Folder: damage on the disk: finding it, and writing over it. Read `StoreDamage`, then
-// `StoreSurvey` and `WriteTransaction+Mending`; `RowCheck` says which rows decode.
+// `StoreSurvey`, `Mending` and `StoreDamage+Mending`; `RowCheck` says which rows decode.
 
 import CumulusModel
 

@@ -117,7 +117,7 @@ package enum OpenStore {
         try StagedZones.drop(&transaction)
         if isRestored { transaction.put(.restored, state.isRestored ? Bytes() : nil) }
         if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
-            if format.number < 9 { try transaction.countAssets() }
+            if format.number < 9 { try countAssets(&transaction) }
             transaction.put(.format, NumberRow(number: formatVersion))
         }
         let (rows, cleaned) = transaction.finish()
@@ -198,27 +198,32 @@ package enum OpenStore {
     }
 }
 
-extension WriteTransaction {
+extension OpenStore {
     /// Counts the bytes of assets in each zone, for stores of releases that did not.
     ///
     /// Reads the records that name assets.
-    fileprivate mutating func countAssets() throws(EngineError) {
-        for (_, scope) in try ScopeDirectory.all(in: self) {
-            for (_, database) in try databases(of: scope) {
-                for (_, zone) in try zoneRows(of: database) where zone.exists {
-                    let sum = try assetBytes(in: zone.number)
+    private static func countAssets(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        for (_, scope) in try ScopeDirectory.all(in: transaction) {
+            for (_, database) in try transaction.databases(of: scope) {
+                for (_, zone) in try transaction.zoneRows(of: database) where zone.exists {
+                    let sum = try assetBytes(in: zone.number, &transaction)
                     guard sum != 0 else { continue }
-                    var state = try zoneState(zone.number)
+                    var state = try transaction.zoneState(zone.number)
                     state.assetBytes = sum
-                    setZoneState(zone.number, state)
+                    transaction.setZoneState(zone.number, state)
                 }
             }
         }
     }
 
-    private mutating func assetBytes(in zone: ZoneNumber) throws(EngineError) -> Int64 {
+    private static func assetBytes(
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int64 {
         var names: Set<String> = []
-        for (key, _) in try rows(.index, .assetUses(of: zone)) {
+        for (key, _) in try transaction.rows(.index, .assetUses(of: zone)) {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             _ = try parts.bytes(32)
@@ -226,8 +231,8 @@ extension WriteTransaction {
         }
         var sum: Int64 = 0
         for name in names {
-            for row in try lives(zone, name) where !row.isDead {
-                sum &+= try decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+            for row in try transaction.lives(zone, name) where !row.isDead {
+                sum &+= try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
                     try row.body.assetBytes()
                 }
             }

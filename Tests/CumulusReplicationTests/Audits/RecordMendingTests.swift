@@ -76,7 +76,7 @@ import Testing
             guard case .mended(let mending) = mending.outcome(of: index) else { return false }
             var isMended = false
             try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                isMended = try transaction.mend(mending)
+                isMended = try mending.run(&transaction)
             }
             return isMended
         }
@@ -177,14 +177,14 @@ import Testing
         let damage = StoreDamage(.index, range, between: first, and: last, "")
         var isMended = false
         try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            isMended = try transaction.mendDerivedRows(damage)
+            isMended = try damage.mendDerivedRows(&transaction)
         }
         #expect(isMended)
         #expect(try one.contents() == before)
         // Mending is not possible while a record can't be read.
         try self.damage("r3")
         try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            isMended = try transaction.mendDerivedRows(damage)
+            isMended = try damage.mendDerivedRows(&transaction)
         }
         #expect(!isMended)
     }

@@ -43,16 +43,15 @@ package struct Mending: Sendable {
     }
 }
 
-extension WriteTransaction {
+extension Mending {
     /// Replaces the damaged records.
     ///
     /// Returns false and changes nothing if rows that were written there since can't be read
     /// either.
-    package mutating func mend(_ mending: Mending) throws(EngineError) -> Bool {
-        let damage = mending.damage
+    package func run(_ transaction: inout WriteTransaction) throws(EngineError) -> Bool {
         var since = Since()
         do throws(EngineError) {
-            since = try rowsSince(mending)
+            since = try rowsSince(&transaction)
         } catch .corrupt {
             return false
         }
@@ -61,14 +60,16 @@ extension WriteTransaction {
         } else {
             let end = damage.after.map { $0 + [0] } ?? KeyRange.behindAll
             let start = damage.before ?? damage.range.start
-            deleteRange(damage.family, KeyRange(start: start, end: end))
+            transaction.deleteRange(damage.family, KeyRange(start: start, end: end))
         }
-        for (key, value) in since.kept { put(RowKey(.record, bytes: key), value) }
-        for record in mending.records {
+        for (key, value) in since.kept { transaction.put(RowKey(.record, bytes: key), value) }
+        for record in records {
             let place = record.place
-            let isThere = try number(of: place.zone, in: place.scope) == place.number
+            let isThere = try transaction.number(of: place.zone, in: place.scope) == place.number
             let key = RowKey.record(place.number, record.name)
-            if isThere, !since.changed.contains(key.bytes) { try restore(record, key) }
+            if isThere, !since.changed.contains(key.bytes) {
+                try restore(record, key, &transaction)
+            }
         }
         return true
     }
@@ -81,59 +82,59 @@ extension WriteTransaction {
         var changed: Set<Bytes> = []
     }
 
-    private mutating func rowsSince(_ mending: Mending) throws(EngineError) -> Since {
-        let damage = mending.damage
+    private func rowsSince(_ transaction: inout WriteTransaction) throws(EngineError) -> Since {
         var since = Since()
         for key in [damage.before, damage.after].compactMap(\.self) where !damage.isRow {
-            since.kept[key] = try get(RowKey(.record, bytes: key))
+            since.kept[key] = try transaction.get(RowKey(.record, bytes: key))
         }
-        for (place, vector) in mending.zones {
-            for run in try loadScope(place.scope).runs.rows.keys {
+        for (place, vector) in zones {
+            for run in try transaction.loadScope(place.scope).runs.rows.keys {
                 let changes = KeyRange.changes(of: place.number, run, above: vector[run])
-                for (key, _) in try rows(.index, changes) {
-                    try note(try RowKey.changedRecord(key), in: place.number, damage, &since)
+                for (key, _) in try transaction.rows(.index, changes) {
+                    try note(try RowKey.changedRecord(key), in: place.number, &since, &transaction)
                 }
             }
         }
         return since
     }
 
-    private mutating func note(
+    private func note(
         _ name: String,
         in zone: ZoneNumber,
-        _ damage: StoreDamage,
-        _ since: inout Since
+        _ since: inout Since,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let record = RowKey.record(zone, name)
         if damage.range.contains(record.bytes) {
             since.changed.insert(record.bytes)
-            since.kept[record.bytes] = try get(record)
+            since.kept[record.bytes] = try transaction.get(record)
         }
         let siblings = KeyRange.siblings(of: zone, name)
         guard damage.touches(siblings) else { return }
         since.changed.insert(record.bytes)
-        for (key, value) in try rows(.records, siblings) { since.kept[key] = value }
+        for (key, value) in try transaction.rows(.records, siblings) { since.kept[key] = value }
     }
 
     /// Writes a record's rows and all rows that are derived from them.
     ///
     /// The zone's counts stay: they already count the record in the state that another node sent.
-    private mutating func restore(
+    private func restore(
         _ record: Mending.Record,
-        _ key: RowKey
+        _ key: RowKey,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let (place, name, rows) = (record.place, record.name, record.rows)
         let dots = Set(rows.first?.frontier.map(\.dot) ?? [])
         for dot in record.known where !dots.contains(dot) {
-            put(.change(place.number, dot, name), nil)
+            transaction.put(.change(place.number, dot, name), nil)
         }
         guard !rows.isEmpty else {
-            put(key, nil)
-            guard var zone = try zone(place.database, place.zone.name) else { return }
+            transaction.put(key, nil)
+            guard var zone = try transaction.zone(place.database, place.zone.name) else { return }
             for dot in record.known { zone.horizon.cover(dot) }
-            return put(.zone(place.database, place.zone.name), zone)
+            return transaction.put(.zone(place.database, place.zone.name), zone)
         }
-        _ = try replace(rows, with: rows, of: name, at: place)
-        try storeDerivedRows(of: name, [], rows, at: place)
+        _ = try transaction.replace(rows, with: rows, of: name, at: place)
+        try transaction.storeDerivedRows(of: name, [], rows, at: place)
     }
 }
