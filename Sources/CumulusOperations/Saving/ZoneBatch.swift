@@ -233,7 +233,13 @@ struct ZoneBatch {
                 device: author.device
             )
             guard let zone = found.number else { continue }
-            try transaction.owe(debt, around: name, of: zone, for: commit.stamp.dot, in: scope)
+            try CascadeDebts(of: scope).owe(
+                debt,
+                around: name,
+                of: zone,
+                for: commit.stamp.dot,
+                &transaction
+            )
             outcome.owes = true
         }
         return rows

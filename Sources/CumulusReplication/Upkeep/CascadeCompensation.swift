@@ -148,7 +148,13 @@ package enum CascadeCompensation {
         let author = Author(user: debts.rows[0].debt.user, device: debts.rows[0].debt.device)
         for name in try step.perform(for: cascade, by: author, &transaction) {
             let debt = CascadeDebt(zone: zone)
-            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
+            try CascadeDebts(of: scope).owe(
+                debt,
+                around: name,
+                of: number,
+                for: cascade,
+                &transaction
+            )
         }
         return try !transaction.owes([cascade], in: scope)
     }

@@ -240,7 +240,13 @@ struct CascadeStep {
         let due = other == nil ? 0 : transaction.now + CascadeStep.patience
         for name in rest {
             let debt = CascadeDebt(zone: zone, due: due)
-            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
+            try CascadeDebts(of: scope).owe(
+                debt,
+                around: name,
+                of: number,
+                for: cascade,
+                &transaction
+            )
         }
         guard !deletions.isEmpty else { return [] }
         let operations = deletions.map { $0.lives.deletion(of: $0.name) }
@@ -259,7 +265,13 @@ struct CascadeStep {
                 user: author.user,
                 device: author.device
             )
-            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
+            try CascadeDebts(of: scope).owe(
+                debt,
+                around: name,
+                of: number,
+                for: cascade,
+                &transaction
+            )
         }
         return reshown
     }

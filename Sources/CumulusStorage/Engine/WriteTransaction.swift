@@ -7,8 +7,8 @@
 // The type itself knows rows, records, logs, clocks and the numbers of scopes and zones. Each other
 // family of rows has a type of its own, whose methods take the transaction as their last argument:
 // `DatabaseAssets`, `Leaseholder`, `Packs`, `ScopeIndexes`, `ScopeFeeds`, `ScopeShares`,
-// `FormerParents`, `ScopeRegisters`, `ScopeLog` and `StagedZones`. What a batch keeps of rows that it
-// has read stands beside the reading function, under "In the writer".
+// `FormerParents`, `ScopeRegisters`, `ScopeLog`, `StagedZones` and `CascadeDebts`. Reads that the
+// writer caches stand beside the reads that they repeat, under "In the writer".
 
 package import CumulusModel
 

@@ -78,21 +78,26 @@ extension CascadeDebt {
     }
 }
 
-extension WriteTransaction {
+/// The debts of a scope's cascades, as the writer keeps them.
+package struct CascadeDebts: Sendable {
+    let scope: ScopeNumber
+
+    package init(of scope: ScopeNumber) { self.scope = scope }
+
     /// Adds a debt around a record to the debts that already exist there.
-    package mutating func owe(
+    package func owe(
         _ debt: CascadeDebt,
         around name: String,
         of zone: ZoneNumber,
         for cascade: Dot,
-        in scope: ScopeNumber
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        if state.broken.contains(.debts) { return }
+        if transaction.state.broken.contains(.debts) { return }
         let key = RowKey.cascadeDebt(scope, cascade, zone, name)
         var sum = debt
-        if let known: CascadeDebt = try row(key) { sum.join(known) }
-        put(key, sum)
-        state.cascadeVersion += 1
+        if let known: CascadeDebt = try transaction.row(key) { sum.join(known) }
+        transaction.put(key, sum)
+        transaction.state.cascadeVersion += 1
     }
 }
 
