@@ -48,16 +48,14 @@ package enum AssignedRoles {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let operations = changes.map { user, role, assignment in
-            Commit.Operation.register(
-                Commit.Register(
-                    namespace: RoleAssignment.namespace,
-                    key: RoleAssignment.key(user, role),
-                    value: assignment.value
-                )
+        let registers = changes.map { user, role, assignment in
+            Commit.Register(
+                namespace: RoleAssignment.namespace,
+                key: RoleAssignment.key(user, role),
+                value: assignment.value
             )
         }
-        _ = try transaction.perform(operations, in: scope, zone: nil, author: Author())
+        try ScopeRegisters(of: scope).set(registers, &transaction)
     }
 
     // MARK: List

@@ -31,7 +31,7 @@ extension AccountChange {
         switch try plan(for: asker, in: scope, &transaction) {
         case .failure(let error): return .failure(error)
         case .success(let (registers, outcome)):
-            if !registers.isEmpty { try transaction.set(registers, in: scope) }
+            if !registers.isEmpty { try ScopeRegisters(of: scope).set(registers, &transaction) }
             return .success(outcome)
         }
     }

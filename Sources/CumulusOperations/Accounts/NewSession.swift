@@ -77,18 +77,3 @@ extension AccountRegister {
         Commit.Register(namespace: session, key: [userID, digest], value: nil)
     }
 }
-
-extension WriteTransaction {
-    /// Writes registers of a scope as one commit.
-    mutating func set(
-        _ registers: [Commit.Register],
-        in scope: ScopeNumber
-    ) throws(EngineError) {
-        _ = try perform(
-            registers.map(Commit.Operation.register),
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
-    }
-}

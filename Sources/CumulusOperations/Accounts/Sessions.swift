@@ -130,7 +130,10 @@ package enum Sessions {
         let (namespace, key) = (AccountRegister.revoked, AccountRegister.everybody)
         let ended = try transaction.accountNumber(namespace, key, scope)
         let next = min(ended, .max - 1) + 1
-        try transaction.set([AccountRegister.number(namespace, key, next)], in: scope)
+        try ScopeRegisters(of: scope).set(
+            [AccountRegister.number(namespace, key, next)],
+            &transaction
+        )
     }
 
     /// The commits that last ended all sessions of a user.

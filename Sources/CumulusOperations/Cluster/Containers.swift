@@ -38,12 +38,7 @@ package enum Containers {
         let namespace = ContainerRegister.namespace
         if try transaction.register(scope, namespace, [key]) != nil { return true }
         let register = Commit.Register(namespace: namespace, key: [key], value: [])
-        _ = try transaction.perform(
-            [.register(register)],
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
+        try ScopeRegisters(of: scope).set([register], &transaction)
         return false
     }
 

@@ -37,12 +37,7 @@ package enum Feature: String, CaseIterable, Sendable {
                 key: feature.key(nodeID),
                 value: []
             )
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
     }
 

@@ -70,12 +70,7 @@ package enum Members {
             key: [nodeID],
             value: isLeaving ? [] : nil
         )
-        _ = try transaction.perform(
-            [.register(register)],
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
+        try ScopeRegisters(of: scope).set([register], &transaction)
     }
 
     /// Nodes that are about to leave, or left.
@@ -93,12 +88,7 @@ package enum Members {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let register = Commit.Register(namespace: namespace, key: [nodeID], value: value)
-        _ = try transaction.perform(
-            [.register(register)],
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
+        try ScopeRegisters(of: scope).set([register], &transaction)
     }
 
     /// Whether a node was taken off the list.

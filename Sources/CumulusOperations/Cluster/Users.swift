@@ -140,7 +140,7 @@ package struct AddUser: ClusterChange {
             return .success(Outcome(user: user, existed: true))
         }
         let user = Users.User(name: name, id: id, created: transaction.now)
-        try transaction.set([Users.register(of: user)], in: scope)
+        try ScopeRegisters(of: scope).set([Users.register(of: user)], &transaction)
         return .success(Outcome(user: user, existed: false))
     }
 }
@@ -175,7 +175,7 @@ package struct AddToken: ClusterChange {
             password: nil,
             try Sessions.generations(of: known.id, scope, in: transaction)
         )
-        try transaction.set(registers, in: scope)
+        try ScopeRegisters(of: scope).set(registers, &transaction)
         return .success(token)
     }
 }

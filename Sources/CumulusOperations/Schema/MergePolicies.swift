@@ -63,12 +63,7 @@ package struct SetMergePolicy: ContainerChange {
         let value = entry.policy == .fields ? nil : entry.policy.registerValue
         if try transaction.register(scope, namespace, key)?.value == value { return .success(true) }
         let register = Commit.Register(namespace: namespace, key: key, value: value)
-        _ = try transaction.perform(
-            [.register(register)],
-            in: scope,
-            zone: nil,
-            author: Author()
-        )
+        try ScopeRegisters(of: scope).set([register], &transaction)
         return .success(false)
     }
 }

@@ -125,8 +125,7 @@ package struct SchemaImport: Hashable, ContainerChange {
                 )
             )
         }
-        let operations = registers.map(Commit.Operation.register)
-        _ = try transaction.perform(operations, in: number, zone: nil, author: Author())
+        try ScopeRegisters(of: number).set(registers, &transaction)
         return .success(plan.difference)
     }
 

@@ -25,12 +25,7 @@ package enum Truncation {
             var rank = CanonicalWriter()
             rank.bigEndian(max(now, known == .max ? known : known + 1))
             let register = Commit.Register(namespace: namespace, key: [], value: rank.bytes)
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
         return scopes.count
     }

@@ -11,6 +11,19 @@ package struct ScopeRegisters: Sendable {
 
     package init(of scope: ScopeNumber) { self.scope = scope }
 
+    /// Writes registers as one commit of this node.
+    package func set(
+        _ registers: [Commit.Register],
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        _ = try transaction.perform(
+            registers.map(Commit.Operation.register),
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+    }
+
     /// Joins a register of another node: `RegisterRule` decides which of two values stays; read
     /// marks of a user are joined.
     ///

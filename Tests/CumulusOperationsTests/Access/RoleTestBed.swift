@@ -66,12 +66,7 @@ struct RoleTestBed {
         )
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
     }
 

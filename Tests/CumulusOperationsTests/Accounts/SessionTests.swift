@@ -86,12 +86,7 @@ import Testing
         )
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             let scope = try transaction.makeScope(.cluster)
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
     }
 

@@ -23,12 +23,7 @@ import Testing
                     key: [key],
                     value: Bytes(value.utf8)
                 )
-                _ = try transaction.perform(
-                    [.register(register)],
-                    in: scope,
-                    zone: nil,
-                    author: Author()
-                )
+                try ScopeRegisters(of: scope).set([register], &transaction)
             }
         }
         let members = try Members.all(in: store.reader)

@@ -232,12 +232,7 @@ import Testing
             )
             #expect(throws: EngineError.corrupt("a schema register is damaged")) {
                 try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                    _ = try transaction.perform(
-                        [.register(register)],
-                        in: scope,
-                        zone: nil,
-                        author: Author()
-                    )
+                    try ScopeRegisters(of: scope).set([register], &transaction)
                 }
             }
         }

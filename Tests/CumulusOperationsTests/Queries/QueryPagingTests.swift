@@ -219,12 +219,7 @@ import Testing
         )
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
         try store.modify(ModifyZones(saving: ["Other"]), by: .alice)
         let other = ZoneAddress(name: "Other")

@@ -79,12 +79,7 @@ import Testing
         )
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
     }
 
@@ -556,12 +551,7 @@ import Testing
                 key: key,
                 value: [0]
             )
-            _ = try transaction.perform(
-                [.register(register)],
-                in: scope,
-                zone: nil,
-                author: Author()
-            )
+            try ScopeRegisters(of: scope).set([register], &transaction)
         }
         let error = try #require(throws: ServiceError.self) {
             try store.query(Query(recordType: "Plain", predicate: .none))

@@ -351,12 +351,7 @@ struct AccountSimulation: History {
         _ = try noting(event, at: one) { store in
             try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
                 let scope = try transaction.makeScope(.cluster)
-                _ = try transaction.perform(
-                    registers.map(Commit.Operation.register),
-                    in: scope,
-                    zone: nil,
-                    author: Author()
-                )
+                try ScopeRegisters(of: scope).set(registers, &transaction)
             }
         }
     }
