@@ -3,24 +3,11 @@
 import Testing
 
 @Suite struct CommentTests {
-    /// Folders whose comments are still to be rewritten; the list only gets shorter.
-    private static let unwritten = [
-        "Sources/CumulusNode/Calls/",
-        "Sources/CumulusNode/Connections/",
-        "Sources/CumulusNode/Local/",
-    ]
-
     @Test func commentsAreSentences() throws {
-        var unwritten = Set(Self.unwritten)
         for file in try SourceTree.sources() + SourceTree.sources(in: "Tests") {
             let wrong = CommentRules.violations(text: file.text)
-            if let folder = Self.unwritten.first(where: file.path.hasPrefix) {
-                if !wrong.isEmpty { unwritten.remove(folder) }
-            } else {
-                #expect(wrong.isEmpty, "\(file.path): \(wrong)")
-            }
+            #expect(wrong.isEmpty, "\(file.path): \(wrong)")
         }
-        #expect(unwritten == [], "take these off the list: their comments are rewritten")
     }
 
     @Test(arguments: [

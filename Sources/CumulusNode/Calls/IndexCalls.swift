@@ -135,7 +135,7 @@ private struct IndexDesk: Sendable {
         return found
     }
 
-    /// Tells names that aren't there from those of fields without an index.
+    /// Tells names that aren't there from names of fields without an index.
     private func checkNames(
         _ type: String,
         _ scope: ScopeNumber,

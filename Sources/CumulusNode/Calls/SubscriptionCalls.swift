@@ -1,5 +1,5 @@
-// The calls on subscriptions: save and delete, fetch by ids or all; and for operators what those of
-// a user cost, and their end.
+// The calls on subscriptions: save and delete, fetch by ids or all. Operators ask what a user's
+// subscriptions cost, and end them.
 //
 // `MethodTable` lists them.
 

@@ -16,7 +16,7 @@ final class ConnectionRoom: Sendable {
     private let held = Atomic<Int>(0)
     /// Pages on their way from reader threads, and records on their way from the writer.
     private let arriving = Atomic<Int>(0)
-    /// Requests that wait for threads of the store, also those of calls that have ended.
+    /// Requests that wait for threads of the store, though their calls may have ended.
     private let queued = Atomic<Int>(0)
 
     init(_ meter: NodeMeter, _ limits: Limits) {

@@ -74,7 +74,7 @@ final class OpenCall {
     var isInBudget = true
     /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
-    /// Of a stream that its caller follows: how soon it goes on after news.
+    /// How soon the call goes on after news; nil means that its caller follows no stream.
     var pacing: Pacing?
     /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
     var patience: Int64?

@@ -146,7 +146,7 @@ extension OpenCalls {
             : node.gate.read(isPeer ? .prompt : .bulk(identity.readCaller), work)
         if isQueued { return }
         if isPeer { pagesBeingRead -= 1 }
-        // Of very many that one change wakes, some wait a little longer.
+        // One change may wake very many streams; some of them wait a little longer.
         if call.isFollowed, call.hasAnswered { return postpone(stream, read) }
         fail(stream, .tooManyReads)
     }

@@ -20,7 +20,7 @@ final class OpenCalls: @unchecked Sendable {
     var identity = Identity()
     /// What the caller may still do; nil means there is no limit.
     var budget: CallerBudget?
-    /// Of a caller that ignores its budget.
+    /// How a caller that ignores its budget is held up.
     var restraint = Restraint()
     /// Bytes of credit by stream that wait until the caller's bytes are within its budget.
     var withheldCredit: [UInt32: Int] = [:]

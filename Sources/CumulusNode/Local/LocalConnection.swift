@@ -74,7 +74,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
 
     /// Makes a call whose caller sends many messages, each when the node has room for it.
     ///
-    /// - Parameter messages: Those behind the first one.
+    /// - Parameter messages: The messages behind the first one.
     package func upload(
         _ header: CallHeader,
         _ message: Bytes,
