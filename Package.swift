@@ -339,9 +339,9 @@ let package = Package(
         tests(
             "CumulusNodeTests",
             [
-                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
-                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", "JWTKitTokens",
-                log, metrics,
+                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusRequests",
+                "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting",
+                "JWTKitTokens", log, metrics,
             ]
         ),
         tests(

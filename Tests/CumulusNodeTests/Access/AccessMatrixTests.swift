@@ -3,6 +3,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusRequests
 import CumulusTesting
 import CumulusWire
 import Testing

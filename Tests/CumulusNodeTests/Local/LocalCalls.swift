@@ -31,13 +31,13 @@ enum LocalCalls {
         let saves = names.map { name in
             Record(name, ["text": .string(text)]).encodedSave(allKeys: false)
         }
-        return ModifyRecordsRequest.encoded(
+        return ModifyRecordsRequest(
             database: database,
             policy: 0,
             isAtomic: false,
             saves: saves,
             deletes: deleted.map { WireRecordID(Record.ID(recordName: $0)) }
-        )
+        ).encoded()
     }
 
     static func ids(_ names: [String]) -> FetchRecordsRequest {

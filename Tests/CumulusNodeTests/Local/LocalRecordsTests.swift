@@ -28,7 +28,7 @@ import Testing
             let request = LocalCalls.ids(["b", "none", "a"])
             let values = try await connection.fetch(.init(.recordsFetch), request)
             let frames = try await connection.call(.init(.recordsFetch), request.encoded())
-                .flatMap { try FetchRecordsResponse.results(wire: $0) }
+                .flatMap { try FetchRecordsResponse(wire: $0).results }
             #expect(values.count == 3 && frames.count == 3)
             #expect(values[1].refusal?.code == .unknownItem)
             #expect(values[1].refusal.map(ToldError.init) == frames[1].refusal.map(ToldError.init))
