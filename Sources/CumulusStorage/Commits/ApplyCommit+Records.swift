@@ -198,15 +198,8 @@ extension WriteTransaction {
         let hidden = (stored.dropFirst() + rows.dropFirst()).map(\.type)
         let shown = try replace(stored, with: rows, of: name, at: place)
         if isTold { return shown }
-        try ScopeFeeds(of: place.scope).noteRecord(
-            name,
-            stored.first,
-            shown,
-            hidden,
-            application,
-            at: place,
-            &self
-        )
+        let feeds = ScopeFeeds(of: place.scope)
+        try feeds.noteRecord(name, stored.first, shown, hidden, application, at: place, &self)
         return shown
     }
 
@@ -260,21 +253,10 @@ extension WriteTransaction {
     ) throws(EngineError) {
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
-        try ScopeIndexes(of: place.scope).storeRows(
-            of: name,
-            before.first,
-            rows[0],
-            in: place.number,
-            &self
-        )
-        try DatabaseAssets(of: place.database).storeUses(
-            of: name,
-            before,
-            rows,
-            in: place.number,
-            &self
-        )
-        try ScopeShares(of: place.scope).storeRows(of: name, before, rows, at: place, &self)
+        let (scope, zone) = (place.scope, place.number)
+        try ScopeIndexes(of: scope).storeRows(of: name, before.first, rows[0], in: zone, &self)
+        try DatabaseAssets(of: place.database).storeUses(of: name, before, rows, in: zone, &self)
+        try ScopeShares(of: scope).storeRows(of: name, before, rows, at: place, &self)
     }
 
     /// Remembers only these of a record's ended lives.
@@ -317,14 +299,9 @@ extension WriteTransaction {
         for gone in try backReferences(of: shown) {
             put(gone.key(in: place.number, child: name), nil)
         }
-        try ScopeIndexes(of: place.scope).storeRows(of: name, shown, nil, in: place.number, &self)
-        try DatabaseAssets(of: place.database).storeUses(
-            of: name,
-            stored,
-            [],
-            in: place.number,
-            &self
-        )
+        let (scope, zone) = (place.scope, place.number)
+        try ScopeIndexes(of: scope).storeRows(of: name, shown, nil, in: zone, &self)
+        try DatabaseAssets(of: place.database).storeUses(of: name, stored, [], in: zone, &self)
     }
 
     mutating func storeChanges(

@@ -28,11 +28,8 @@ extension WriteTransaction {
         {
             // A default zone always exists, also after a reset; its row is made by the first write.
             if let row, row.exists {
-                try ScopeFeeds(of: application.scope).noteDeletedZone(
-                    row.number,
-                    application,
-                    &self
-                )
+                let feeds = ScopeFeeds(of: application.scope)
+                try feeds.noteDeletedZone(row.number, application, &self)
             }
             row = try makeZone(row, zone, in: database, created: .zero)
         }
@@ -55,11 +52,8 @@ extension WriteTransaction {
         guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
             let earlier = try self.zone(database, zone.name)
             if let earlier, earlier.exists {
-                try ScopeFeeds(of: application.scope).noteDeletedZone(
-                    earlier.number,
-                    application,
-                    &self
-                )
+                let feeds = ScopeFeeds(of: application.scope)
+                try feeds.noteDeletedZone(earlier.number, application, &self)
             }
             _ = try makeZone(earlier, zone, in: database, created: stamp)
             return
