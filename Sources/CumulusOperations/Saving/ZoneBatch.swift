@@ -233,13 +233,8 @@ struct ZoneBatch {
                 device: author.device
             )
             guard let zone = found.number else { continue }
-            try CascadeDebts(of: scope).owe(
-                debt,
-                around: name,
-                of: zone,
-                for: commit.stamp.dot,
-                &transaction
-            )
+            let debts = CascadeDebts(of: scope)
+            try debts.owe(debt, around: name, of: zone, for: commit.stamp.dot, &transaction)
             outcome.owes = true
         }
         return rows

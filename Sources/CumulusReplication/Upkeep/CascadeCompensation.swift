@@ -146,15 +146,10 @@ package enum CascadeCompensation {
             transaction.put(key, nil)
         }
         let author = Author(user: debts.rows[0].debt.user, device: debts.rows[0].debt.device)
+        let owed = CascadeDebts(of: scope)
         for name in try step.perform(for: cascade, by: author, &transaction) {
             let debt = CascadeDebt(zone: zone)
-            try CascadeDebts(of: scope).owe(
-                debt,
-                around: name,
-                of: number,
-                for: cascade,
-                &transaction
-            )
+            try owed.owe(debt, around: name, of: number, for: cascade, &transaction)
         }
         return try !transaction.owes([cascade], in: scope)
     }

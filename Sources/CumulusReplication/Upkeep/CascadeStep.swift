@@ -238,15 +238,10 @@ struct CascadeStep {
         let first = try transaction.nextDot(scope)
         let cascade = cascade ?? first
         let due = other == nil ? 0 : transaction.now + CascadeStep.patience
+        let debts = CascadeDebts(of: scope)
         for name in rest {
             let debt = CascadeDebt(zone: zone, due: due)
-            try CascadeDebts(of: scope).owe(
-                debt,
-                around: name,
-                of: number,
-                for: cascade,
-                &transaction
-            )
+            try debts.owe(debt, around: name, of: number, for: cascade, &transaction)
         }
         guard !deletions.isEmpty else { return [] }
         let operations = deletions.map { $0.lives.deletion(of: $0.name) }
@@ -265,13 +260,7 @@ struct CascadeStep {
                 user: author.user,
                 device: author.device
             )
-            try CascadeDebts(of: scope).owe(
-                debt,
-                around: name,
-                of: number,
-                for: cascade,
-                &transaction
-            )
+            try debts.owe(debt, around: name, of: number, for: cascade, &transaction)
         }
         return reshown
     }
