@@ -132,7 +132,7 @@ import Testing
     private static let oneCallAtOnce = limits { $0.perCaller = CallerLimits(callsAtOnce: 1) }
     private static let oneStream = limits { $0.streamsPerConnection = 1 }
 
-    @Test(arguments: [Self.oneCallAtOnce, Self.oneStream])
+    @Test(arguments: [oneCallAtOnce, oneStream])
     func aCallTooManyIsRefused(limits: Limits) async throws {
         try await withCaller(limits) { connection, server in
             let save = try await beginSave(connection, at: server)
