@@ -3,7 +3,7 @@
 // Called by CumulusStorage for rows and stored bodies, and by `StrictReader`. Every length is checked
 // before it is used. hot: once per field of a record.
 
-/// Bytes that are not what their format says.
+/// The error for bytes that violate their format.
 @usableFromInline
 package struct MalformedBytes: Error, Equatable, Sendable {
     @usableFromInline package var reason: String
@@ -22,7 +22,7 @@ package enum WireType: UInt8, Sendable {
     case fixed32 = 5
 }
 
-/// Walks protobuf fields of a stretch of bytes.
+/// Reads the protobuf fields in a range of bytes.
 package struct CanonicalReader: Sendable {
     package let bytes: Bytes
     package private(set) var position: Int

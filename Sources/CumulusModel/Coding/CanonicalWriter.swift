@@ -39,7 +39,7 @@ package struct CanonicalWriter: Sendable {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Eight bytes, most significant first: memcmp order.
+    /// Writes eight bytes, most significant first, so that `memcmp` orders them as numbers.
     @inlinable package mutating func bigEndian(_ value: UInt64) {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
@@ -48,7 +48,7 @@ package struct CanonicalWriter: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    /// A length and that many bytes.
+    /// Writes a length, and then that many bytes.
     @inlinable package mutating func delimited(_ content: some Collection<UInt8>) {
         varint(UInt64(content.count))
         bytes.append(contentsOf: content)
@@ -59,7 +59,7 @@ package struct CanonicalWriter: Sendable {
         varint(UInt64(field) << 3 | UInt64(type.rawValue))
     }
 
-    // Fields that are left out when they hold the default value, as proto3 wants it.
+    // These methods leave out a field that holds its default value, as proto3 requires.
 
     @inlinable package mutating func field(_ field: Int, varint value: UInt64) {
         guard value != 0 else { return }
@@ -86,7 +86,7 @@ package struct CanonicalWriter: Sendable {
         self.field(field, bytes: text.utf8)
     }
 
-    // Fields that are written whatever they hold: members of a oneof, elements of a list.
+    // These methods write a field whatever it holds: members of a oneof, elements of a list.
 
     @inlinable package mutating func present(_ field: Int, bytes content: some Collection<UInt8>) {
         tag(field, .delimited)
@@ -108,15 +108,15 @@ package struct CanonicalWriter: Sendable {
         fixed64(value.bitPattern)
     }
 
-    /// A nested message, also an empty one.
+    /// Writes a nested message, even an empty one.
     ///
-    /// Where writing it fails, what was written stays.
+    /// If `write` throws, the bytes that it wrote stay.
     @inlinable package mutating func message<Failure>(
         _ field: Int,
         _ write: (inout CanonicalWriter) throws(Failure) -> Void
     ) throws(Failure) {
         tag(field, .delimited)
-        // In place, with room for the length of a short one.
+        // The message is written in place, after one byte for the length of a short message.
         bytes.append(0)
         let start = bytes.count
         let slices = apart?.count ?? 0
@@ -145,7 +145,7 @@ package struct CanonicalWriter: Sendable {
     }
 }
 
-// MARK: - Where
+// MARK: - Scopes and databases
 
 extension CanonicalWriter {
     package mutating func scope(_ scope: ScopeID) {
