@@ -60,7 +60,7 @@ import Testing
             ],
             owner: "_u1"
         )
-        view.sharing = ShareView(share: [], details: details)
+        view.sharing = RecordView.Sharing(share: [], details: details)
         return view.encoded(as: WireRecordID(share), url: url)
     }()
 

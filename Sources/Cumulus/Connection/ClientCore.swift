@@ -19,7 +19,7 @@ final class ClientCore: Sendable {
     let assetCache: AssetCache
     let account: AccountWatch
     private let pool: ConnectionPool
-    private let seen: SharedTokens
+    private let seen: CommonTokens
 
     init(_ settings: ClientSettings, environment: ClientEnvironment) {
         self.settings = settings
@@ -29,7 +29,7 @@ final class ClientCore: Sendable {
             byteLimit: settings.assetCacheBytes
         )
         account = AccountWatch(isAnonymous: settings.isAnonymous)
-        seen = SharedTokens(settings.session)
+        seen = CommonTokens(settings.session)
         pool = ConnectionPool(settings, environment, seen)
     }
 

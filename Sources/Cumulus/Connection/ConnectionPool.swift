@@ -73,13 +73,13 @@ final class ConnectionPool: Sendable {
 
     private let settings: ClientSettings
     private let environment: ClientEnvironment
-    private let seen: SharedTokens
+    private let seen: CommonTokens
     private let state: Mutex<State>
 
     init(
         _ settings: ClientSettings,
         _ environment: ClientEnvironment,
-        _ seen: SharedTokens
+        _ seen: CommonTokens
     ) {
         self.settings = settings
         self.environment = environment

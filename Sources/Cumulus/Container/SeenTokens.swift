@@ -78,7 +78,7 @@ struct SeenTokens: Sendable {
 }
 
 /// The same, for all connections and calls of a client.
-final class SharedTokens: Sendable {
+final class CommonTokens: Sendable {
     let tokens: Mutex<SeenTokens>
 
     init(_ session: [Bytes]) { tokens = Mutex(SeenTokens(session)) }

@@ -45,7 +45,7 @@ extension ShareCommand {
                 guard let root else {
                     return try await save(Share(recordZoneID: zoneID), in: database)
                 }
-                let record = try await SharePlace.root(root, in: zoneID, of: database)
+                let record = try await SubjectOptions.root(root, in: zoneID, of: database)
                 var share = Share(rootRecord: record)
                 set(&share)
                 return try await database.save(share, rootRecord: record).share

@@ -130,7 +130,7 @@ extension ShareCommand {
             )
         )
 
-        @OptionGroup var target: SharePlace
+        @OptionGroup var target: SubjectOptions
         /// Accepted only so that the error can name the right command.
         @OptionGroup(visibility: .hidden) var owner: OwnerOption
         @OptionGroup var others: UserOfShares

@@ -7,20 +7,20 @@ import CumulusTerminal
 
 /// The share of a zone, or of a record in it; the zone may be of another user.
 struct ShareTarget: ParsableArguments {
-    @OptionGroup var place: SharePlace
+    @OptionGroup var subject: SubjectOptions
     @OptionGroup var owner: OwnerOption
 
-    var root: String? { place.root }
+    var root: String? { subject.root }
 
-    var zoneID: RecordZone.ID { owner.zoneID(place.zone) }
+    var zoneID: RecordZone.ID { owner.zoneID(subject.zone) }
 
     func share(in database: Database) async throws -> Share {
-        try await place.share(in: database, zoneID)
+        try await subject.share(in: database, zoneID)
     }
 }
 
 /// A zone by its name alone, and a record in it.
-struct SharePlace: ParsableArguments {
+struct SubjectOptions: ParsableArguments {
     @Argument(help: "Name of the zone.") var zone: String
     @Option(help: "Record name of the root, unless the zone is shared as a whole.")
     var root: String?
@@ -37,7 +37,7 @@ struct SharePlace: ParsableArguments {
                 """
             )
         }
-        let record = try await SharePlace.root(root, in: zoneID, of: database)
+        let record = try await SubjectOptions.root(root, in: zoneID, of: database)
         if let share = try await database.share(of: record) { return share }
         throw ServiceError(
             .unknownItem,
@@ -103,7 +103,7 @@ struct UserOfShares: ParsableArguments {
     }
 
     /// Ends the share of the user's zone or root, and returns it; nil if a user asks.
-    func stop(_ target: SharePlace, by connection: Connection) async throws -> Share? {
+    func stop(_ target: SubjectOptions, by connection: Connection) async throws -> Share? {
         guard let user, let shares = try await shares(by: connection, in: target.zone) else {
             return nil
         }

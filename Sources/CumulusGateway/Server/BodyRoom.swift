@@ -1,6 +1,6 @@
-// The memory that bodies and files may take, all together, and the share that one request has.
+// The memory that bodies and files may take, all together, and the part that one request has.
 //
-// Held by `HTTPServer`. A share grows with the bytes that have come, whatever a request says of its
+// Held by `HTTPServer`. A part grows with the bytes that have come, whatever a request says of its
 // length: so callers that announce much and send little take no room from others.
 
 import Synchronization
@@ -24,7 +24,7 @@ final class BodyRoom: Sendable {
 }
 
 /// One request's part of the room, given back when it is released.
-final class RoomShare: Sendable {
+final class RoomPart: Sendable {
     private let room: BodyRoom
     private let held = Mutex(0)
 

@@ -53,11 +53,11 @@ extension HTTPServer {
                 .badRequest("the file has more than \(bounds.uploadBytes) bytes, the limit here")
             )
         }
-        let share = RoomShare(of: transfers)
-        defer { withExtendedLifetime(share) {} }
+        let part = RoomPart(of: transfers)
+        defer { withExtendedLifetime(part) {} }
         let body = request.body.map { buffer in
             // The bytes, and the messages made of them.
-            try share.grow(by: 2 * buffer.readableBytes, upTo: UploadCutter.memoryBytes)
+            try part.grow(by: 2 * buffer.readableBytes, upTo: UploadCutter.memoryBytes)
             return Bytes(buffer.readableBytesView)
         }
         return HTTPServer.response(await take(body, caller.expectBody))
@@ -68,9 +68,9 @@ extension HTTPServer {
     private func download(_ web: WebRequest, _ caller: Caller) async -> Response {
         caller.expectBody()
         let held = gateway.transfers.memoryBytes(of: web)
-        let share = RoomShare(of: transfers)
+        let part = RoomPart(of: transfers)
         do throws(WebError) {
-            try share.grow(by: held)
+            try part.grow(by: held)
         } catch {
             return refusal(error)
         }
@@ -78,9 +78,9 @@ extension HTTPServer {
         case .answer(let answer):
             return HTTPServer.response(answer)
         case .bytes(let download, let headers):
-            // The share is held until the body is written, or given up.
+            // The part is held until the body is written, or given up.
             let body = ResponseBody(contentLength: download.range.count) { writer in
-                defer { withExtendedLifetime(share) {} }
+                defer { withExtendedLifetime(part) {} }
                 var position = download.range.lowerBound
                 while position < download.range.upperBound {
                     let bytes = try await download.bytes(from: position)

@@ -227,12 +227,12 @@ package struct HTTPServer: Sendable {
         if pages != nil, !hosts.admits(host) { return refusal(WebHosts.refusal(of: host)) }
         if let response = await transfer(request, web, pages, caller) { return response }
         if let response = await poll(request, web, caller) { return response }
-        let share = RoomShare(of: bodies)
-        defer { withExtendedLifetime(share) {} }
+        let part = RoomPart(of: bodies)
+        defer { withExtendedLifetime(part) {} }
         do throws(WebError) {
             guard web.contentLength ?? 0 <= bounds.bodyBytes else { throw tooLarge }
             caller.expectBody()
-            web.body = try await body(of: request, share)
+            web.body = try await body(of: request, part)
         } catch {
             return refusal(error)
         }
@@ -253,7 +253,7 @@ package struct HTTPServer: Sendable {
     /// Reads a body as far as there is room for it.
     private func body(
         of request: Request,
-        _ share: RoomShare
+        _ part: RoomPart
     ) async throws(WebError) -> Bytes {
         var bytes: Bytes = []
         do {
@@ -261,7 +261,7 @@ package struct HTTPServer: Sendable {
                 guard bytes.count + buffer.readableBytes <= bounds.bodyBytes else {
                     throw tooLarge
                 }
-                try share.grow(by: buffer.readableBytes)
+                try part.grow(by: buffer.readableBytes)
                 bytes += buffer.readableBytesView
             }
         } catch let error as WebError {

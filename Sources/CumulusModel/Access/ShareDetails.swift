@@ -1,7 +1,7 @@
 // The details of a share's record besides its fields: what it shares, and with whom.
 //
-// Part of `Record` in the client library, which shows it as a `Share`, and of `ShareView` on the
-// node. Decoded and encoded by CumulusWire.
+// Part of `Record` in the client library, which shows it as a `Share`, and of `RecordView.Sharing`
+// on the node. Decoded and encoded by CumulusWire.
 
 package struct ShareDetails: Hashable, Sendable {
     /// A person with whom it is shared; the owner is not among them.

@@ -2,7 +2,7 @@
 //
 // Storage, operations, wire and client use it; the numbers are the ones of `sharing.proto`.
 //
-// Folder: the vocabulary of sharing. Read `ShareParticipant`, then `ShareURL` and `ShareView`.
+// Folder: the vocabulary of sharing. Read `ShareParticipant`, then `ShareURL` and `ShareDetails`.
 
 /// A person with whom a zone or a record tree is shared.
 public enum ShareParticipant {

@@ -4,6 +4,25 @@
 // Made by CumulusStorage from a row, encoded by CumulusWire. hot: once per fetched record.
 
 package struct RecordView: Hashable, Sendable {
+    /// What a share's record shows besides its fields.
+    ///
+    /// Made by operations for each share record that is shown, as its caller may see it; encoded by
+    /// CumulusWire, which puts in the URL.
+    package struct Sharing: Hashable, Sendable {
+        /// 16 bytes, from which the node makes the URL.
+        package var share: Bytes
+        /// The details without a URL.
+        package var details: ShareDetails
+
+        package init(share: Bytes, details: ShareDetails) {
+            self.share = share
+            self.details = details
+        }
+
+        /// Record name of the root; nil: the zone.
+        package var root: String? { details.root.isEmpty ? nil : details.root }
+    }
+
     package var name: String
     package var type: String
     /// 8 bytes.
@@ -18,7 +37,7 @@ package struct RecordView: Hashable, Sendable {
     /// For a share's record: what it shares, and with whom.
     ///
     /// Added where it is shown.
-    package var sharing: ShareView? {
+    package var sharing: Sharing? {
         get { boxedSharing?.view }
         set { boxedSharing = newValue.map(Box.init) }
     }
@@ -29,9 +48,9 @@ package struct RecordView: Hashable, Sendable {
     private var boxedSharing: Box?
 
     private final class Box: Hashable, Sendable {
-        let view: ShareView
+        let view: Sharing
 
-        init(_ view: ShareView) { self.view = view }
+        init(_ view: Sharing) { self.view = view }
 
         static func == (left: Box, right: Box) -> Bool { left.view == right.view }
 

@@ -5,7 +5,7 @@
 // - What one caller may take of a node in a second: `CallerLimits`, `CallerGrowth`, `Attempts`,
 //   `Restraint` and `PasswordThread`.
 // - How much a call does in one turn, before others go on: `QueryEffort`, `Surveys`, `TreeChanges`,
-//   `SharedZoneChanges`, `FeedWindow` and `SubscriptionJudge`.
+//   `VisibleZoneChanges`, `FeedWindow` and `SubscriptionJudge`.
 // - What all nodes and stores have to agree on: `ContentCutter` and `ChunkList` for assets,
 //   `IndexedValues` and `SearchWords` for indexes, `FeedNotification.ID` with `ReadMarks` for
 //   feeds, `TreeWalk` for shares.

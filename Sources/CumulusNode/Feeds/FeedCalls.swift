@@ -4,7 +4,7 @@
 // with a page when something happens. It waits until this node has read what the token covers.
 //
 // Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed` and
-// `SharedFeeds`; `ComparisonKeeper` finds what a batch of writes left to be found later.
+// `CommonFeeds`; `ComparisonKeeper` finds what a batch of writes left to be found later.
 
 import CumulusModel
 import CumulusOperations

@@ -7,7 +7,7 @@
 // and goes on when credit comes.
 //
 // Folder: streams that wait for news. Read `OpenCalls+Following`, then `FollowCalls`, which follows
-// changes, `SharedPages` and `Pacing`.
+// changes, `CommonPages` and `Pacing`.
 
 import CumulusModel
 import CumulusStorage

@@ -105,11 +105,11 @@ package final class Node: Sendable {
     let replicas = ReplicaWatch()
     let budgets: CallerBudgets
     let userNames: UserNames
-    let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
+    let followedPages = CommonPages<FollowChanges.Question, FollowedPage>(
         size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
     )
-    let feeds = SharedFeeds()
+    let feeds = CommonFeeds()
     let comparisons = StateComparisons()
     let clocks = PeerClocks()
     let clockIsFarOff = Atomic<Bool>(false)

@@ -9,17 +9,17 @@ import CumulusStorage
 import CumulusWire
 
 extension RequestParser {
-    func share(_ wire: WireShareParts) throws(ServiceError) -> ShareParts {
+    func share(_ wire: WireShareParts) throws(ServiceError) -> WantedShare {
         // The owner may be among them. A longer list is refused before the writer sees it.
         let count = wire.participants.count
         guard count <= limits.participantsPerShare + 1 else {
-            throw ShareParts.tooMany(count, of: limits.participantsPerShare)
+            throw WantedShare.tooMany(count, of: limits.participantsPerShare)
         }
         var root: String?
         if !wire.root.isEmpty {
             root = try Names.checkIdentifier(wire.root[...], "root's record name")
         }
-        return ShareParts(
+        return WantedShare(
             root: root,
             publicPermission: try permission(wire.publicPermission),
             members: try wire.participants.map(member)
@@ -28,9 +28,9 @@ extension RequestParser {
 
     private func member(
         _ wire: WireShareParts.Participant
-    ) throws(ServiceError) -> ShareParts.Member {
+    ) throws(ServiceError) -> WantedShare.Member {
         let (id, name) = try identity(of: wire)
-        return ShareParts.Member(
+        return WantedShare.Member(
             id: id,
             name: name,
             role: try role(wire.role),

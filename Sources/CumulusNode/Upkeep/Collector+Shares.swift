@@ -20,7 +20,7 @@ extension Collector {
                 )
             }
             try await inSteps { transaction, last throws(EngineError) in
-                try ScopeShares(of: number).forgetPlaces(
+                try ScopeShares(of: number).forgetIDRows(
                     after: last,
                     limit: Collector.sharesAtOnce,
                     &transaction

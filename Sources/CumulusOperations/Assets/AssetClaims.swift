@@ -142,20 +142,20 @@ struct AssetClaims {
         _ list: ChunkList,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> [Int] {
-        let share = try share(of: list, in: &transaction)
+        let holding = try holding(of: list, in: &transaction)
         _ = try DatabaseAssets(of: holder.database).enter(list, by: holder.user, &transaction)
-        for index in share.missing {
+        for index in holding.missing {
             try holder.lease(chunk: list[index], isHeld: false, &transaction)
         }
         // An asset that a readable record names needs no lease.
-        if try mayRead(list.digest, in: &transaction) { return share.missing }
+        if try mayRead(list.digest, in: &transaction) { return holding.missing }
         let chunks = list.distinct
-        for chunk in chunks where share.held.contains(chunk.digest) {
+        for chunk in chunks where holding.held.contains(chunk.digest) {
             try holder.lease(chunk: chunk, isHeld: true, &transaction)
         }
-        let isHeld = share.held.count == chunks.count
+        let isHeld = holding.held.count == chunks.count
         try holder.lease(asset: list.digest, isHeld: isHeld, &transaction)
-        return share.missing
+        return holding.missing
     }
 
     /// Whether an asset already counts for the caller's quota, or needs not to.
@@ -190,16 +190,16 @@ struct AssetClaims {
         if try mayRead(asset, in: &transaction) { return nil }
         guard lease != nil, let list = try transaction.chunkList(of: asset, in: holder.database)
         else { return .unknown }
-        let share = try share(of: list, in: &transaction)
-        guard share.missing.isEmpty else { return .missing(share.missing.count) }
-        if share.held.count == list.distinct.count { try holder.hold(asset, &transaction) }
+        let holding = try holding(of: list, in: &transaction)
+        guard holding.missing.isEmpty else { return .missing(holding.missing.count) }
+        if holding.held.count == list.distinct.count { try holder.hold(asset, &transaction) }
         return nil
     }
 
     // MARK: Chunks
 
     /// What the caller has of an asset.
-    struct Share {
+    struct Holding {
         /// The indexes of the chunks that the caller still has to send, each chunk once.
         var missing: [Int] = []
         /// The digests of the chunks that the caller sent itself.
@@ -207,28 +207,28 @@ struct AssetClaims {
     }
 
     /// Finds which chunks of an asset the caller has, and which it has to send.
-    mutating func share(
+    mutating func holding(
         of list: ChunkList,
         in transaction: inout WriteTransaction
-    ) throws(EngineError) -> Share {
+    ) throws(EngineError) -> Holding {
         let isReadable = try mayRead(list.digest, in: &transaction)
         var seen: Set<Bytes> = []
-        var share = Share()
+        var holding = Holding()
         for (index, entry) in list.entries.enumerated() where seen.insert(entry.digest).inserted {
             let row = try transaction.chunk(entry.digest, in: holder.database)
             guard row?.size == entry.size else {
-                share.missing.append(index)
+                holding.missing.append(index)
                 continue
             }
             let lease = try transaction.lease(entry.digest, of: holder)
             if let lease, lease.isHeld, lease.size == UInt64(entry.size) {
-                share.held.insert(entry.digest)
+                holding.held.insert(entry.digest)
                 continue
             }
             if isReadable { continue }
-            if try !mayRead(chunk: entry, in: &transaction) { share.missing.append(index) }
+            if try !mayRead(chunk: entry, in: &transaction) { holding.missing.append(index) }
         }
-        return share
+        return holding
     }
 
     /// Whether an asset that the caller may read contains a chunk.

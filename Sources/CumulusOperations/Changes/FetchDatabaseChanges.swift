@@ -70,7 +70,7 @@ package struct FetchDatabaseChanges: Sendable {
             let runs = try reader.runs(of: number)
             let token = try checked(scope, database, runs)
             if database.kind == .shared {
-                let shared = try SharedZoneChanges(
+                let shared = try VisibleZoneChanges(
                     self,
                     after: token,
                     runs,
@@ -94,7 +94,7 @@ package struct FetchDatabaseChanges: Sendable {
     package struct Reading: Sendable {
         fileprivate enum Way: Sendable {
             case done(Page)
-            case shared(SharedZoneChanges)
+            case shared(VisibleZoneChanges)
         }
 
         fileprivate var way: Way

@@ -186,7 +186,7 @@ struct FeedTelling {
         _ seen: VersionVector
     ) throws(EngineError) {
         let user = stored.database.owner
-        let found = try reader.sharedZoneNews(for: user, since: seen, in: scope)
+        let found = try reader.visibleZoneNews(for: user, since: seen, in: scope)
         guard let newest = found.stamps.max() else { return }
         add(found.zones, newest, found.stamps.map(\.dot), of: stored)
     }

@@ -31,7 +31,7 @@ package struct SaveItem: Sendable {
         /// The name of the parent; nil leaves it unchanged, an empty name removes it.
         package var parent: String?
         /// The participants of a share; nil leaves them as they are.
-        package var share: ShareParts?
+        package var share: WantedShare?
 
         package init(
             type: String,
@@ -39,7 +39,7 @@ package struct SaveItem: Sendable {
             fields: RecordBody,
             increments: [Commit.Increment] = [],
             parent: String? = nil,
-            share: ShareParts? = nil
+            share: WantedShare? = nil
         ) {
             self.type = type
             self.changeTag = changeTag

@@ -39,7 +39,7 @@ struct SavePlanner {
         let name = request.saves[index].address.name
         let row = rows[name]
         let isShare = SavePlanner.isShare(content, name)
-        if isShare, let refusal = checkSharePlace(content, name) {
+        if isShare, let refusal = checkMayShare(content, name) {
             return ModifyOutcome.Failure(refusal)
         }
         if let failure = try checkCaller(content, row, name, plan, in: &transaction) {

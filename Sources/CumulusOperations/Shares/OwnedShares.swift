@@ -15,7 +15,7 @@ package enum OwnedShares {
 
     /// The shares in force in a user's private database, by zones and names.
     ///
-    /// This reads the places of all shares of the scope, since nothing else says which of them are
+    /// This reads the ids of all shares of the scope, since nothing else says which of them are
     /// the user's.
     package static func all(
         of user: String,
@@ -29,10 +29,10 @@ package enum OwnedShares {
         var places: Set<Place> = []
         var last: Bytes?
         repeat {
-            let page = try reader.sharePlaces(in: scope, after: last, limit: placesAtOnce)
-            for place in page.places where place.zone.database == database {
-                for name in place.recordNames {
-                    places.insert(Place(zone: place.zone.name, share: name))
+            let page = try reader.shareIDRows(in: scope, after: last, limit: rowsAtOnce)
+            for row in page.rows where row.zone.database == database {
+                for name in row.recordNames {
+                    places.insert(Place(zone: row.zone.name, share: name))
                 }
             }
             last = page.next
@@ -47,7 +47,7 @@ package enum OwnedShares {
         let share: String
     }
 
-    private static let placesAtOnce = 1_000
+    private static let rowsAtOnce = 1_000
 
     private static func entry(
         _ place: Place,

@@ -13,7 +13,7 @@ extension SavePlanner {
     }
 
     /// Why there can't be a share of that name here; nil if there can.
-    func checkSharePlace(_ content: SaveItem.Content, _ name: String) -> ServiceError? {
+    func checkMayShare(_ content: SaveItem.Content, _ name: String) -> ServiceError? {
         guard found.zone.database.kind == .private else {
             return ServiceError(
                 .badDatabase,
@@ -21,7 +21,7 @@ extension SavePlanner {
             )
         }
         guard found.zone.name != Names.defaultZone else {
-            return ShareParts.invalid(
+            return WantedShare.invalid(
                 "nothing in the default zone can be shared; move it into a custom zone"
             )
         }
@@ -35,7 +35,7 @@ extension SavePlanner {
         guard let parts = content.share, (parts.root == nil) != (name == Names.zoneShare) else {
             return nil
         }
-        return ShareParts.invalid(
+        return WantedShare.invalid(
             parts.root == nil
                 ? "the share of a zone is named '\(Names.zoneShare)'; give it that name, or a root"
                 : "'\(Names.zoneShare)' shares the zone; give the share of a record another name"
@@ -65,7 +65,7 @@ extension SavePlanner {
         else { return }
         guard share.rootName == parts.root else {
             throw .item(
-                ShareParts.invalid(
+                WantedShare.invalid(
                     "the share is of something else; what a share is of never changes"
                 )
             )
@@ -96,14 +96,14 @@ extension SavePlanner {
     ) throws(PlanFailure) {
         guard let parts = content.share else {
             throw .item(
-                ShareParts.invalid("a new share says what it shares: a root, or the zone")
+                WantedShare.invalid("a new share says what it shares: a root, or the zone")
             )
         }
         // The search for other shares has a limit of its own, and the sharing of a root can't be
         // divided.
         let read = transaction.recordBytes
         defer { transaction.recordBytes = read }
-        let root: SharedRoot
+        let root: AccessEntries.Root
         var isNew = false
         if let name = parts.root {
             let birth = try birth(ofRoot: name, plan, in: &transaction)
@@ -151,7 +151,7 @@ extension SavePlanner {
     ) throws(PlanFailure) -> Dot {
         guard items.content(named: name)?.type != Names.shareType else {
             throw .item(
-                ShareParts.invalid(
+                WantedShare.invalid(
                     "'\(name)' is a share, which can't be shared; name the record or zone instead"
                 )
             )
@@ -160,7 +160,7 @@ extension SavePlanner {
             let birth = try birth(of: name, plan, in: &transaction)
         else {
             throw .item(
-                ShareParts.invalid(
+                WantedShare.invalid(
                     "a new share is saved in one batch with its root '\(name)'; save both together"
                 )
             )

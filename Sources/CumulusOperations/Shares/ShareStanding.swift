@@ -11,7 +11,7 @@ struct FoundShare {
     let zone: FoundZone
     let number: ZoneNumber
     let share: StoredShare
-    let root: SharedRoot
+    let root: AccessEntries.Root
 
     static let notFound = ServiceError(
         .unknownItem,
@@ -42,11 +42,11 @@ extension RowReader where Self: ~Copyable {
         _ id: ShareID,
         in scope: ScopeNumber
     ) throws(EngineError) -> FoundShare? {
-        guard let place = try sharePlace(id, in: scope),
-            let zone = try locate(place.zone.name, in: place.zone.database, of: scope),
-            let number = zone.number, zone.zone.generation == place.zone.generation
+        guard let row = try shareIDRow(id, in: scope),
+            let zone = try locate(row.zone.name, in: row.zone.database, of: scope),
+            let number = zone.number, zone.zone.generation == row.zone.generation
         else { return nil }
-        for name in place.recordNames {
+        for name in row.recordNames {
             // The URL may be that of a root's twin, which one of two nodes handed out.
             guard let share = try shareInForce(name, in: number), let root = share.root,
                 share.roots.contains(where: { ShareID($0, in: zone.zone) == id })
@@ -63,10 +63,10 @@ extension RowReader where Self: ~Copyable {
         _ id: ShareID,
         in scope: ScopeNumber
     ) throws(EngineError) -> RecordAddress? {
-        guard let place = try sharePlace(id, in: scope) else { return nil }
+        guard let row = try shareIDRow(id, in: scope) else { return nil }
         let found = try findShare(id, in: scope)?.share.name
-        guard let name = found ?? place.recordNames.first else { return nil }
-        let zone = ZoneAddress(name: place.zone.name, owner: place.zone.database.owner)
+        guard let name = found ?? row.recordNames.first else { return nil }
+        let zone = ZoneAddress(name: row.zone.name, owner: row.zone.database.owner)
         return RecordAddress(zone: zone, name: name)
     }
 

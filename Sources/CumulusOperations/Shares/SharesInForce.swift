@@ -8,10 +8,10 @@
 import CumulusModel
 import CumulusStorage
 
-/// A share whose record lives and gives a user access.
-struct LivingShare: Hashable, Sendable {
+/// What a share whose record lives lets a user do, if its root is there.
+struct Admission: Hashable, Sendable {
     let name: String
-    let root: SharedRoot
+    let root: AccessEntries.Root
     let permission: ShareParticipant.Permission
     let isAdministrator: Bool
 }
@@ -19,7 +19,7 @@ struct LivingShare: Hashable, Sendable {
 extension LocatedZone {
     /// The zone as a user sees it by these shares; nil if none of them is in force.
     func seen<Reader: RowReader & ~Copyable>(
-        by shares: [LivingShare],
+        by shares: [Admission],
         in reader: borrowing Reader
     ) throws(EngineError) -> LocatedZone? {
         guard let number, !shares.isEmpty else { return nil }
@@ -39,16 +39,16 @@ extension RowReader where Self: ~Copyable {
         lettingIn user: String,
         to found: LocatedZone,
         by row: VisibleZone
-    ) throws(EngineError) -> [LivingShare] {
+    ) throws(EngineError) -> [Admission] {
         guard let number = found.number, row.generation == found.zone.generation else { return [] }
-        var shares: [LivingShare] = []
+        var shares: [Admission] = []
         for name in row.shares {
             guard let share = try share(name, in: number), let root = share.root,
                 var permission = share.entries.permission(of: user), permission > .none
             else { continue }
             if broken.contains(.readers) { permission = .readWrite }
             shares.append(
-                LivingShare(
+                Admission(
                     name: name,
                     root: root,
                     permission: permission,
@@ -61,7 +61,7 @@ extension RowReader where Self: ~Copyable {
 
     /// What a user sees by the shares in this list that are in force.
     borrowing func view(
-        by shares: [LivingShare],
+        by shares: [Admission],
         in zone: ZoneNumber
     ) throws(EngineError) -> AccessRights.View {
         var view = AccessRights.View()

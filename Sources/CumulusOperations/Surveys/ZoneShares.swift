@@ -29,7 +29,7 @@ package struct ZoneShares: Sendable {
         _ reader: ReadTransaction
     ) throws {
         let database = try Authorisation.database(.private, for: caller)
-        guard try !reader.sharePlaces(in: scope, after: nil, limit: 1).places.isEmpty,
+        guard try !reader.shareIDRows(in: scope, after: nil, limit: 1).rows.isEmpty,
             let zone = try reader.locate(address, in: database, of: scope, by: caller)?.number
         else { return nil }
         self.init(of: zone, as: VersionVector())

@@ -1,7 +1,7 @@
 // Whether something happened in a zone that a participant who sees trees of it may be told. A
 // change only of records outside of its trees is no news.
 //
-// Made by `SharedZoneChanges` and by feeds, for each zone in which something happened. The search
+// Made by `VisibleZoneChanges` and by feeds, for each zone in which something happened. The search
 // may read all changed records of the zone, so it is cut into turns. Its answer does not depend on
 // where they end.
 

@@ -22,7 +22,7 @@ package final class ZoneDirectory: Sendable {
 
     private let zones = Mutex<[Key: FoundZone]>([:])
     /// The shares that give a user access to a zone.
-    private let shares = Mutex<[ViewerKey: [LivingShare]]>([:])
+    private let shares = Mutex<[ViewerKey: [Admission]]>([:])
     private static let capacity = 10_000
 
     package init() {}
@@ -78,7 +78,7 @@ package final class ZoneDirectory: Sendable {
 extension FoundZone {
     /// The zone as a user sees it by these shares; nil if it sees nothing.
     fileprivate func seen(
-        by shares: [LivingShare],
+        by shares: [Admission],
         _ reader: ReadTransaction
     ) throws(EngineError) -> FoundZone? {
         try located.seen(by: shares, in: reader).map { FoundZone($0, lens) }

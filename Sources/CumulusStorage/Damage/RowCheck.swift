@@ -57,7 +57,7 @@ enum RowCheck {
         case .owedIndexRows: _ = try OwedIndexRows(row: value)
         case .milestone: _ = try Milestone(row: value)
         case .lease: _ = try LeaseRow(row: value)
-        case .sharePlace: _ = try SharePlace(row: value)
+        case .shareIDRow: _ = try ShareIDRow(row: value)
         case .visibleZone: _ = try VisibleZone(row: value)
         case .hangFloor: _ = try HangFloor(row: value)
         case .hang: _ = try HangRow(row: value)

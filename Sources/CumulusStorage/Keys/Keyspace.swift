@@ -25,7 +25,7 @@
 // | meta    | feed day       | scope, day                         | first position, local   |
 // | meta    | watched head   | scope, topic, zone, device, run    | `WatchedHead`, local    |
 // | meta    | subscribed     | scope, register key                | position, local         |
-// | meta    | share place    | scope, share id                    | `SharePlace`, local     |
+// | meta    | share id row   | scope, share id                    | `ShareIDRow`, local     |
 // | meta    | visible zone   | scope, user, owner, zone name      | `VisibleZone`, local    |
 // | meta    | hang floor     | zone                               | a vector, local         |
 // | meta    | joining        |                                    | empty, local            |
@@ -94,7 +94,7 @@ package enum Subspace: UInt8, Sendable {
     case feedDay = 17
     case subscribed = 18
     case watchedHead = 19
-    case sharePlace = 20
+    case shareIDRow = 20
     case visibleZone = 21
     case hangFloor = 22
     case joining = 23
@@ -133,7 +133,7 @@ package enum Subspace: UInt8, Sendable {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
             .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin, .feedBreak,
-            .feedDay, .subscribed, .watchedHead, .sharePlace, .visibleZone, .hangFloor,
+            .feedDay, .subscribed, .watchedHead, .shareIDRow, .visibleZone, .hangFloor,
             .joining, .restored:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records

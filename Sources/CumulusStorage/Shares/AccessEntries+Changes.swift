@@ -8,7 +8,7 @@ package import CumulusModel
 
 extension AccessEntries {
     /// Sets the share's root; once.
-    package static func root(_ root: SharedRoot) -> [Entry] {
+    package static func root(_ root: Root) -> [Entry] {
         [Entry(key: rootKey, value: root.value)]
     }
 

@@ -59,8 +59,8 @@ extension AccessEntries {
     }
 
     /// The share's root; nil before it was set.
-    package var root: SharedRoot? {
-        self[AccessEntries.rootKey].flatMap { try? SharedRoot(value: $0) }
+    package var root: Root? {
+        self[AccessEntries.rootKey].flatMap { try? Root(value: $0) }
     }
 
     // MARK: The public

@@ -177,7 +177,7 @@ package struct AccessEntries: Hashable, Sendable {
 
     private static func check(_ entry: Entry) throws(MalformedBytes) {
         switch entry.key {
-        case rootKey: _ = try SharedRoot(value: entry.value)
+        case rootKey: _ = try Root(value: entry.value)
         case publicKey: _ = try PublicGrant(value: entry.value)
         case closedKey: _ = try Numbers(entry.value, count: 1)
         default:
@@ -196,38 +196,38 @@ package struct AccessEntries: Hashable, Sendable {
 
 // MARK: - Values
 
-/// The root of a share: what is shared.
-package enum SharedRoot: Hashable, Sendable {
-    case zone
-    /// A life of a record, and all records below it.
-    case record(name: String, birth: Dot)
-
-    /// Whether the row, with that record name, is the root.
-    package func isLife(_ row: RecordRow, named root: String) -> Bool {
-        guard case .record(root, let birth) = self else { return false }
-        return row.isBorn(at: birth)
-    }
-
-    var value: Bytes {
-        guard case .record(let name, let birth) = self else { return [] }
-        var writer = CanonicalWriter()
-        writer.delimited(name.utf8)
-        writer.dot(birth)
-        return writer.bytes
-    }
-
-    init(value: Bytes) throws(MalformedBytes) {
-        guard !value.isEmpty else {
-            self = .zone
-            return
-        }
-        var reader = CanonicalReader(value)
-        self = .record(name: try reader.text(), birth: try reader.dot())
-        guard reader.isAtEnd else { throw MalformedBytes("a root that is too long") }
-    }
-}
-
 extension AccessEntries {
+    /// The root of a share: what is shared.
+    package enum Root: Hashable, Sendable {
+        case zone
+        /// A life of a record, and all records below it.
+        case record(name: String, birth: Dot)
+
+        /// Whether the row, with that record name, is the root.
+        package func isLife(_ row: RecordRow, named root: String) -> Bool {
+            guard case .record(root, let birth) = self else { return false }
+            return row.isBorn(at: birth)
+        }
+
+        var value: Bytes {
+            guard case .record(let name, let birth) = self else { return [] }
+            var writer = CanonicalWriter()
+            writer.delimited(name.utf8)
+            writer.dot(birth)
+            return writer.bytes
+        }
+
+        init(value: Bytes) throws(MalformedBytes) {
+            guard !value.isEmpty else {
+                self = .zone
+                return
+            }
+            var reader = CanonicalReader(value)
+            self = .record(name: try reader.text(), birth: try reader.dot())
+            guard reader.isAtEnd else { throw MalformedBytes("a root that is too long") }
+        }
+    }
+
     /// Numbers of four bytes, big-endian.
     struct Numbers: Hashable {
         let numbers: [UInt32]

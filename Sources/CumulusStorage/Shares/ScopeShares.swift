@@ -27,7 +27,9 @@ package struct ScopeShares: Sendable {
         for row in shares {
             entries.join(row.access)
             // Lives that two nodes made from one request have a root each.
-            if let root = row.access.root { try notePlace(of: name, root, at: place, &transaction) }
+            if let root = row.access.root {
+                try noteShareID(of: name, root, at: place, &transaction)
+            }
         }
         let was = Self.access(of: before).usersLetIn
         let now = Self.access(of: rows).usersLetIn
@@ -45,18 +47,18 @@ package struct ScopeShares: Sendable {
         return access
     }
 
-    private func notePlace(
+    private func noteShareID(
         of share: String,
-        _ root: SharedRoot,
+        _ root: AccessEntries.Root,
         at place: ZonePlace,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let id = ShareID(root, in: place.zone)
-        let known = try transaction.sharePlace(id, in: scope)?.recordNames ?? []
+        let known = try transaction.shareIDRow(id, in: scope)?.recordNames ?? []
         if known.contains(share) { return }
         transaction.put(
-            .sharePlace(scope, id),
-            SharePlace(zone: place.zone, recordNames: (known + [share]).sorted())
+            .shareIDRow(scope, id),
+            ShareIDRow(zone: place.zone, recordNames: (known + [share]).sorted())
         )
     }
 
@@ -133,12 +135,12 @@ package struct ScopeShares: Sendable {
     }
 
     /// Drops, in the same way, the rows that lead to shares whose record is gone.
-    package func forgetPlaces(
+    package func forgetIDRows(
         after key: Bytes?,
         limit: Int,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bytes? {
-        var range = KeyRange(prefix: RowKey(.sharePlace) { $0.add(scope) }.bytes)
+        var range = KeyRange(prefix: RowKey(.shareIDRow) { $0.add(scope) }.bytes)
         if let key { range.start = key + [0] }
         let page = try transaction.rows(.meta, range, limit: limit)
         var last: Bytes?
@@ -146,13 +148,13 @@ package struct ScopeShares: Sendable {
             if let last, transaction.hasReadEnough { return last }
             last = key
             var row = try transaction.decoding(key) { () throws(MalformedBytes) in
-                try SharePlace(row: value)
+                try ShareIDRow(row: value)
             }
             let names = row.recordNames
             row.recordNames = try living(names, in: row.zone, transaction)
             if row.recordNames == names { continue }
             let bytes = row.recordNames.isEmpty ? nil : row.rowBytes
-            transaction.put(RowKey(.sharePlace, bytes: key), bytes)
+            transaction.put(RowKey(.shareIDRow, bytes: key), bytes)
         }
         return page.count < limit ? nil : page.last?.key
     }

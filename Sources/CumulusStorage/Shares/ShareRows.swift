@@ -12,7 +12,7 @@ package struct ShareID: Hashable, Sendable {
     /// 16 bytes, the same on each node.
     package let bytes: Bytes
 
-    package init(_ root: SharedRoot, in zone: Commit.Zone) {
+    package init(_ root: AccessEntries.Root, in zone: Commit.Zone) {
         var writer = CanonicalWriter()
         writer.delimited("cumulus share".utf8)
         writer.database(zone.database)
@@ -26,7 +26,7 @@ package struct ShareID: Hashable, Sendable {
 }
 
 /// The records of the shares of one root.
-package struct SharePlace: RowValue, Hashable, Sendable {
+package struct ShareIDRow: RowValue, Hashable, Sendable {
     package var zone: Commit.Zone
     /// Ascending, at least one; at most one of them is in force.
     package var recordNames: [String]
@@ -87,8 +87,8 @@ package struct VisibleZone: RowValue, Hashable, Sendable {
 }
 
 extension RowKey {
-    package static func sharePlace(_ scope: ScopeNumber, _ share: ShareID) -> RowKey {
-        RowKey(.sharePlace) {
+    package static func shareIDRow(_ scope: ScopeNumber, _ share: ShareID) -> RowKey {
+        RowKey(.shareIDRow) {
             $0.add(scope)
             $0.add(fixed: share.bytes)
         }
@@ -131,9 +131,9 @@ package struct StoredShare: Hashable, Sendable {
     /// The roots of its lives; the first one counts.
     ///
     /// There are several if two nodes made root and share from one request.
-    package let roots: [SharedRoot]
+    package let roots: [AccessEntries.Root]
 
-    package var root: SharedRoot? { roots.first }
+    package var root: AccessEntries.Root? { roots.first }
 }
 
 /// A zone in which a user is or was, and the shares by which.
@@ -186,7 +186,7 @@ extension RowReader where Self: ~Copyable {
     /// Whether a share whose record lives is in force, as far as its root decides.
     package borrowing func isInForce(
         _ name: String,
-        of root: SharedRoot,
+        of root: AccessEntries.Root,
         in zone: ZoneNumber
     ) throws(EngineError) -> Bool {
         guard case .record(let rootName, let birth) = root else { return name == Names.zoneShare }
@@ -196,27 +196,27 @@ extension RowReader where Self: ~Copyable {
             && (row.share?.name == name || broken.contains(.namedShares))
     }
 
-    /// The present or former place of the shares of a root.
-    package borrowing func sharePlace(
+    /// The records that are or were the shares of a root.
+    package borrowing func shareIDRow(
         _ share: ShareID,
         in scope: ScopeNumber
-    ) throws(EngineError) -> SharePlace? {
-        try row(.sharePlace(scope, share))
+    ) throws(EngineError) -> ShareIDRow? {
+        try row(.shareIDRow(scope, share))
     }
 
-    /// The places of a scope's shares after a key, and the key to go on from; nil at the end.
-    package borrowing func sharePlaces(
+    /// The rows of a scope's share ids after a key, and the key to go on from; nil at the end.
+    package borrowing func shareIDRows(
         in scope: ScopeNumber,
         after key: Bytes?,
         limit: Int
-    ) throws(EngineError) -> (places: [SharePlace], next: Bytes?) {
-        var range = KeyRange(prefix: RowKey(.sharePlace) { $0.add(scope) }.bytes)
+    ) throws(EngineError) -> (rows: [ShareIDRow], next: Bytes?) {
+        var range = KeyRange(prefix: RowKey(.shareIDRow) { $0.add(scope) }.bytes)
         if let key { range.start = key + [0] }
         let page = try rows(.meta, range, limit: limit)
-        let places = try page.map { (key, value) throws(EngineError) in
-            try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
+        let rows = try page.map { (key, value) throws(EngineError) in
+            try decoding(key) { () throws(MalformedBytes) in try ShareIDRow(row: value) }
         }
-        return (places, page.count < limit ? nil : page.last?.key)
+        return (rows, page.count < limit ? nil : page.last?.key)
     }
 
     /// The zones of others in which a user is, or was until a month ago, by owner and name.

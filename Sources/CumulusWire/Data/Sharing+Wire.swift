@@ -52,7 +52,7 @@ package struct WireShareParts: Coded, Hashable {
     package init() {}
 
     /// A share as the node shows it.
-    init(_ view: ShareView, url: String) {
+    init(_ view: RecordView.Sharing, url: String) {
         self.init(saving: view.details)
         owner = Bytes(view.details.owner.utf8)
         self.url = Bytes(url.utf8)

@@ -25,7 +25,7 @@ import Testing
             modified: 0,
             modifiedBy: ""
         )
-        view.sharing = ShareView(share: share, details: ShareDetails(root: ""))
+        view.sharing = RecordView.Sharing(share: share, details: ShareDetails(root: ""))
         return view
     }
 
@@ -81,7 +81,7 @@ import Testing
     /// What a node reads of a share with these participants.
     private func members(
         _ participants: [ShareDetails.Participant]
-    ) throws -> [ShareParts.Member] {
+    ) throws -> [WantedShare.Member] {
         var record = Record(recordType: Names.shareType, recordID: Record.ID(recordName: "s"))
         record["cloudkit.title"] = "Trips"
         record.shareDetails = ShareDetails(root: "oslo", participants: participants)

@@ -15,7 +15,7 @@ import Testing
     /// Shares a tree of one record with Carol.
     private func shareTree(in zone: String) throws {
         try store.modify(ModifyZones(saving: [zone]), by: owner)
-        let parts = ShareParts(root: "r", members: [bed.member(carol)])
+        let parts = WantedShare(root: "r", members: [bed.member(carol)])
         var items = [bed.item("r", by: owner), bed.shareItem("share-r", parts, by: owner)]
         for index in items.indices { items[index].address.zone.name = zone }
         #expect(try bed.save(items, by: owner) == nil)

@@ -19,8 +19,8 @@ import Testing
         _ = try store.run(request).get()
     }
 
-    private func member(_ text: String) throws -> ShareParts.Member {
-        ShareParts.Member(
+    private func member(_ text: String) throws -> WantedShare.Member {
+        WantedShare.Member(
             id: ParticipantID(try handle(text)),
             name: text,
             role: .privateUser,
@@ -183,7 +183,7 @@ import Testing
     @Test func zonesOfOthersAreBounded() throws {
         try bed.shareZone(with: [bed.member(bob)])
         try store.modify(ModifyZones(saving: ["y"]), by: owner)
-        let parts = ShareParts(root: nil, members: [bed.member(bob)])
+        let parts = WantedShare(root: nil, members: [bed.member(bob)])
         var item = bed.shareItem(Names.zoneShare, parts, by: owner)
         item.address.zone = ZoneAddress(name: "y")
         #expect(try bed.save([item], by: owner) == nil)

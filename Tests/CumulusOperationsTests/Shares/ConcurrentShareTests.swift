@@ -368,9 +368,9 @@ import Testing
 
     /// Case 42: two nodes add 101 participants; nobody is dropped.
     @Test func aHundredAndOneParticipantsByTwoNodes() throws {
-        let members = (0..<100).map { number -> ShareParts.Member in
+        let members = (0..<100).map { number -> WantedShare.Member in
             let name = "_" + Bytes(repeating: UInt8(number + 10), count: 16).hex
-            return ShareParts.Member(
+            return WantedShare.Member(
                 id: ParticipantID(user: name),
                 name: name,
                 role: .privateUser,

@@ -16,7 +16,7 @@ import Testing
         _ permission: ShareParticipant.Permission,
         _ limits: Limits
     ) throws -> ServiceError.Code? {
-        let parts = ShareParts(
+        let parts = WantedShare(
             root: nil,
             publicPermission: permission,
             members: members.map { bed.member($0) }

@@ -16,7 +16,7 @@ import Testing
             try bed.shareAccepted(root, with: [bed.member(bob)], by: bob)
         }
         try store.modify(ModifyZones(saving: ["c"]), by: carol)
-        var item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        var item = bed.shareItem(Names.zoneShare, WantedShare(root: nil), by: owner)
         item.address.zone = ZoneAddress(name: "c")
         _ = try store.save([item], in: .private, .changedKeys, by: carol)
     }

@@ -15,7 +15,7 @@ import Testing
     /// Runs one request at both nodes, which don't know of each other; their clocks differ.
     private func saveTwice(_ root: SaveItem, _ policy: SavePolicy, _ other: ShareTestBed) throws {
         other.store.now += 10
-        let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
+        let parts = WantedShare(root: "r", publicPermission: .none, members: [bed.member(bob)])
         let items = [root, bed.shareItem("s", parts, by: owner)]
         let modify = ModifyRecords(database: .private, policy: policy, saves: items)
         let request = bed.store.request(modify, by: owner)
@@ -36,7 +36,7 @@ import Testing
         let counter = SaveItem("r", in: bed.zone(of: owner), increments: ["n": 1])
         try bed.save([counter], by: owner)
         let other = try bed.copied(seed: 2)
-        let parts = ShareParts(root: "r", publicPermission: .none, members: [bed.member(bob)])
+        let parts = WantedShare(root: "r", publicPermission: .none, members: [bed.member(bob)])
         let share = bed.shareItem("s", parts, by: owner)
         #expect(try bed.save([counter, share], by: owner) == nil)
         #expect(try bed.accept("s", by: bob) == nil)

@@ -47,7 +47,7 @@ import Testing
 
     @Test func aShareIsSavedWithItsRoot() throws {
         try bed.save("r", by: owner)
-        let parts = ShareParts(root: "r")
+        let parts = WantedShare(root: "r")
         let alone = try bed.save([bed.shareItem("s", parts, by: owner)], by: owner)
         #expect(alone == .invalidArguments)
         let none = try bed.save([bed.shareItem("s", nil, by: owner)], by: owner)
@@ -56,21 +56,21 @@ import Testing
     }
 
     @Test func nothingInTheDefaultZoneIsShared() throws {
-        var item = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        var item = bed.shareItem("s", WantedShare(root: "r"), by: owner)
         item.address.zone = ZoneAddress()
         let saved = try store.save([SaveItem("r"), item], by: owner)
         #expect(saved.codes[1] == .invalidArguments)
     }
 
     @Test func aShareInPublicIsRefused() throws {
-        var item = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        var item = bed.shareItem("s", WantedShare(root: "r"), by: owner)
         item.address.zone = ZoneAddress()
         let saved = try store.save([SaveItem("r"), item], in: .public, by: owner)
         #expect(saved.codes == [nil, .badDatabase])
     }
 
     @Test func theNameOfAZoneShareIsFixed() throws {
-        let zone = ShareParts(root: nil)
+        let zone = WantedShare(root: nil)
         let other = try bed.save([bed.shareItem("s", zone, by: owner)], by: owner)
         #expect(other == .invalidArguments)
         let tree = try bed.share("r", named: Names.zoneShare)
@@ -107,7 +107,7 @@ import Testing
         ]
         if areStored { try bed.save(records, by: owner) }
         let roots = isLowerFirst ? ["c", "p"] : ["p", "c"]
-        let shares = roots.map { bed.shareItem("s-\($0)", ShareParts(root: $0), by: owner) }
+        let shares = roots.map { bed.shareItem("s-\($0)", WantedShare(root: $0), by: owner) }
         let batches = [
             records + shares, [bed.item("p", by: owner), bed.item("c", by: owner)] + shares,
         ]
@@ -124,7 +124,7 @@ import Testing
         // `d` is shared already, and moves below `p` together with `x`.
         let batch = [
             bed.item("p", by: owner), bed.item("x", under: "p", by: owner),
-            bed.shareItem("s", ShareParts(root: "p"), by: owner),
+            bed.shareItem("s", WantedShare(root: "p"), by: owner),
         ]
         #expect(try bed.save(batch, by: owner) == .alreadyShared)
         // If it moves elsewhere, it is not below `p`.
@@ -132,15 +132,15 @@ import Testing
         try bed.save("x", under: "q", by: owner)
         let other = [
             bed.item("q", by: owner), bed.item("x", under: "", by: owner),
-            bed.shareItem("s", ShareParts(root: "q"), by: owner),
+            bed.shareItem("s", WantedShare(root: "q"), by: owner),
         ]
         #expect(try bed.save(other, by: owner) == nil)
     }
 
     @Test func twoSharesOfOneRecordInOneBatch() throws {
         let batch = [
-            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
-            bed.shareItem("t", ShareParts(root: "r"), by: owner),
+            bed.item("r", by: owner), bed.shareItem("s", WantedShare(root: "r"), by: owner),
+            bed.shareItem("t", WantedShare(root: "r"), by: owner),
         ]
         #expect(try bed.save(batch, by: owner) == .alreadyShared)
     }
@@ -150,12 +150,12 @@ import Testing
         let tag = try bed.fetch("s", by: owner).get().changeTag
         let batch = [
             bed.shareItem("s", nil, tag: tag, by: owner),
-            bed.shareItem("t", ShareParts(root: "s", members: [bed.member(carol)]), by: owner),
+            bed.shareItem("t", WantedShare(root: "s", members: [bed.member(carol)]), by: owner),
         ]
         #expect(try bed.save(batch, by: owner) == .invalidArguments)
         let new = [
-            bed.item("q", by: owner), bed.shareItem("u", ShareParts(root: "q"), by: owner),
-            bed.shareItem("v", ShareParts(root: "u"), by: owner),
+            bed.item("q", by: owner), bed.shareItem("u", WantedShare(root: "q"), by: owner),
+            bed.shareItem("v", WantedShare(root: "u"), by: owner),
         ]
         #expect(try bed.save(new, by: owner) == .invalidArguments)
     }
@@ -172,7 +172,7 @@ import Testing
         try bed.save((0..<10).map { bed.item("a\($0)", by: owner) }, by: owner)
         try bed.save("m", under: "a0", by: owner)
         try bed.share("m")
-        let item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        let item = bed.shareItem(Names.zoneShare, WantedShare(root: nil), by: owner)
         let outcome = try bed.outcome(of: [item], by: owner)
         guard case .failure(let failure) = outcome.saves[0] else {
             Issue.record("the zone is shared")
@@ -196,9 +196,9 @@ import Testing
     /// The rule also holds if one request does both: a share that it deletes doesn't count, one
     /// that it makes does.
     @Test func oneRequestSharesTheZoneOrARecord() throws {
-        let zone = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        let zone = bed.shareItem(Names.zoneShare, WantedShare(root: nil), by: owner)
         let tree = [
-            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+            bed.item("r", by: owner), bed.shareItem("s", WantedShare(root: "r"), by: owner),
         ]
         #expect(try bed.save(tree + [zone], by: owner) == .alreadyShared)
         #expect(try bed.save([zone] + tree, by: owner) == .alreadyShared)
@@ -220,7 +220,7 @@ import Testing
     ) throws {
         try bed.save("r", by: owner)
         if goes { try bed.share("r") }
-        let zone = bed.shareItem(Names.zoneShare, ShareParts(root: nil), by: owner)
+        let zone = bed.shareItem(Names.zoneShare, WantedShare(root: nil), by: owner)
         var modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [zone])
         #expect(modify.needsShares)
         let scope = try store.scopeNumber()
@@ -238,7 +238,7 @@ import Testing
         var limits = Limits()
         limits.treeRecords = 19
         let items = [
-            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+            bed.item("r", by: owner), bed.shareItem("s", WantedShare(root: "r"), by: owner),
         ]
         var modify = ModifyRecords(
             database: .private,
@@ -285,7 +285,7 @@ import Testing
         try bed.accept(by: bob)
         // The list is refused under every policy, since it is older than the answer.
         for policy in [SavePolicy.ifUnchanged, .changedKeys, .allKeys] {
-            let item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), tag: tag, by: owner)
+            let item = bed.shareItem(Names.zoneShare, WantedShare(root: nil), tag: tag, by: owner)
             let outcome = try bed.outcome(of: [item], policy, by: owner)
             #expect(outcome.codes == [.serverRecordChanged])
             guard case .failure(let failure) = outcome.saves[0] else { continue }
@@ -324,15 +324,15 @@ import Testing
         let tag = try bed.fetch("share-r", by: owner).get().changeTag
         let items = [
             bed.item("x", by: owner),
-            bed.shareItem("share-r", ShareParts(root: "x"), tag: tag, by: owner),
+            bed.shareItem("share-r", WantedShare(root: "x"), tag: tag, by: owner),
         ]
         #expect(try bed.save(items, by: owner) == .invalidArguments)
     }
 
     @Test func moreThanAHundredAreTooMany() throws {
-        let members = (0...100).map { number -> ShareParts.Member in
+        let members = (0...100).map { number -> WantedShare.Member in
             let name = "_" + Bytes(repeating: UInt8(number), count: 16).hex
-            return ShareParts.Member(
+            return WantedShare.Member(
                 id: ParticipantID(user: name),
                 name: name,
                 role: .privateUser,
@@ -446,7 +446,7 @@ import Testing
     /// user.
     @Test func invitationsShowToThoseWhoMayInvite() throws {
         let address = Handle.Kind.email
-        let eve = ShareParts.Member(
+        let eve = WantedShare.Member(
             id: ParticipantID(try Handle(address, Bytes("eve@example.org".utf8))),
             name: "eve@example.org",
             role: .privateUser,
@@ -499,7 +499,7 @@ import Testing
 
     @Test func aParticipantSharesNothing() throws {
         try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
-        let parts = ShareParts(root: "r")
+        let parts = WantedShare(root: "r")
         let items = [bed.item("r", by: bob), bed.shareItem("s", parts, by: bob)]
         #expect(try bed.save(items, by: bob) == .permissionFailure)
     }
@@ -517,7 +517,7 @@ import Testing
     @Test func aCascadeOfTheOwnerTakesSharesWithTheirRoots() throws {
         try bed.save("top", by: owner)
         let root = SaveItem("r", ["of": .owner("top")], in: bed.zone(of: owner))
-        let share = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        let share = bed.shareItem("s", WantedShare(root: "r"), by: owner)
         #expect(try bed.save([root, share], by: owner) == nil)
         #expect(try bed.delete("top", by: owner) == nil)
         #expect(try bed.code("s", by: owner) == .unknownItem)
@@ -533,7 +533,7 @@ import Testing
     @Test func aShareAndItsSuccessorInOneBatch() throws {
         try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
         let items = [
-            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+            bed.item("r", by: owner), bed.shareItem("s", WantedShare(root: "r"), by: owner),
         ]
         let modify = ModifyRecords(
             database: .private,

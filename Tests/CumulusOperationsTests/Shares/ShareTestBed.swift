@@ -125,8 +125,8 @@ struct ShareTestBed {
         _ caller: Caller,
         _ permission: ShareParticipant.Permission = .readWrite,
         as role: ShareParticipant.Role = .privateUser
-    ) -> ShareParts.Member {
-        ShareParts.Member(
+    ) -> WantedShare.Member {
+        WantedShare.Member(
             id: ParticipantID(user: caller.user),
             name: caller.user,
             role: role,
@@ -136,7 +136,7 @@ struct ShareTestBed {
 
     func shareItem(
         _ name: String,
-        _ parts: ShareParts?,
+        _ parts: WantedShare?,
         tag: Bytes? = nil,
         by caller: Caller
     ) -> SaveItem {
@@ -152,10 +152,10 @@ struct ShareTestBed {
     /// Shares the zone; returns the error's code.
     @discardableResult
     func shareZone(
-        with members: [ShareParts.Member] = [],
+        with members: [WantedShare.Member] = [],
         _ permission: ShareParticipant.Permission = .none
     ) throws -> ServiceError.Code? {
-        let parts = ShareParts(root: nil, publicPermission: permission, members: members)
+        let parts = WantedShare(root: nil, publicPermission: permission, members: members)
         return try save([shareItem(Names.zoneShare, parts, by: owner)], by: owner)
     }
 
@@ -164,10 +164,10 @@ struct ShareTestBed {
     func share(
         _ root: String,
         named name: String? = nil,
-        with members: [ShareParts.Member] = [],
+        with members: [WantedShare.Member] = [],
         _ permission: ShareParticipant.Permission = .none
     ) throws -> ServiceError.Code? {
-        let parts = ShareParts(root: root, publicPermission: permission, members: members)
+        let parts = WantedShare(root: root, publicPermission: permission, members: members)
         let items = [
             item(root, by: owner), shareItem(name ?? "share-\(root)", parts, by: owner),
         ]
@@ -177,14 +177,14 @@ struct ShareTestBed {
     /// Saves the wanted participants of a share, with the tag that the share has.
     @discardableResult
     func set(
-        _ members: [ShareParts.Member],
+        _ members: [WantedShare.Member],
         _ permission: ShareParticipant.Permission = .none,
         of name: String = Names.zoneShare,
         by caller: Caller? = nil
     ) throws -> ServiceError.Code? {
         let caller = caller ?? owner
         let known = try fetch(name, by: caller).get()
-        let parts = ShareParts(
+        let parts = WantedShare(
             root: known.sharing?.root,
             publicPermission: permission,
             members: members
@@ -217,7 +217,7 @@ struct ShareTestBed {
     }
 
     /// Shares the zone with some users, who accept.
-    func shareZoneAccepted(with members: [ShareParts.Member], by callers: Caller...) throws {
+    func shareZoneAccepted(with members: [WantedShare.Member], by callers: Caller...) throws {
         try shareZone(with: members)
         for caller in callers { try accept(by: caller) }
     }
@@ -225,7 +225,7 @@ struct ShareTestBed {
     /// Shares a record with some users, who accept.
     func shareAccepted(
         _ root: String,
-        with members: [ShareParts.Member],
+        with members: [WantedShare.Member],
         by callers: Caller...
     ) throws {
         try share(root, with: members)

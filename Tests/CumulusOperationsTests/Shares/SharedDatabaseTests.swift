@@ -125,7 +125,7 @@ import Testing
     @Test func entriesWrittenByAClient() throws {
         var item = bed.shareItem(
             "c",
-            ShareParts(root: "a", members: [bed.member(carol)]),
+            WantedShare(root: "a", members: [bed.member(carol)]),
             by: bob
         )
         item.content = item.content.map { content in
@@ -265,7 +265,7 @@ import Testing
             try store.modify(ModifyZones(saving: [name]), by: owner)
             var item = bed.shareItem(
                 Names.zoneShare,
-                ShareParts(root: nil, members: [bed.member(bob)]),
+                WantedShare(root: nil, members: [bed.member(bob)]),
                 by: owner
             )
             item.address.zone = ZoneAddress(name: name)

@@ -63,8 +63,8 @@ import Testing
         let share = try #require(try store.reader.shareInForce("s", in: zone))
         #expect(share.entries.permission(of: "_ann") == .readOnly)
         let id = ShareID(.record(name: "r", birth: root.birth.dot), in: ShareRowsTests.zone)
-        let place = try store.reader.sharePlace(id, in: store.scope)
-        #expect(place == SharePlace(zone: ShareRowsTests.zone, recordNames: ["s"]))
+        let row = try store.reader.shareIDRow(id, in: store.scope)
+        #expect(row == ShareIDRow(zone: ShareRowsTests.zone, recordNames: ["s"]))
         let visible = try store.reader.visibleZones(of: "_ann", in: store.scope)
         #expect(visible.map(\.zone) == ["trips"] && visible.map(\.owner) == ["_u"])
         #expect(visible.first?.row.shares == ["s"])
@@ -125,7 +125,7 @@ import Testing
         try perform([.put(try Commit.Put("r", [:]))])
         try share("r", as: "s", with: "_ann")
         try share("r", as: "t", with: "_bob")
-        let root = SharedRoot.record(name: "r", birth: try record("r").birth.dot)
+        let root = AccessEntries.Root.record(name: "r", birth: try record("r").birth.dot)
         let id = ShareID(root, in: ShareRowsTests.zone)
         for (deleted, left) in [("t", ["s"]), ("s", [])] {
             try perform([
@@ -133,10 +133,10 @@ import Testing
             ])
             let scope = store.scope
             _ = try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
-                try ScopeShares(of: scope).forgetPlaces(after: nil, limit: 10, &transaction)
+                try ScopeShares(of: scope).forgetIDRows(after: nil, limit: 10, &transaction)
             }
-            let place = try store.reader.sharePlace(id, in: store.scope)
-            #expect(place?.recordNames ?? [] == left)
+            let row = try store.reader.shareIDRow(id, in: store.scope)
+            #expect(row?.recordNames ?? [] == left)
             #expect(try DerivedRows.differences(in: store.engine) == [])
         }
     }

@@ -118,7 +118,7 @@ extension ShareSimulation {
                 limit: 1_000,
                 &transaction
             )
-            _ = try ScopeShares(of: scope).forgetPlaces(after: nil, limit: 1_000, &transaction)
+            _ = try ScopeShares(of: scope).forgetIDRows(after: nil, limit: 1_000, &transaction)
         }
     }
 

@@ -92,7 +92,7 @@ extension ShareSimulation {
         } else {
             what = "invites \(handle.text)"
             members.append(
-                ShareParts.Member(
+                WantedShare.Member(
                     id: id,
                     name: handle.text,
                     role: chance(25) ? .administrator : .privateUser,

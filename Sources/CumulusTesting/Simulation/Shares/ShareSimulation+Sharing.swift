@@ -26,11 +26,11 @@ extension ShareSimulation {
         let ending = chance(50) ? "\(one)" : "same"
         let name = root.map { "\($0).\(ending)" } ?? Names.zoneShare
         if picture.shares[name] != nil { return }
-        var members: [ShareParts.Member] = []
+        var members: [WantedShare.Member] = []
         for device in devices where open == .none && (members.isEmpty || chance(60)) {
             members.append(member(device.caller))
         }
-        let parts = ShareParts(root: root, publicPermission: open, members: members)
+        let parts = WantedShare(root: root, publicPermission: open, members: members)
         var items = [shareItem(name, parts)]
         if let root { items.insert(item(root, below: nil), at: 0) }
         var people = members.map(\.name).joined(separator: ", ")
@@ -99,7 +99,7 @@ extension ShareSimulation {
 
     /// - Parameter open: The public permission; nil: as it is.
     func list(
-        _ members: [ShareParts.Member],
+        _ members: [WantedShare.Member],
         of share: ZonePicture.Share,
         open: ShareParticipant.Permission? = nil,
         by actor: Caller,
@@ -110,7 +110,7 @@ extension ShareSimulation {
         let isOwner = actor == Self.owner
         let item = shareItem(
             share.name,
-            ShareParts(root: root, publicPermission: open ?? share.open, members: members),
+            WantedShare(root: root, publicPermission: open ?? share.open, members: members),
             in: isOwner ? address : sharedAddress,
             tag: share.tag
         )
@@ -167,7 +167,7 @@ extension ShareSimulation {
     /// Instead of removing: a permission like others.
     private mutating func forbid(
         _ who: Caller,
-        _ members: [ShareParts.Member],
+        _ members: [WantedShare.Member],
         _ index: Int,
         _ share: ZonePicture.Share,
         _ picture: ZonePicture,
@@ -263,7 +263,7 @@ extension ShareSimulation {
 
     private func shareItem(
         _ name: String,
-        _ parts: ShareParts,
+        _ parts: WantedShare,
         in zone: ZoneAddress? = nil,
         tag: Bytes? = nil
     ) -> SaveItem {
@@ -279,8 +279,8 @@ extension ShareSimulation {
         )
     }
 
-    private mutating func member(_ caller: Caller) -> ShareParts.Member {
-        ShareParts.Member(
+    private mutating func member(_ caller: Caller) -> WantedShare.Member {
+        WantedShare.Member(
             id: caller.participant,
             name: caller.user,
             role: chance(25) ? .administrator : .privateUser,
@@ -311,13 +311,13 @@ extension ZonePicture.Share {
     }
 
     /// Its list of participants as its owner is shown it, by names.
-    var listed: [ShareParts.Member] {
+    var listed: [WantedShare.Member] {
         members.filter { isListed($0.value) }.compactMap { who, member in
             guard let id = ParticipantID(wholeBytes: who),
                 let role = ShareParticipant.Role(rawValue: member.role),
                 let permission = ShareParticipant.Permission(rawValue: member.permission)
             else { return nil }
-            return ShareParts.Member(
+            return WantedShare.Member(
                 id: id,
                 name: member.name,
                 role: role,

@@ -3,14 +3,14 @@
 // The node makes it from a request. `changes` finds the differences from the stored state, so a
 // client needs to know nothing of invitations and eras. Values only.
 //
-// Folder: what sharing means. Read `ShareParts` and `SavePlanner+Shares` for saves of shares,
+// Folder: what sharing means. Read `WantedShare` and `SavePlanner+Shares` for saves of shares,
 // `ShareStanding` and `AcceptShare` for joining, `SharesInForce` for what a participant sees, and
-// `SharedZoneChanges` for what it is told.
+// `VisibleZoneChanges` for what it is told.
 
 package import CumulusModel
 import CumulusStorage
 
-package struct ShareParts: Hashable, Sendable {
+package struct WantedShare: Hashable, Sendable {
     /// Somebody who has accepted, or is to be invited.
     package struct Member: Hashable, Sendable {
         package var id: ParticipantID
@@ -65,7 +65,7 @@ package struct ShareParts: Hashable, Sendable {
         var wanted: [ParticipantID: Member] = [:]
         for member in members where member.id != ParticipantID(user: owner) {
             guard wanted.updateValue(member, forKey: member.id) == nil else {
-                throw ShareParts.invalid("a participant is listed twice; list each once")
+                throw WantedShare.invalid("a participant is listed twice; list each once")
             }
         }
         for known in current.participants where known.isInvited {
@@ -107,7 +107,7 @@ package struct ShareParts: Hashable, Sendable {
         let next = change.next
         let count = next.participants.count(where: next.isListed)
         guard count <= limits.participantsPerShare else {
-            throw ShareParts.tooMany(count, of: limits.participantsPerShare)
+            throw WantedShare.tooMany(count, of: limits.participantsPerShare)
         }
         if let refusal = next.refusal(after: current, limits) { throw refusal }
         return change.entries
@@ -142,7 +142,7 @@ package struct ShareParts: Hashable, Sendable {
             guard (member.role == .publicUser) == (known.role == .publicUser),
                 member.role != .owner
             else {
-                throw ShareParts.invalid(
+                throw WantedShare.invalid(
                     """
                     '\(known.name)' can't get the role that the request names: who joined by the \
                     URL stays a public user, and only those who were invited have other roles
@@ -168,20 +168,20 @@ package struct ShareParts: Hashable, Sendable {
         else { return }
         // The same save opens the share, which drops invitations that were not accepted.
         if !wasOpen, !known.hasAccepted { return }
-        throw ShareParts.mixed
+        throw WantedShare.mixed
     }
 
     private func check(new member: Member, _ broken: BrokenRules) throws(ServiceError) {
         guard publicPermission == .none || broken.contains(.openLists) else {
-            throw ShareParts.mixed
+            throw WantedShare.mixed
         }
         guard member.role == .privateUser || member.role == .administrator else {
-            throw ShareParts.invalid(
+            throw WantedShare.invalid(
                 "'\(member.name)' can be invited as privateUser or as administrator only"
             )
         }
         guard member.isNamed else {
-            throw ShareParts.invalid(
+            throw WantedShare.invalid(
                 """
                 a participant needs the user record name or the handle that its id is made of; \
                 look it up and add what the look-up gives
@@ -228,7 +228,7 @@ extension AccessEntries {
     }
 }
 
-extension ShareParts.Member {
+extension WantedShare.Member {
     /// Whether the id is derived from the name.
     fileprivate var isNamed: Bool {
         switch id.kind {

@@ -8,7 +8,7 @@
 import CumulusModel
 import CumulusStorage
 
-struct SharedZoneNews {
+struct VisibleZoneNews {
     /// The zones, sorted by owner and name.
     var zones: [ZoneAddress] = []
     /// The last commit of each run of a node that the news tell of.
@@ -17,12 +17,12 @@ struct SharedZoneNews {
 
 extension ReadTransaction {
     /// What happened in a user's shared database that a vector does not cover.
-    func sharedZoneNews(
+    func visibleZoneNews(
         for user: String,
         since seen: VersionVector,
         in scope: ScopeNumber
-    ) throws(EngineError) -> SharedZoneNews {
-        var news = SharedZoneNews()
+    ) throws(EngineError) -> VisibleZoneNews {
+        var news = VisibleZoneNews()
         let entries = try visibleZones(of: user, in: scope)
         if entries.isEmpty { return news }
         let runs = try runs(of: scope)

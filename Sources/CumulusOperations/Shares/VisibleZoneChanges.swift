@@ -9,7 +9,7 @@ import CumulusModel
 import CumulusStorage
 
 /// A page of the shared database in the making, in the order of owners and names.
-struct SharedZoneChanges: Sendable {
+struct VisibleZoneChanges: Sendable {
     private let fetch: FetchDatabaseChanges
     private let scope: ScopeNumber
     private let caller: Caller
@@ -27,7 +27,7 @@ struct SharedZoneChanges: Sendable {
     private var news: TreeNews?
     /// The marks of the zones that the caller holds, including the zones on this page.
     private var held: Set<UInt64> = []
-    /// The place of the zone that was told last.
+    /// The position of the zone that was told last.
     private var last = ""
     private var page: FetchDatabaseChanges.Page
 
@@ -52,8 +52,8 @@ struct SharedZoneChanges: Sendable {
             held = Set(marks)
         }
         let found = try reader.findZones(of: database, scope, by: caller)
-        let place = last.isEmpty ? nil : SharedPlace(last)
-        rest = found.filter { zone in place.map { $0 < SharedPlace(zone.zone) } ?? true }[...]
+        let position = last.isEmpty ? nil : ZonePosition(last)
+        rest = found.filter { zone in position.map { $0 < ZonePosition(zone.zone) } ?? true }[...]
         page = FetchDatabaseChanges.Page(token: token)
         page.token.progress = nil
         page.token.truncation = try reader.truncation(of: scope)
@@ -108,7 +108,7 @@ struct SharedZoneChanges: Sendable {
 
     private mutating func tell(_ zone: Commit.Zone) {
         held.insert(ViewMark.zone(zone))
-        last = SharedPlace(zone).text
+        last = ZonePosition(zone).text
         page.changed.append(ZoneAddress(name: zone.name, owner: zone.database.owner))
     }
 
@@ -133,14 +133,14 @@ struct SharedZoneChanges: Sendable {
         var unexplained = held.subtracting(present)
         if unexplained.isEmpty { return [] }
         held.formIntersection(present)
-        let seen = Set(zones.map(SharedPlace.init))
+        let seen = Set(zones.map(ZonePosition.init))
         var deletions: [FetchDatabaseChanges.Page.Deletion] = []
         for entry in try reader.visibleZones(of: caller.user, in: scope) {
             let database = DatabaseID(kind: .private, owner: entry.owner)
             let last = try reader.generation(of: entry.zone, database, in: scope)
             var wasHeld = false
             let generation = max(last, entry.row.generation)
-            for generation in (generation - min(generation, SharedPlace.lives))...generation {
+            for generation in (generation - min(generation, ZonePosition.lives))...generation {
                 let zone = Commit.Zone(
                     database: database,
                     name: entry.zone,
@@ -148,8 +148,8 @@ struct SharedZoneChanges: Sendable {
                 )
                 if unexplained.remove(ViewMark.zone(zone)) != nil { wasHeld = true }
             }
-            let place = SharedPlace(owner: entry.owner, name: entry.zone)
-            guard wasHeld, !seen.contains(place) else { continue }
+            let position = ZonePosition(owner: entry.owner, name: entry.zone)
+            guard wasHeld, !seen.contains(position) else { continue }
             let address = ZoneAddress(name: entry.zone, owner: entry.owner)
             deletions.append(.init(zone: address, reason: 0))
         }
@@ -160,8 +160,8 @@ struct SharedZoneChanges: Sendable {
     }
 }
 
-/// A zone's place in the order of owners and names.
-private struct SharedPlace: Hashable, Comparable {
+/// A zone's position in the order of owners and names.
+private struct ZonePosition: Hashable, Comparable {
     let owner: String
     let name: String
     /// The number of former lives of a zone that a token may know.
@@ -174,7 +174,7 @@ private struct SharedPlace: Hashable, Comparable {
 
     init(_ zone: Commit.Zone) { self.init(owner: zone.database.owner, name: zone.name) }
 
-    /// The place in the form that a token holds.
+    /// The position in the form that a token holds.
     init(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         self.init(owner: String(parts[0]), name: parts.count > 1 ? String(parts[1]) : "")
@@ -182,7 +182,7 @@ private struct SharedPlace: Hashable, Comparable {
 
     var text: String { "\(owner)/\(name)" }
 
-    static func < (left: SharedPlace, right: SharedPlace) -> Bool {
+    static func < (left: ZonePosition, right: ZonePosition) -> Bool {
         (left.owner, left.name) < (right.owner, right.name)
     }
 }

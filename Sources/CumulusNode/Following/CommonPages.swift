@@ -6,7 +6,7 @@
 
 import Synchronization
 
-final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
+final class CommonPages<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private struct State {
         var version: UInt64 = 0
         var answers: [Question: Answer] = [:]

@@ -9,12 +9,12 @@
 package import CumulusModel
 package import CumulusStorage
 
-extension ShareView {
+extension RecordView.Sharing {
     init(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
         let entries = share.entries
         let participants = entries.participants.filter(entries.isListed)
-        let seesMembers = ShareView.showsMembers(share, in: zone, to: user)
-        let seesInvitations = ShareView.showsInvitations(share, in: zone, to: user)
+        let seesMembers = RecordView.Sharing.showsMembers(share, in: zone, to: user)
+        let seesInvitations = RecordView.Sharing.showsInvitations(share, in: zone, to: user)
         let own = ParticipantID(user: user)
         func isCaller(_ participant: AccessEntries.Participant) -> Bool {
             participant.isUser(user, own)
@@ -72,8 +72,8 @@ extension AccessEntries.Participant {
 extension RecordView {
     /// Adds what a share's record shows besides its fields, as a user may see it.
     mutating func add(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
-        sharing = ShareView(share, in: zone, for: user)
-        if ShareView.showsMembers(share, in: zone, to: user) { return }
+        sharing = RecordView.Sharing(share, in: zone, for: user)
+        if RecordView.Sharing.showsMembers(share, in: zone, to: user) { return }
         // Joining changes the share, so these would say that somebody joined, who, and when.
         let shown: Set = [zone.database.owner, user]
         if !shown.contains(createdBy) { createdBy = "" }

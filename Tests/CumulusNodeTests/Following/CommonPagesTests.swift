@@ -8,8 +8,8 @@ import Testing
 
 @testable import CumulusNode
 
-@Suite struct SharedPagesTests {
-    private let pages = SharedPages<FollowChanges.Question, FollowedPage>(
+@Suite struct CommonPagesTests {
+    private let pages = CommonPages<FollowChanges.Question, FollowedPage>(
         size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
     )

@@ -9,9 +9,9 @@ import CumulusOperations
 import CumulusStorage
 import CumulusWire
 
-struct SharedFeeds: Sendable {
-    let heads = SharedPages<ScopeNumber, FeedHead> { _, _ in 0 }
-    let pages = SharedPages<FeedRead, FeedSearch.Answer> { read, answer in
+struct CommonFeeds: Sendable {
+    let heads = CommonPages<ScopeNumber, FeedHead> { _, _ in 0 }
+    let pages = CommonPages<FeedRead, FeedSearch.Answer> { read, answer in
         answer.encoded.reduce(read.byteCount) { $0 + $1.bytes.count }
     }
 }
