@@ -72,14 +72,14 @@ struct Rescue {
     ) async throws {
         let vector = try await vector(of: outcome.scope)
         (outcome.found, outcome.there) = try directory.source.count(of: number, at: vector)
-        var feed = OutboundFeed(scope: number, position: vector)
+        var outbound = OutboundCommits(scope: number, position: vector)
         var assets: Set<RescueSource.Asset> = []
         var isAtEnd = outcome.lacks == 0
         while !isAtEnd {
             tell(outcome)
             let batch = try directory.source.next(
                 of: number,
-                from: &feed,
+                from: &outbound,
                 byteLimit: Rescue.messageBytes
             )
             guard let batch else {

@@ -54,13 +54,13 @@ enum PeerCalls {
                 throw Containers.unknown(scope.container)
             }
             let run = request.run == 0 ? nil : Incarnation(request.run)
-            let feed = OutboundFeed(
+            let outbound = OutboundCommits(
                 scope: number,
                 position: request.vector,
                 run: run,
                 elsewhere: request.elsewhere.map { Incarnation($0) }
             )
-            return try CommitPages(node: node, scope: scope, number: number).page(of: feed)
+            return try CommitPages(node: node, scope: scope, number: number).page(of: outbound)
         }
     }
 
@@ -83,20 +83,20 @@ enum PeerCalls {
         context.pages {
             let states = node.handedStates
             let now = node.environment.now()
-            let (feed, stream): (StateFeed, StateStream)
+            let (outbound, stream): (OutboundState, StateStream)
             if request.compares {
                 let lease = try states.lease(for: nil)
                 let all = stretches.isEmpty ? nil : stretches
-                feed = try StateFeed(try source(of: scope, in: node), comparing: all)
+                outbound = try OutboundState(try source(of: scope, in: node), comparing: all)
                 stream = StateStream(lease)
             } else if request.snapshot.isEmpty {
                 let lease = try states.lease(for: peer)
-                feed = try StateFeed(try source(of: scope, in: node), to: request.vector)
+                outbound = try OutboundState(try source(of: scope, in: node), to: request.vector)
                 var dice = NodeDice(node.environment)
                 let name = dice.bytes(HandedStates.nameBytes)
-                stream = states.keep(feed, lease, named: name, for: peer, scope, now: now)
+                stream = states.keep(outbound, lease, named: name, for: peer, scope, now: now)
             } else {
-                (feed, stream) = try states.goOn(
+                (outbound, stream) = try states.goOn(
                     with: request.snapshot,
                     for: peer,
                     scope,
@@ -104,7 +104,7 @@ enum PeerCalls {
                     now: now
                 )
             }
-            return try StateMessages(node: node, stream: stream).first(of: feed)
+            return try StateMessages(node: node, stream: stream).first(of: outbound)
         }
     }
 
@@ -202,16 +202,16 @@ private struct CommitPages: Sendable {
     let scope: ScopeID
     let number: ScopeNumber
 
-    /// The next commits of a feed; how to go on is part of the page.
+    /// The next commits; how to go on is part of the page.
     ///
     /// - Parameter asked: How often the peer was asked to report; nil: it was sent nothing yet.
-    func page(of feed: OutboundFeed, asked: UInt64? = nil) throws -> Page {
-        var feed = feed
+    func page(of outbound: OutboundCommits, asked: UInt64? = nil) throws -> Page {
+        var outbound = outbound
         let rings = node.gate.bell.count(of: number)
         let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
         let (snapshot, vector) = try node.gate.latestVector(of: number)
         let byteLimit = node.configuration.limits.pageBytes
-        guard let batch = try feed.next(snapshot, vector, byteLimit: byteLimit) else {
+        guard let batch = try outbound.next(snapshot, vector, byteLimit: byteLimit) else {
             throw ServiceError(
                 .changeTokenExpired,
                 .logTruncated,
@@ -223,7 +223,7 @@ private struct CommitPages: Sendable {
             vector: asked == nil ? batch.vector : batch.news,
             wantsReport: wantsReport
         )
-        let rest = feed
+        let rest = outbound
         return Page(
             message: MessagePieces(response.encoded()),
             next: { try page(of: rest, asked: asks) },
@@ -239,14 +239,14 @@ private struct StateMessages: Sendable {
     let stream: StateStream
 
     /// The first one says which snapshot it is of.
-    func first(of feed: StateFeed) throws -> Page {
-        try page(of: feed, naming: stream.snapshot)
+    func first(of outbound: OutboundState) throws -> Page {
+        try page(of: outbound, naming: stream.snapshot)
     }
 
-    private func page(of feed: StateFeed, naming snapshot: Bytes = []) throws -> Page {
+    private func page(of outbound: OutboundState, naming snapshot: Bytes = []) throws -> Page {
         let limits = node.configuration.limits
-        var feed = feed
-        var response = try feed.next(byteLimit: limits.pageBytes)
+        var outbound = outbound
+        var response = try outbound.next(byteLimit: limits.pageBytes)
         response.snapshot = snapshot
         node.handedStates.use(stream.snapshot, now: node.environment.now())
         let message = response.encoded()
@@ -260,7 +260,7 @@ private struct StateMessages: Sendable {
             )
         }
         if response.isComplete { return Page(message: message) }
-        let rest = feed
+        let rest = outbound
         return Page(message: message) { try page(of: rest) }
     }
 }

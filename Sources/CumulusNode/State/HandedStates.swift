@@ -46,8 +46,8 @@ final class HandedStates: Sendable {
     private struct Kept {
         let peer: Bytes
         let scope: ScopeID
-        /// The feed from its beginning.
-        let feed: StateFeed
+        /// The state from its beginning.
+        let outbound: OutboundState
         let lease: StateLease
         weak var stream: StateStream?
         /// The time at which it was last read.
@@ -89,7 +89,7 @@ final class HandedStates: Sendable {
 
     /// Keeps a snapshot that has not been read yet.
     func keep(
-        _ feed: StateFeed,
+        _ outbound: OutboundState,
         _ lease: StateLease,
         named name: Bytes,
         for peer: Bytes,
@@ -101,7 +101,7 @@ final class HandedStates: Sendable {
             $0[name] = Kept(
                 peer: peer,
                 scope: scope,
-                feed: feed,
+                outbound: outbound,
                 lease: lease,
                 stream: stream,
                 used: now
@@ -117,8 +117,8 @@ final class HandedStates: Sendable {
         _ scope: ScopeID,
         from position: StatePosition,
         now: Instant
-    ) throws(ServiceError) -> (feed: StateFeed, stream: StateStream) {
-        let found = kept.withLock { kept -> (StateFeed, StateStream)? in
+    ) throws(ServiceError) -> (outbound: OutboundState, stream: StateStream) {
+        let found = kept.withLock { kept -> (OutboundState, StateStream)? in
             guard let entry = kept[name], entry.peer == peer, entry.scope == scope else {
                 return nil
             }
@@ -126,15 +126,15 @@ final class HandedStates: Sendable {
             let stream = StateStream(entry.lease, snapshot: name)
             kept[name]?.stream = stream
             kept[name]?.used = now
-            return (entry.feed, stream)
+            return (entry.outbound, stream)
         }
-        guard let (feed, stream) = found else {
+        guard let (outbound, stream) = found else {
             throw ServiceError(
                 .changeTokenExpired,
                 "this node does not keep that snapshot any more; take its state from the beginning"
             )
         }
-        guard let rest = feed.rest(behind: position) else {
+        guard let rest = outbound.rest(behind: position) else {
             throw ServiceError(
                 .invalidArguments,
                 .protocolError,

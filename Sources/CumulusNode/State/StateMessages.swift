@@ -1,6 +1,6 @@
 // A node's state as messages: the offer in parts, then the records; and back again.
 //
-// The session of a peer that takes or compares state holds a `StateFeed`; its other end calls
+// The session of a peer that takes or compares state holds an `OutboundState`; its other end calls
 // `StateOffer.add`. `StateIntake` judges the messages as a whole.
 
 import CumulusModel
@@ -9,7 +9,7 @@ import CumulusStorage
 import CumulusWire
 
 /// The next part of a snapshot for a peer.
-struct StateFeed: Sendable {
+struct OutboundState: Sendable {
     private enum Contents {
         case records(StatePages)
         case digests(DigestWalk)
@@ -48,10 +48,10 @@ struct StateFeed: Sendable {
     }
 
     /// The rest after a position; nil if the snapshot has no such position.
-    func rest(behind position: StatePosition) -> StateFeed? {
+    func rest(behind position: StatePosition) -> OutboundState? {
         guard offer.reaches(position) else { return nil }
         let pages = StatePages(source, offer, from: position)
-        var rest = StateFeed(source, offer, .records(pages))
+        var rest = OutboundState(source, offer, .records(pages))
         rest.sent = position.parts
         return rest
     }

@@ -1,7 +1,7 @@
 // The store of a node that was removed: what of it a cluster lacks, and which assets that names.
 //
 // `cumulus cluster rescue` reads it from the node's directory while no process uses it. Vectors
-// decide what to hand over, as between peers: `OutboundFeed` reads it from the log.
+// decide what to hand over, as between peers: `OutboundCommits` reads it from the log.
 
 package import CumulusModel
 package import CumulusStorage
@@ -46,10 +46,10 @@ package struct RescueSource: Sendable {
     /// The next commits that a reader of a scope lacks; nil if the log does not reach back so far.
     package func next(
         of scope: ScopeNumber,
-        from feed: inout OutboundFeed,
+        from outbound: inout OutboundCommits,
         byteLimit: Int
-    ) throws(EngineError) -> OutboundFeed.Batch? {
-        try feed.next(reader, try reader.vector(of: scope), byteLimit: byteLimit)
+    ) throws(EngineError) -> OutboundCommits.Batch? {
+        try outbound.next(reader, try reader.vector(of: scope), byteLimit: byteLimit)
     }
 
     /// The assets that a commit's puts name, each once.

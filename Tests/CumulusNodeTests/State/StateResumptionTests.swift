@@ -25,10 +25,10 @@ import Testing
         return store
     }
 
-    private func feed(of store: TestStore) throws -> StateFeed {
+    private func outbound(of store: TestStore) throws -> OutboundState {
         let snapshot = ReadTransaction(try store.engine.snapshot(), reach: .disk)
         let source = StateSource(snapshot, scope: try store.scopeNumber())
-        return try StateFeed(source, to: VersionVector())
+        return try OutboundState(source, to: VersionVector())
     }
 
     private func makeNode() throws -> Node {
@@ -79,10 +79,10 @@ import Testing
         )
     }
 
-    private func messages(_ feed: StateFeed, named name: Bytes = name) throws -> [Bytes] {
-        var (feed, messages) = (feed, [Bytes]())
+    private func messages(_ outbound: OutboundState, named name: Bytes = name) throws -> [Bytes] {
+        var (outbound, messages) = (outbound, [Bytes]())
         while true {
-            var response = try feed.next(byteLimit: 400)
+            var response = try outbound.next(byteLimit: 400)
             if messages.isEmpty { response.snapshot = name }
             messages.append(response.encoded())
             if response.isComplete { return messages }
@@ -93,14 +93,14 @@ import Testing
     /// them or not; what was sent comes once.
     @Test(arguments: 2...9) func aSyncGoesOnOverOtherConnections(count: Int) throws {
         let donor = try donor()
-        let feed = try feed(of: donor)
+        let outbound = try outbound(of: donor)
         let node = try makeNode()
-        let whole = try messages(feed).reduce(0) { $0 + $1.count }
+        let whole = try messages(outbound).reduce(0) { $0 + $1.count }
         var (rest, sent, connections) = (InterruptedState?.none, 0, 0)
         while connections < 100 {
             connections += 1
             let position = rest?.progress.position ?? StatePosition()
-            let messages = try messages(try #require(feed.rest(behind: position)))
+            let messages = try messages(try #require(outbound.rest(behind: position)))
             let ending = Ending()
             let transfer = transfer(to: node, after: rest, ending)
             for (number, message) in messages.prefix(count).enumerated() {
@@ -137,10 +137,10 @@ import Testing
     /// Pages over two connections must be from one snapshot; otherwise staged rows are dropped.
     @Test func anotherSnapshotIsRefused() throws {
         let node = try makeNode()
-        let feed = try feed(of: donor())
+        let outbound = try outbound(of: donor())
         let first = Ending()
         let begun = transfer(to: node, after: nil, first)
-        for message in try messages(feed).prefix(6) {
+        for message in try messages(outbound).prefix(6) {
             begun.received(message)
             #expect(node.gate.runWaiting())
         }
@@ -148,7 +148,7 @@ import Testing
         let rest = try #require(first.interrupted)
         #expect(try hasStages(node))
 
-        let other = try self.feed(of: donor(seed: 2))
+        let other = try self.outbound(of: donor(seed: 2))
         let position = try #require(other.rest(behind: rest.progress.position))
         let second = Ending()
         let wrong = transfer(to: node, after: rest, second)
@@ -163,7 +163,7 @@ import Testing
         let node = try makeNode()
         let ending = Ending()
         let transfer = transfer(to: node, after: nil, ending)
-        transfer.received(try messages(feed(of: donor()), named: [])[0])
+        transfer.received(try messages(outbound(of: donor()), named: [])[0])
         transfer.breakOff("the connection broke")
         for _ in 0..<10 where ending.outcome == nil { #expect(node.gate.runWaiting()) }
         #expect(ending.failure == "the connection broke")
@@ -220,11 +220,11 @@ import Testing
     @Test func aDonorKeepsFewSnapshotsAndNotForLong() throws {
         let meter = NodeMeter()
         let states = HandedStates(meter)
-        let feed = try feed(of: donor())
+        let outbound = try outbound(of: donor())
         func peer(_ number: UInt8) -> Bytes { Bytes(repeating: number, count: 16) }
         func keep(_ number: UInt8, at time: Int64) throws -> StateStream {
             states.keep(
-                feed,
+                outbound,
                 try states.lease(for: peer(number)),
                 named: [number],
                 for: peer(number),

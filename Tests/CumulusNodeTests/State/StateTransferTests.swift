@@ -81,10 +81,10 @@ import Testing
 
     private func messages(_ snapshot: ReadTransaction, byteLimit: Int) throws -> [Bytes] {
         let number = try #require(try snapshot.scope(scope))
-        var feed = try StateFeed(StateSource(snapshot, scope: number), to: VersionVector())
+        var outbound = try OutboundState(StateSource(snapshot, scope: number), to: VersionVector())
         var messages: [Bytes] = []
         while true {
-            let response = try feed.next(byteLimit: byteLimit)
+            let response = try outbound.next(byteLimit: byteLimit)
             messages.append(response.encoded())
             if response.isComplete { return messages }
         }
@@ -143,10 +143,10 @@ import Testing
         }
         let snapshot = ReadTransaction(try donor.engine.snapshot(), reach: .disk)
         let source = StateSource(snapshot, scope: try donor.scopeNumber())
-        func responses(_ feed: StateFeed) throws -> [StateResponse] {
-            var (feed, responses) = (feed, [StateResponse]())
+        func responses(_ outbound: OutboundState) throws -> [StateResponse] {
+            var (outbound, responses) = (outbound, [StateResponse]())
             while responses.last?.isComplete != true {
-                let message = try feed.next(byteLimit: Limits.standard.pageBytes).encoded()
+                let message = try outbound.next(byteLimit: Limits.standard.pageBytes).encoded()
                 responses.append(try StateResponse(wire: message))
             }
             return responses
@@ -154,8 +154,8 @@ import Testing
         func size(_ responses: [StateResponse]) -> Int {
             responses.reduce(0) { $0 + $1.encoded().count }
         }
-        let all = try responses(StateFeed(source, to: VersionVector()))
-        let digests = try responses(StateFeed(source, comparing: nil))
+        let all = try responses(OutboundState(source, to: VersionVector()))
+        let digests = try responses(OutboundState(source, comparing: nil))
         #expect(digests.flatMap(\.records).isEmpty)
         let counts = digests.flatMap(\.digests).map(\.records)
         #expect(counts.reduce(0, +) == 4_000)
@@ -169,7 +169,7 @@ import Testing
             after: Bytes("r1".utf8),
             through: Bytes("r1002".utf8)
         )
-        let records = try responses(StateFeed(source, comparing: [Stretch(asked)]))
+        let records = try responses(OutboundState(source, comparing: [Stretch(asked)]))
         #expect(
             records.flatMap(\.records).map(\.name)
                 == ["r10", "r100", "r1000", "r1001", "r1002"].map { Bytes($0.utf8) }

@@ -39,11 +39,11 @@ import Testing
         let scope = scope ?? here.scope
         let number = try #require(source.scopes.first { $0.scope == scope }?.number)
         let place = try #require(try here.reader.scope(scope))
-        var feed = OutboundFeed(scope: number, position: try here.reader.vector(of: place))
+        var outbound = OutboundCommits(scope: number, position: try here.reader.vector(of: place))
         var counts: [Int] = []
         while counts.count < messages {
             let batch = try #require(
-                try source.next(of: number, from: &feed, byteLimit: byteLimit)
+                try source.next(of: number, from: &outbound, byteLimit: byteLimit)
             )
             switch try take(batch.commits, scope) {
             case .success(let count): counts.append(count)
@@ -99,8 +99,8 @@ import Testing
     /// The answer to a message may be lost.
     @Test func aMessageThatComesTwiceCountsOnce() throws {
         try away.save([SaveItem("r", increments: ["n": 1])])
-        var feed = OutboundFeed(scope: try away.scopeNumber(), position: try here.vector())
-        let batch = try #require(try feed.next(away.reader, away.vector(), byteLimit: 1 << 20))
+        var outbound = OutboundCommits(scope: try away.scopeNumber(), position: try here.vector())
+        let batch = try #require(try outbound.next(away.reader, away.vector(), byteLimit: 1 << 20))
         #expect(try take(batch.commits, here.scope) == .success(1))
         #expect(try take(batch.commits, here.scope) == .success(0))
         #expect(try fields("r") == WireField.body(["a": 0, "n": 11]))
@@ -166,8 +166,8 @@ import Testing
             _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
         let source = try RescueSource(away.reader)
-        var feed = OutboundFeed(scope: scope, position: try here.vector())
-        #expect(try source.next(of: scope, from: &feed, byteLimit: 1) == nil)
+        var outbound = OutboundCommits(scope: scope, position: try here.vector())
+        #expect(try source.next(of: scope, from: &outbound, byteLimit: 1) == nil)
     }
 
     /// Two copies of the directory were written to.
@@ -250,8 +250,8 @@ import Testing
     @Test func incrementsOfForgottenRequestsAreTold() throws {
         try away.save([SaveItem("r", increments: ["n": 1])])
         try away.save([SaveItem("r", ["a": 1])])
-        var feed = OutboundFeed(scope: try away.scopeNumber(), position: try here.vector())
-        let batch = try #require(try feed.next(away.reader, away.vector(), byteLimit: 1 << 20))
+        var outbound = OutboundCommits(scope: try away.scopeNumber(), position: try here.vector())
+        let batch = try #require(try outbound.next(away.reader, away.vector(), byteLimit: 1 << 20))
         let commits = try batch.commits.map { try Commit($0) }
         let day: Int64 = 86_400_000
         func told(_ age: Int64) -> [Bool] {

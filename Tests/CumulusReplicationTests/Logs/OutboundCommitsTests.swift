@@ -8,27 +8,27 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
-extension OutboundFeed {
+extension OutboundCommits {
     /// The next commits of a store of one scope.
     fileprivate mutating func next(of store: TestStore, byteLimit: Int) throws -> Batch? {
         try next(store.reader, store.vector(), byteLimit: byteLimit)
     }
 }
 
-@Suite struct OutboundFeedTests {
+@Suite struct OutboundCommitsTests {
     /// All batches of a store for a reader at a vector.
     private static func batches(
         of store: TestStore,
         above vector: VersionVector,
         byteLimit: Int
-    ) throws -> [OutboundFeed.Batch] {
-        var feed = OutboundFeed(scope: try store.scopeNumber(), position: vector)
-        var batches: [OutboundFeed.Batch] = []
+    ) throws -> [OutboundCommits.Batch] {
+        var outbound = OutboundCommits(scope: try store.scopeNumber(), position: vector)
+        var batches: [OutboundCommits.Batch] = []
         repeat {
-            let batch = try #require(try feed.next(of: store, byteLimit: byteLimit))
+            let batch = try #require(try outbound.next(of: store, byteLimit: byteLimit))
             batches.append(batch)
         } while batches.last?.isAtEnd == false
-        #expect(feed.position.covers(try store.vector()))
+        #expect(outbound.position.covers(try store.vector()))
         return batches
     }
 
@@ -83,12 +83,12 @@ extension OutboundFeed {
         try one.save([SaveItem("a", ["a": 1])])
         try other.take(from: one)
         try other.save([SaveItem("b", ["a": 1])])
-        var feed = OutboundFeed(
+        var outbound = OutboundCommits(
             scope: try other.scopeNumber(),
             position: VersionVector(),
             run: one.state.incarnation
         )
-        let batch = try #require(try feed.next(of: other, byteLimit: 1_000))
+        let batch = try #require(try outbound.next(of: other, byteLimit: 1_000))
         #expect(
             try batch.commits.map { try CommitHead($0).dot.incarnation }
                 == [other.state.incarnation]
@@ -103,9 +103,9 @@ extension OutboundFeed {
         let other = try TestStore(copying: one, seed: 2)
         let run = one.state.incarnation
         let scope = try other.scopeNumber()
-        var feed = OutboundFeed(scope: scope, position: VersionVector(), elsewhere: [run])
+        var outbound = OutboundCommits(scope: scope, position: VersionVector(), elsewhere: [run])
         func next() throws -> (dots: [Dot], news: [Dot]) {
-            let batch = try #require(try feed.next(of: other, byteLimit: 1_000))
+            let batch = try #require(try outbound.next(of: other, byteLimit: 1_000))
             #expect(batch.isAtEnd)
             return (try batch.commits.map { try CommitHead($0).dot }, batch.news.dots)
         }
@@ -131,10 +131,10 @@ extension OutboundFeed {
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
-        var feed = OutboundFeed(scope: scope, position: VersionVector())
-        #expect(try feed.next(of: store, byteLimit: 100) == nil)
-        feed = OutboundFeed(scope: scope, position: vector)
-        #expect(try feed.next(of: store, byteLimit: 100)?.isAtEnd == true)
+        var outbound = OutboundCommits(scope: scope, position: VersionVector())
+        #expect(try outbound.next(of: store, byteLimit: 100) == nil)
+        outbound = OutboundCommits(scope: scope, position: vector)
+        #expect(try outbound.next(of: store, byteLimit: 100)?.isAtEnd == true)
     }
 }
 

@@ -4,13 +4,13 @@
 // Held by a stream that serves a peer. It remembers only how far the reader is, so a slow
 // one costs no memory. Synchronous: each batch is read from the snapshot that it is given.
 //
-// Folder: sending commits to a peer and applying what a peer sends. Read `OutboundFeed`, then
+// Folder: sending commits to a peer and applying what a peer sends. Read `OutboundCommits`, then
 // `CommitIntake` and `PeerCommits`.
 
 package import CumulusModel
 package import CumulusStorage
 
-package struct OutboundFeed: Sendable {
+package struct OutboundCommits: Sendable {
     package struct Batch: Sendable {
         /// The bytes that their origins encoded.
         package var commits: [Bytes]
