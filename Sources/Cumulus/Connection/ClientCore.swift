@@ -69,13 +69,13 @@ final class ClientCore: Sendable {
         )
         var header = prototype
         return try await judging(prototype.method) {
-            try await repeating(retries) { lease, deadline, isAnew throws(CallFailure) in
+            try await repeating(retries) { loan, deadline, isAnew throws(CallFailure) in
                 if isChange, isAnew, prototype.requestID.isEmpty {
-                    header.requestID = requestID(clockOffset: lease.clockOffset)
+                    header.requestID = requestID(clockOffset: loan.clockOffset)
                 }
-                defer { pool.release(lease) }
-                try await settle(deadline, on: lease)
-                return try await send(header, message, deadline, on: lease)
+                defer { pool.release(loan) }
+                try await settle(deadline, on: loan)
+                return try await send(header, message, deadline, on: loan)
             }
         }
     }
@@ -102,20 +102,20 @@ final class ClientCore: Sendable {
     ///
     /// - Parameters:
     ///   - isFollowed: The call is a stream that goes on without an end.
-    ///   - attempt: Gives the lease back. True: what was tried before doesn't count.
+    ///   - attempt: Gives the loan back. True: what was tried before doesn't count.
     private func repeating<Answer>(
         _ initial: Retries,
         isFollowed: Bool = false,
-        _ attempt: (ConnectionPool.Lease, Instant, Bool) async throws(CallFailure) -> Answer
+        _ attempt: (ConnectionPool.Loan, Instant, Bool) async throws(CallFailure) -> Answer
     ) async throws -> Answer {
         let deadline = environment.now() + settings.callMilliseconds
         var retries = initial
         var isAnew = true
         while true {
-            let lease = try await lease(until: deadline, isFollowed: isFollowed, retries)
+            let loan = try await loan(until: deadline, isFollowed: isFollowed, retries)
             let step: Retries.Step
             do throws(CallFailure) {
-                return try await attempt(lease, deadline, isAnew)
+                return try await attempt(loan, deadline, isAnew)
             } catch {
                 step = retries.step(after: error, backoff: backoff(retries.count)) { pause in
                     environment.now() + pause < deadline && !Task.isCancelled
@@ -126,20 +126,20 @@ final class ClientCore: Sendable {
             case .fail(let error): throw error
             case .anew:
                 isAnew = true
-                pool.retire(lease, "the server's clock was set")
+                pool.retire(loan, "the server's clock was set")
             case .elsewhere(let pause, let why):
-                pool.retire(lease, why)
+                pool.retire(loan, why)
                 try await wait(pause, until: deadline, retries)
             case .again(let pause): try await wait(pause, until: deadline, retries)
             }
         }
     }
 
-    private func lease(
+    private func loan(
         until deadline: Instant,
         isFollowed: Bool,
         _ retries: Retries
-    ) async throws -> ConnectionPool.Lease {
+    ) async throws -> ConnectionPool.Loan {
         do {
             return try await pool.acquire(until: deadline, isFollowed: isFollowed)
         } catch let error as ServiceError {
@@ -152,14 +152,14 @@ final class ClientCore: Sendable {
         _ prototype: CallHeader,
         _ message: Bytes,
         _ deadline: Instant,
-        on lease: ConnectionPool.Lease
+        on loan: ConnectionPool.Loan
     ) async throws(CallFailure) -> [Bytes] {
-        try checkSize(message, lease.hello.limits)
-        let run = lease.hello.incarnation
+        try checkSize(message, loan.hello.limits)
+        let run = loan.hello.incarnation
         let tokens = tokens(for: run)
         var header = prototype.traced()
         header.causalTokens = tokens
-        let answer = try await self.run(header, message, deadline, on: lease).get()
+        let answer = try await self.run(header, message, deadline, on: loan).get()
         if !tokens.isEmpty { seen.tokens.withLock { $0.forget(tokens, coveredBy: run) } }
         return answer
     }
@@ -174,13 +174,13 @@ final class ClientCore: Sendable {
     /// Sends more tokens than one call may carry ahead, with calls that ask for nothing.
     private func settle(
         _ deadline: Instant,
-        on lease: ConnectionPool.Lease
+        on loan: ConnectionPool.Loan
     ) async throws(CallFailure) {
-        let run = lease.hello.incarnation
+        let run = loan.hello.incarnation
         let count = seen.tokens.withLock { $0.tokens(for: run).count }
         for _ in 0..<(count - 1) / ClientCore.tokensPerCall {
             do throws(CallFailure) {
-                _ = try await send(CallHeader(.accountsWhoAmI), [], deadline, on: lease)
+                _ = try await send(CallHeader(.accountsWhoAmI), [], deadline, on: loan)
             } catch .lost {
                 // The call that it goes ahead of was not sent.
                 throw .lost(wasSent: false)
@@ -222,7 +222,7 @@ final class ClientCore: Sendable {
         _ header: CallHeader,
         _ message: Bytes,
         _ deadline: Instant,
-        on lease: ConnectionPool.Lease
+        on loan: ConnectionPool.Loan
     ) async -> ClientCall.Ending {
         let cancel = Mutex<(@Sendable () -> Void)?>(nil)
         return await withTaskCancellationHandler {
@@ -230,7 +230,7 @@ final class ClientCore: Sendable {
                 let call = ClientCall(header: header, message: message, deadline: deadline) {
                     continuation.resume(returning: $0)
                 }
-                let connection = lease.connection
+                let connection = loan.connection
                 let loop = connection.link.loop
                 cancel.withLock { $0 = { loop.execute { connection.cancel(call) } } }
                 loop.execute { connection.start(call) }
@@ -250,11 +250,11 @@ final class ClientCore: Sendable {
         onCredit: @escaping @Sendable (Int) -> Void,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
     ) async throws -> StreamedCall {
-        let lease = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
+        let loan = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
         return start(
             header,
             message,
-            on: lease,
+            on: loan,
             onMessage: { _ in },
             onCredit: onCredit,
             onEnd: onEnd
@@ -268,21 +268,21 @@ final class ClientCore: Sendable {
     ///   - begin: Starts it, and returns when the answer has begun.
     func open<Stream>(
         isFollowed: Bool,
-        _ begin: (ConnectionPool.Lease) async throws(CallFailure) -> Stream
+        _ begin: (ConnectionPool.Loan) async throws(CallFailure) -> Stream
     ) async throws -> Stream {
         let retries = Retries(settings, isChange: false, isRepeatable: true, hasOwnID: false)
         return try await judging {
             try await repeating(retries, isFollowed: isFollowed) {
-                lease,
+                loan,
                 deadline,
                 _ throws(CallFailure) in
                 do throws(CallFailure) {
-                    try await settle(deadline, on: lease)
+                    try await settle(deadline, on: loan)
                 } catch {
-                    pool.release(lease)
+                    pool.release(loan)
                     throw error
                 }
-                return try await begin(lease)
+                return try await begin(loan)
             }
         }
     }
@@ -294,14 +294,14 @@ final class ClientCore: Sendable {
     func start(
         _ prototype: CallHeader,
         _ message: Bytes,
-        on lease: ConnectionPool.Lease,
+        on loan: ConnectionPool.Loan,
         patience: Int64? = nil,
         onMessage: @escaping @Sendable (Bytes) -> Void,
         onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
     ) -> StreamedCall {
         var header = prototype.traced()
-        header.causalTokens = tokens(for: lease.hello.incarnation)
+        header.causalTokens = tokens(for: loan.hello.incarnation)
         let call = ClientCall(
             header: header,
             message: message,
@@ -310,20 +310,20 @@ final class ClientCore: Sendable {
             onMessage: onMessage,
             onCredit: onCredit
         ) { [pool, account] ending in
-            pool.release(lease)
+            pool.release(loan)
             if case .refused(let error) = ending { account.note(refusal: error) }
             onEnd(ending)
         }
-        lease.connection.link.loop.execute { lease.connection.start(call) }
-        return StreamedCall(call: call, connection: lease.connection)
+        loan.connection.link.loop.execute { loan.connection.start(call) }
+        return StreamedCall(call: call, connection: loan.connection)
     }
 
     /// The server's description of itself; connects if needed.
     func hello() async throws -> ServerHello {
         if let hello = pool.hello { return hello }
-        let lease = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
-        pool.release(lease)
-        return lease.hello
+        let loan = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
+        pool.release(loan)
+        return loan.hello
     }
 
     /// The tokens of all calls so far, for another client to begin with.

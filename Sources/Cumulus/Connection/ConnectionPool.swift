@@ -12,7 +12,7 @@ import Synchronization
 
 final class ConnectionPool: Sendable {
     /// A connection that a call may use.
-    struct Lease: Sendable {
+    struct Loan: Sendable {
         let slot: Int
         let endpoint: String
         let connection: ClientConnection
@@ -26,7 +26,7 @@ final class ConnectionPool: Sendable {
     private enum SlotState {
         case idle
         case connecting
-        case open(Lease)
+        case open(Loan)
     }
 
     private struct Slot {
@@ -43,7 +43,7 @@ final class ConnectionPool: Sendable {
     private struct Waiter {
         let id: UInt64
         let isFollowed: Bool
-        let resume: @Sendable (Result<Lease, ServiceError>) -> Void
+        let resume: @Sendable (Result<Loan, ServiceError>) -> Void
         /// Ends the waiting when its time is up.
         var timer: Task<Void, Never>?
     }
@@ -54,9 +54,9 @@ final class ConnectionPool: Sendable {
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
         var turns: EndpointTurns
-        /// Leases that were not given back yet, including leases of lost connections.
-        var leases = 0
-        /// The part of the leases that is for followed streams.
+        /// Loans that were not given back yet, including loans of lost connections.
+        var loans = 0
+        /// The part of the loans that is for followed streams.
         var followed = 0
         /// All connections that were greeted and have not ended, also to a draining server.
         var connections: [ObjectIdentifier: ClientConnection] = [:]
@@ -64,7 +64,7 @@ final class ConnectionPool: Sendable {
         /// The results of the endpoints that were tried since a node last accepted this client: the
         /// refusal, or nil if there was no answer.
         var verdicts: [String: ServiceError?] = [:]
-        /// Waits for the last lease of a container that is closed.
+        /// Waits for the last loan of a container that is closed.
         var onLastRelease: [@Sendable () -> Void] = []
         /// Connections that are being made.
         var attempts: [UInt64: Task<Void, Never>] = [:]
@@ -93,7 +93,7 @@ final class ConnectionPool: Sendable {
     var hello: ServerHello? {
         state.withLock { state in
             for slot in state.slots {
-                if case .open(let lease) = slot.state { return lease.hello }
+                if case .open(let loan) = slot.state { return loan.hello }
             }
             return nil
         }
@@ -105,13 +105,13 @@ final class ConnectionPool: Sendable {
         state.withLock { $0.turns }.unreachable(settings.endpoints)
     }
 
-    // MARK: Leases
+    // MARK: Loans
 
     /// An open connection with room for a call; given back with `release`.
     ///
     /// - Parameter isFollowed: The call is a stream that goes on without an end.
-    func acquire(until deadline: Instant, isFollowed: Bool = false) async throws -> Lease {
-        if let lease = try state.withLock({ try take(&$0, isFollowed) }) { return lease }
+    func acquire(until deadline: Instant, isFollowed: Bool = false) async throws -> Loan {
+        if let loan = try state.withLock({ try take(&$0, isFollowed) }) { return loan }
         let waiterID = Mutex<UInt64>(0)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -125,7 +125,7 @@ final class ConnectionPool: Sendable {
                 }
                 waiterID.withLock { $0 = id }
                 connect()
-                // A lease may have become free just before this call began to wait.
+                // A loan may have become free just before this call began to wait.
                 serveWaiters()
                 expire(id, at: deadline)
                 if Task.isCancelled { fail(id, ClientCore.cancelled) }
@@ -138,7 +138,7 @@ final class ConnectionPool: Sendable {
     private func add(
         _ state: inout State,
         _ isFollowed: Bool,
-        _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
+        _ resume: @escaping @Sendable (Result<Loan, ServiceError>) -> Void
     ) -> Result<UInt64, ServiceError> {
         // Earlier waiters have been notified.
         if state.isClosed { return .failure(ConnectionPool.isClosed) }
@@ -161,39 +161,39 @@ final class ConnectionPool: Sendable {
     private static let isClosed = ServiceError(.operationCancelled, "the container was closed")
 
     /// An open connection with room for a call; nil if there is none at the moment.
-    private func take(_ state: inout State, _ isFollowed: Bool) throws -> Lease? {
+    private func take(_ state: inout State, _ isFollowed: Bool) throws -> Loan? {
         if state.isClosed { throw ConnectionPool.isClosed }
-        var best: (slot: Int, lease: Lease)?
+        var best: (slot: Int, loan: Loan)?
         for offset in state.slots.indices {
             let index = (state.nextSlot + offset) % state.slots.count
-            guard case .open(let lease) = state.slots[index].state,
-                state.slots[index].inFlight < lease.hello.limits.streamsPerConnection,
-                isFollowed || hasRoom(for: lease.hello.limits.perCaller, state)
+            guard case .open(let loan) = state.slots[index].state,
+                state.slots[index].inFlight < loan.hello.limits.streamsPerConnection,
+                isFollowed || hasRoom(for: loan.hello.limits.perCaller, state)
             else { continue }
             let isBetter = best.map { state.slots[index].inFlight < state.slots[$0.slot].inFlight }
-            if isBetter ?? true { best = (index, lease) }
+            if isBetter ?? true { best = (index, loan) }
         }
         guard var best else { return nil }
         state.nextSlot = (best.slot + 1) % state.slots.count
         state.slots[best.slot].inFlight += 1
-        state.leases += 1
+        state.loans += 1
         if isFollowed { state.followed += 1 }
-        best.lease.isFollowed = isFollowed
-        return best.lease
+        best.loan.isFollowed = isFollowed
+        return best.loan
     }
 
     /// Whether a node with these limits takes one more of this client's calls, as far as is known
     /// here.
     private func hasRoom(for limits: CallerLimits, _ state: State) -> Bool {
-        limits.callsAtOnce == 0 || state.leases - state.followed < limits.callsAtOnce
+        limits.callsAtOnce == 0 || state.loans - state.followed < limits.callsAtOnce
     }
 
-    func release(_ lease: Lease) {
+    func release(_ loan: Loan) {
         let toResume = state.withLock { state -> [@Sendable () -> Void] in
-            state.leases -= 1
-            if lease.isFollowed { state.followed -= 1 }
-            if isCurrent(lease, state) { state.slots[lease.slot].inFlight -= 1 }
-            guard state.leases == 0 else { return [] }
+            state.loans -= 1
+            if loan.isFollowed { state.followed -= 1 }
+            if isCurrent(loan, state) { state.slots[loan.slot].inFlight -= 1 }
+            guard state.loans == 0 else { return [] }
             defer { state.onLastRelease = [] }
             return state.onLastRelease
         }
@@ -202,11 +202,11 @@ final class ConnectionPool: Sendable {
     }
 
     /// Gives up a connection: calls that are under way end as they may.
-    func retire(_ lease: Lease, _ why: String) {
-        let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
+    func retire(_ loan: Loan, _ why: String) {
+        let attempt = state.withLock { isCurrent(loan, $0) ? $0.slots[loan.slot].attempt : nil }
         guard let attempt else { return }
-        lose(lease.slot, attempt, lease.endpoint, why)
-        lease.connection.link.loop.execute { lease.connection.retire() }
+        lose(loan.slot, attempt, loan.endpoint, why)
+        loan.connection.link.loop.execute { loan.connection.retire() }
     }
 
     /// Waits until no call uses a connection any more.
@@ -215,16 +215,16 @@ final class ConnectionPool: Sendable {
     private func lastRelease() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.leases > 0 { state.onLastRelease.append { continuation.resume() } }
-                return state.leases == 0
+                if state.loans > 0 { state.onLastRelease.append { continuation.resume() } }
+                return state.loans == 0
             }
             if isOver { continuation.resume() }
         }
     }
 
-    private func isCurrent(_ lease: Lease, _ state: State) -> Bool {
-        guard case .open(let current) = state.slots[lease.slot].state else { return false }
-        return current.connection === lease.connection
+    private func isCurrent(_ loan: Loan, _ state: State) -> Bool {
+        guard case .open(let current) = state.slots[loan.slot].state else { return false }
+        return current.connection === loan.connection
     }
 
     private func serveWaiters() {
@@ -232,20 +232,20 @@ final class ConnectionPool: Sendable {
             let served = state.withLock { state in
                 serve(&state, isFollowed: false) ?? serve(&state, isFollowed: true)
             }
-            guard let (waiter, lease) = served else { return }
+            guard let (waiter, loan) = served else { return }
             waiter.timer?.cancel()
-            waiter.resume(.success(lease))
+            waiter.resume(.success(loan))
         }
     }
 
-    /// The first waiting call or stream and a lease for it.
+    /// The first waiting call or stream and a loan for it.
     ///
     /// Returns nil if nothing waits or no connection has room.
-    private func serve(_ state: inout State, isFollowed: Bool) -> (Waiter, Lease)? {
+    private func serve(_ state: inout State, isFollowed: Bool) -> (Waiter, Loan)? {
         guard let index = state.waiters.firstIndex(where: { $0.isFollowed == isFollowed }),
-            let lease = try? take(&state, isFollowed)
+            let loan = try? take(&state, isFollowed)
         else { return nil }
-        return (state.waiters.remove(at: index), lease)
+        return (state.waiters.remove(at: index), loan)
     }
 
     private func expire(_ id: UInt64, at deadline: Instant) {
@@ -351,7 +351,7 @@ final class ConnectionPool: Sendable {
     ) {
         switch event {
         case .opened(let hello):
-            let lease = Lease(
+            let loan = Loan(
                 slot: slot,
                 endpoint: endpoint,
                 connection: connection,
@@ -361,7 +361,7 @@ final class ConnectionPool: Sendable {
             let isWanted = state.withLock { state in
                 guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
                 let turn = state.slots[slot].turn
-                state.slots[slot] = Slot(state: .open(lease), turn: turn, attempt: attempt)
+                state.slots[slot] = Slot(state: .open(loan), turn: turn, attempt: attempt)
                 state.verdicts = [:]
                 state.turns.admit(endpoint)
                 state.connections[ObjectIdentifier(connection)] = connection

@@ -30,12 +30,12 @@ final class PageStream: @unchecked Sendable {
         window: Int = 0,
         patience: Int64? = nil
     ) async throws -> PageStream {
-        try await core.open(isFollowed: patience != nil) { lease throws(CallFailure) in
+        try await core.open(isFollowed: patience != nil) { loan throws(CallFailure) in
             let (messages, source) = Messages.makeStream()
             let call = core.start(
                 header,
                 request,
-                on: lease,
+                on: loan,
                 patience: patience,
                 onMessage: { source.yield($0) },
                 onEnd: { ending in

@@ -148,21 +148,21 @@ extension Node {
     /// A node without other members lets users in from its first call on.
     package func expectPeers(_ endpoints: [String]) {
         catchUp.expect(endpoints)
-        if let lease { try? lookAtLease(lease) }
+        if let lease = accessLease { try? lookAtAccessLease(lease) }
     }
 
     /// Returns the check that streams make before each page.
     func mayUse(by identity: Identity) -> @Sendable (DatabaseScope) -> ServiceError? {
-        { [self] database in leaseRefusal(of: identity, in: database) }
+        { [self] database in accessLeaseRefusal(of: identity, in: database) }
     }
 
     /// Why a caller is not let in to a database for lack of other nodes' reports; nil if it is.
-    func leaseRefusal(of identity: Identity, in database: DatabaseScope) -> ServiceError? {
-        guard let lease, identity.credential != nil, let scope = identity.scope,
+    func accessLeaseRefusal(of identity: Identity, in database: DatabaseScope) -> ServiceError? {
+        guard let lease = accessLease, identity.credential != nil, let scope = identity.scope,
             database != .private || lease.closesAll,
             let missing = lease.missing(in: scope, now: environment.now())
         else { return nil }
-        renewLease()
+        renewAccessLease()
         var error = ServiceError(
             .serviceUnavailable,
             .nodeBehind,
@@ -177,26 +177,26 @@ extension Node {
     }
 
     /// A member has reported how far it has read a scope.
-    func noteForLease(_ report: ReportRequest, of nodeID: Bytes, _ scope: ScopeID) {
-        guard let lease, !report.vector.isEmpty else { return }
+    func noteForAccessLease(_ report: ReportRequest, of nodeID: Bytes, _ scope: ScopeID) {
+        guard let lease = accessLease, !report.vector.isEmpty else { return }
         lease.note(report.vector, of: nodeID, scope, now: environment.now())
-        renewLease()
+        renewAccessLease()
     }
 
     /// Looks again until when users are let in, on a reader thread.
     ///
     /// Called when a member has reported, and every second, since the list of members grows without
     /// a report.
-    func renewLease() {
-        guard let lease, lease.beginLook() else { return }
+    func renewAccessLease() {
+        guard let lease = accessLease, lease.beginLook() else { return }
         let isQueued = gate.read(.prompt) { [self] in
             lease.endLook()
-            try? lookAtLease(lease)
+            try? lookAtAccessLease(lease)
         }
         if !isQueued { lease.endLook() }
     }
 
-    private func lookAtLease(_ lease: AccessLease) throws(EngineError) {
+    private func lookAtAccessLease(_ lease: AccessLease) throws(EngineError) {
         let reader = gate.latest(reach: .disk)
         let others = try Members.all(in: reader).filter { $0.nodeID != nodeID }
         var members = others.filter { !$0.isRemoved }.map { member in
@@ -221,7 +221,7 @@ extension Node {
     ///
     /// Often enough for their leases, which are set to the same.
     var reportAgainMilliseconds: Int64 {
-        guard let lease else { return PeerConnection.oldReportMilliseconds }
+        guard let lease = accessLease else { return PeerConnection.oldReportMilliseconds }
         return min(lease.milliseconds / 3, PeerConnection.oldReportMilliseconds)
     }
 }

@@ -85,16 +85,16 @@ enum PeerCalls {
             let now = node.environment.now()
             let (outbound, stream): (OutboundState, StateStream)
             if request.compares {
-                let lease = try states.lease(for: nil)
+                let slot = try states.slot(for: nil)
                 let all = stretches.isEmpty ? nil : stretches
                 outbound = try OutboundState(try source(of: scope, in: node), comparing: all)
-                stream = StateStream(lease)
+                stream = StateStream(slot)
             } else if request.snapshot.isEmpty {
-                let lease = try states.lease(for: peer)
+                let slot = try states.slot(for: peer)
                 outbound = try OutboundState(try source(of: scope, in: node), to: request.vector)
                 var dice = NodeDice(node.environment)
                 let name = dice.bytes(HandedStates.nameBytes)
-                stream = states.keep(outbound, lease, named: name, for: peer, scope, now: now)
+                stream = states.keep(outbound, slot, named: name, for: peer, scope, now: now)
             } else {
                 (outbound, stream) = try states.goOn(
                     with: request.snapshot,
@@ -163,7 +163,7 @@ enum PeerCalls {
         )
         node.judgeClock()
         node.replicas.note(vector, of: peer, scope)
-        node.noteForLease(report, of: peer, scope)
+        node.noteForAccessLease(report, of: peer, scope)
         if report.isAnswer { return context.finish([[]]) }
         // If too many reads are waiting, the next report is compared.
         _ = node.gate.read(.bulk(.node)) { try? node.compare(report, of: peer, scope) }

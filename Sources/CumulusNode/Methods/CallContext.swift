@@ -32,7 +32,7 @@ struct CallContext: Sendable {
     var limits: Limits { node.configuration.limits }
     var parser: RequestParser {
         var parser = RequestParser(caller: caller, limits: limits)
-        if node.lease != nil { parser.refusal = mayUse }
+        if node.accessLease != nil { parser.refusal = mayUse }
         if let container = identity.scope?.container {
             parser.knowsWebhook = { [node] in node.configuration.knowsWebhook($0, container) }
         }

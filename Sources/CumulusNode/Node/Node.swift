@@ -92,7 +92,7 @@ package final class Node: Sendable {
     /// nil means that the node keeps no audit log.
     let audit: AuditLog?
     /// nil means that the node has no lease.
-    let lease: AccessLease?
+    let accessLease: AccessLease?
     package let nodeID: Bytes
     package let clusterID: Bytes
     /// nil means this node has no peers.
@@ -169,7 +169,7 @@ package final class Node: Sendable {
         audit = environment.audit.map {
             AuditLog(now: began, keepRefusal: environment.auditRefusal, $0)
         }
-        lease = AccessLease(configuration)
+        accessLease = AccessLease(configuration)
         budgets = CallerBudgets(
             configuration.limits.perCaller,
             configuration.limits.perCallerGrowth,

@@ -66,7 +66,7 @@ extension PeerConnection {
         isDuplicate = hello.nodeID == node.nodeID || node.isLinked(to: hello.nodeID)
         guard hello.nodeID != node.nodeID else {
             // The settings may name no other node than this one.
-            node.renewLease()
+            node.renewAccessLease()
             throw ProtocolFault("that address is this node's own")
         }
         guard !isDuplicate else {

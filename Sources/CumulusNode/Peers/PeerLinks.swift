@@ -51,7 +51,7 @@ package struct PeerLinks: Sendable {
                 await node.stay()
                 node.askNewcomersAgain()
                 node.isAlone = !node.catchUp.expectsOthers && all?.isEmpty == true
-                node.renewLease()
+                node.renewAccessLease()
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {
                         await keep(member.endpoint, of: member)

@@ -12,16 +12,16 @@ import CumulusWire
 import Synchronization
 
 /// One of the few places for a snapshot that is handed over.
-final class StateLease: Sendable {
+final class StateSlot: Sendable {
     static let limit = 2
     private let meter: NodeMeter
 
     fileprivate init(_ meter: NodeMeter) throws {
         self.meter = meter
         meter.statesHandedOver.add(1)
-        guard meter.statesHandedOver.value <= StateLease.limit else {
+        guard meter.statesHandedOver.value <= StateSlot.limit else {
             throw ServiceError.overloaded(
-                "this node hands its state to \(StateLease.limit) others already"
+                "this node hands its state to \(StateSlot.limit) others already"
             )
         }
     }
@@ -32,12 +32,12 @@ final class StateLease: Sendable {
 
 /// A stream that sends a snapshot; the snapshot is in use as long as the stream's pages hold this.
 final class StateStream: Sendable {
-    private let lease: StateLease
+    private let slot: StateSlot
     /// The name of the snapshot; empty if it is not kept for a peer.
     let snapshot: Bytes
 
-    init(_ lease: StateLease, snapshot: Bytes = []) {
-        self.lease = lease
+    init(_ slot: StateSlot, snapshot: Bytes = []) {
+        self.slot = slot
         self.snapshot = snapshot
     }
 }
@@ -48,7 +48,7 @@ final class HandedStates: Sendable {
         let scope: ScopeID
         /// The state from its beginning.
         let outbound: OutboundState
-        let lease: StateLease
+        let slot: StateSlot
         weak var stream: StateStream?
         /// The time at which it was last read.
         var used: Instant
@@ -68,16 +68,16 @@ final class HandedStates: Sendable {
     ///
     /// - Parameter peer: The node that takes the state; nil for a comparison. Snapshots that were
     ///   kept for the same peer are released.
-    func lease(for peer: Bytes?) throws -> StateLease {
+    func slot(for peer: Bytes?) throws -> StateSlot {
         makeRoom(for: peer)
-        return try StateLease(meter)
+        return try StateSlot(meter)
     }
 
     private func makeRoom(for peer: Bytes?) {
         // They end outside of the lock.
         _ = kept.withLock { kept in
             var dropped = kept.filter { $0.value.peer == peer }
-            let isFull = meter.statesHandedOver.value - dropped.count >= StateLease.limit
+            let isFull = meter.statesHandedOver.value - dropped.count >= StateSlot.limit
             let idle = kept.filter { $0.value.stream == nil && $0.value.peer != peer }
             if isFull, let oldest = idle.min(by: { $0.value.used < $1.value.used }) {
                 dropped[oldest.key] = oldest.value
@@ -90,19 +90,19 @@ final class HandedStates: Sendable {
     /// Keeps a snapshot that has not been read yet.
     func keep(
         _ outbound: OutboundState,
-        _ lease: StateLease,
+        _ slot: StateSlot,
         named name: Bytes,
         for peer: Bytes,
         _ scope: ScopeID,
         now: Instant
     ) -> StateStream {
-        let stream = StateStream(lease, snapshot: name)
+        let stream = StateStream(slot, snapshot: name)
         kept.withLock {
             $0[name] = Kept(
                 peer: peer,
                 scope: scope,
                 outbound: outbound,
-                lease: lease,
+                slot: slot,
                 stream: stream,
                 used: now
             )
@@ -123,7 +123,7 @@ final class HandedStates: Sendable {
                 return nil
             }
             // The stream before may not have noticed that its connection is gone.
-            let stream = StateStream(entry.lease, snapshot: name)
+            let stream = StateStream(entry.slot, snapshot: name)
             kept[name]?.stream = stream
             kept[name]?.used = now
             return (entry.outbound, stream)

@@ -235,7 +235,7 @@ import Testing
             return node
         }
         func missing(_ node: Node) -> String? {
-            node.lease?.missing(in: Self.container, now: node.environment.now())
+            node.accessLease?.missing(in: Self.container, now: node.environment.now())
         }
         #expect(try missing(node([])) == nil)
         #expect(try missing(node(["127.0.0.1:1"])) == "the other nodes")

@@ -225,7 +225,7 @@ import Testing
         func keep(_ number: UInt8, at time: Int64) throws -> StateStream {
             states.keep(
                 outbound,
-                try states.lease(for: peer(number)),
+                try states.slot(for: peer(number)),
                 named: [number],
                 for: peer(number),
                 Self.scope,
@@ -246,7 +246,7 @@ import Testing
         var first: StateStream? = try keep(1, at: 10)
         var second: StateStream? = try keep(2, at: 20)
         #expect(meter.statesHandedOver.value == 2)
-        #expect(throws: ServiceError.self) { _ = try states.lease(for: peer(3)) }
+        #expect(throws: ServiceError.self) { _ = try states.slot(for: peer(3)) }
         #expect(throws: ServiceError.self) { _ = try goOn(1, for: 2) }
         #expect(throws: ServiceError.self) { _ = try goOn(1, .cluster) }
         #expect(throws: ServiceError.self) {
