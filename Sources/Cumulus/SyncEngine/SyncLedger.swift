@@ -17,7 +17,7 @@ struct SyncLedger: Sendable {
     }
 
     /// The revisions of the changes when a request was made: its answer settles no later change.
-    struct Mark: Sendable {
+    struct Revisions: Sendable {
         var zones: UInt64
         var records: UInt64
     }
@@ -125,7 +125,9 @@ struct SyncLedger: Sendable {
 
     // MARK: Sending
 
-    var mark: Mark { Mark(zones: zoneChanges.revision, records: recordChanges.revision) }
+    var revisions: Revisions {
+        Revisions(zones: zoneChanges.revision, records: recordChanges.revision)
+    }
 
     mutating func add(_ change: SyncEngine.PendingDatabaseChange) {
         if zoneChanges.add(change.plain) { isChanged = true }
@@ -149,19 +151,21 @@ struct SyncLedger: Sendable {
     }
 
     /// Removes a change that was made, or refused for good.
-    mutating func settle(_ change: SyncEngine.PendingDatabaseChange, _ mark: Mark) {
-        if zoneChanges.settle(change, sentAt: mark.zones) { isChanged = true }
+    mutating func settle(_ change: SyncEngine.PendingDatabaseChange, _ revisions: Revisions) {
+        if zoneChanges.settle(change, sentAt: revisions.zones) { isChanged = true }
     }
 
     /// Removes a change that was made, or refused for good.
-    mutating func settle(_ change: SyncEngine.PendingRecordZoneChange, _ mark: Mark) {
-        if recordChanges.settle(change, sentAt: mark.records) { isChanged = true }
+    mutating func settle(_ change: SyncEngine.PendingRecordZoneChange, _ revisions: Revisions) {
+        if recordChanges.settle(change, sentAt: revisions.records) { isChanged = true }
     }
 
     /// Removes the deletion of a zone that was made, and the pending changes of its records.
-    mutating func settleDeletion(of zone: RecordZone.ID, _ mark: Mark) {
-        settle(.deleteZone(zone), mark)
-        for change in recordChanges.all where change.item.zoneID == zone { settle(change, mark) }
+    mutating func settleDeletion(of zone: RecordZone.ID, _ revisions: Revisions) {
+        settle(.deleteZone(zone), revisions)
+        for change in recordChanges.all where change.item.zoneID == zone {
+            settle(change, revisions)
+        }
         forget(zone)
     }
 

@@ -13,10 +13,10 @@ struct SyncSend: Sendable {
     private enum Phase: Sendable {
         /// Decides what to send next.
         case changes
-        case zones([RecordZone], deletes: [RecordZone.ID], SyncLedger.Mark)
-        case choosing(SyncLedger.Mark)
+        case zones([RecordZone], deletes: [RecordZone.ID], SyncLedger.Revisions)
+        case choosing(SyncLedger.Revisions)
         /// The first of these batches is on its way.
-        case records([SyncEngine.RecordZoneChangeBatch], SyncLedger.Mark)
+        case records([SyncEngine.RecordZoneChangeBatch], SyncLedger.Revisions)
         case done
     }
 
@@ -86,10 +86,10 @@ struct SyncSend: Sendable {
                 case .deleteZone(let id): deletes.append(id)
                 }
             }
-            phase = .zones(saves, deletes: deletes, ledger.mark)
+            phase = .zones(saves, deletes: deletes, ledger.revisions)
         } else if ledger.hasUntrackedChanges || hasOpenChanges(ledger) {
             // A change that is added from now on may be missing in the batch.
-            phase = .choosing(ledger.mark)
+            phase = .choosing(ledger.revisions)
         } else {
             end(refusals.error, &events)
         }
@@ -108,19 +108,19 @@ struct SyncSend: Sendable {
         _ events: inout [SyncEngine.Event]
     ) {
         switch (phase, answer) {
-        case (.zones(let saves, let deletes, let mark), .sentZones(let outcome)):
-            sent(saves, deletes, outcome, mark, &ledger, &events)
-        case (.zones(let saves, let deletes, let mark), .failed(let error)):
+        case (.zones(let saves, let deletes, let revisions), .sentZones(let outcome)):
+            sent(saves, deletes, outcome, revisions, &ledger, &events)
+        case (.zones(let saves, let deletes, let revisions), .failed(let error)):
             let outcome = SyncState.ZoneOutcome(
                 saves: saves.map { _ in .failure(error) },
                 deletes: deletes.map { _ in error }
             )
-            sent(saves, deletes, outcome, mark, &ledger, &events)
-        case (.choosing(let mark), .batch(let batch)): take(batch, mark, &ledger, &events)
-        case (.records(let batches, let mark), .sentRecords(let outcome)):
-            sent(batches, outcome, mark, &ledger, &events)
-        case (.records(let batches, let mark), .failed(let error)):
-            failed(error, batches, mark, &ledger, &events)
+            sent(saves, deletes, outcome, revisions, &ledger, &events)
+        case (.choosing(let revisions), .batch(let batch)): take(batch, revisions, &ledger, &events)
+        case (.records(let batches, let revisions), .sentRecords(let outcome)):
+            sent(batches, outcome, revisions, &ledger, &events)
+        case (.records(let batches, let revisions), .failed(let error)):
+            failed(error, batches, revisions, &ledger, &events)
         case (.changes, .failed(let error)), (.choosing, .failed(let error)): end(error, &events)
         default: break
         }
@@ -166,7 +166,7 @@ struct SyncSend: Sendable {
         _ saves: [RecordZone],
         _ deletes: [RecordZone.ID],
         _ outcome: SyncState.ZoneOutcome,
-        _ mark: SyncLedger.Mark,
+        _ revisions: SyncLedger.Revisions,
         _ ledger: inout SyncLedger,
         _ events: inout [SyncEngine.Event]
     ) {
@@ -175,11 +175,11 @@ struct SyncSend: Sendable {
         for (zone, result) in zip(saves, outcome.saves) {
             switch result {
             case .success(let saved):
-                ledger.settle(.saveZone(zone), mark)
+                ledger.settle(.saveZone(zone), revisions)
                 ledger.know(zone.zoneID)
                 told.savedZones.append(saved)
             case .failure(let error):
-                if isRefused(zone.zoneID, error) { ledger.settle(.saveZone(zone), mark) }
+                if isRefused(zone.zoneID, error) { ledger.settle(.saveZone(zone), revisions) }
                 errors.append(error)
                 told.failedZoneSaves.append(.init(zone: zone, error: error))
             }
@@ -187,11 +187,11 @@ struct SyncSend: Sendable {
         for (id, error) in zip(deletes, outcome.deletes) {
             // If the zone does not exist, it is deleted already; perhaps an answer was lost.
             if let error, error.code != .zoneNotFound {
-                if isRefused(id, error) { ledger.settle(.deleteZone(id), mark) }
+                if isRefused(id, error) { ledger.settle(.deleteZone(id), revisions) }
                 errors.append(error)
                 told.failedZoneDeletes[id] = error
             } else {
-                ledger.settleDeletion(of: id, mark)
+                ledger.settleDeletion(of: id, revisions)
                 told.deletedZoneIDs.append(id)
             }
         }
@@ -205,17 +205,17 @@ struct SyncSend: Sendable {
     /// Takes the delegate's batch; nil, and one with nothing that can be sent, end the send.
     private mutating func take(
         _ batch: SyncEngine.RecordZoneChangeBatch?,
-        _ mark: SyncLedger.Mark,
+        _ revisions: SyncLedger.Revisions,
         _ ledger: inout SyncLedger,
         _ events: inout [SyncEngine.Event]
     ) {
         guard var batch else { return end(refusals.error, &events) }
         batch.unsendable.removeAll { refusals.records.contains($0.record.recordID) }
         let isRefusing = !batch.unsendable.isEmpty
-        if isRefusing { refuse(batch.unsendable, mark, &ledger, &events) }
+        if isRefusing { refuse(batch.unsendable, revisions, &ledger, &events) }
         let open = batch.without(refusals.records)
         if open.count > 0 {
-            phase = .records([open], mark)
+            phase = .records([open], revisions)
         } else if isRefusing {
             phase = .changes
         } else {
@@ -226,12 +226,12 @@ struct SyncSend: Sendable {
     /// Tells of records that can't be sent as they are; they are no longer pending.
     private mutating func refuse(
         _ failures: [(record: Record, error: ServiceError)],
-        _ mark: SyncLedger.Mark,
+        _ revisions: SyncLedger.Revisions,
         _ ledger: inout SyncLedger,
         _ events: inout [SyncEngine.Event]
     ) {
         for failure in failures where isRefused(failure.record.recordID, failure.error) {
-            ledger.settle(.saveRecord(failure.record.recordID), mark)
+            ledger.settle(.saveRecord(failure.record.recordID), revisions)
         }
         var told = SyncEngine.Event.SentRecordZoneChanges()
         told.failedRecordSaves = failures.map { .init(record: $0.record, error: $0.error) }
@@ -241,7 +241,7 @@ struct SyncSend: Sendable {
     private mutating func sent(
         _ batches: [SyncEngine.RecordZoneChangeBatch],
         _ outcome: SyncState.RecordOutcome,
-        _ mark: SyncLedger.Mark,
+        _ revisions: SyncLedger.Revisions,
         _ ledger: inout SyncLedger,
         _ events: inout [SyncEngine.Event]
     ) {
@@ -250,12 +250,12 @@ struct SyncSend: Sendable {
         for (record, result) in zip(batches[0].recordsToSave, outcome.saves) {
             switch result {
             case .success(let saved):
-                ledger.settle(.saveRecord(record.recordID), mark)
+                ledger.settle(.saveRecord(record.recordID), revisions)
                 ledger.holdRecords(in: record.recordID.zoneID)
                 told.savedRecords.append(saved)
             case .failure(let error):
                 if isRefused(record.recordID, error) {
-                    ledger.settle(.saveRecord(record.recordID), mark)
+                    ledger.settle(.saveRecord(record.recordID), revisions)
                 }
                 errors.append(error)
                 told.failedRecordSaves.append(.init(record: record, error: error))
@@ -263,17 +263,17 @@ struct SyncSend: Sendable {
         }
         for (id, error) in zip(batches[0].recordIDsToDelete, outcome.deletes) {
             if let error {
-                if isRefused(id, error) { ledger.settle(.deleteRecord(id), mark) }
+                if isRefused(id, error) { ledger.settle(.deleteRecord(id), revisions) }
                 errors.append(error)
                 told.failedRecordDeletes[id] = error
             } else {
-                ledger.settle(.deleteRecord(id), mark)
+                ledger.settle(.deleteRecord(id), revisions)
                 told.deletedRecordIDs.append(id)
             }
         }
         events.append(.sentRecordZoneChanges(told))
         let rest = Array(batches.dropFirst())
-        phase = rest.isEmpty ? .changes : .records(rest, mark)
+        phase = rest.isEmpty ? .changes : .records(rest, revisions)
         goOn(errors, told.savedRecords.count + told.deletedRecordIDs.count, &events)
     }
 
@@ -281,18 +281,18 @@ struct SyncSend: Sendable {
     private mutating func failed(
         _ error: ServiceError,
         _ batches: [SyncEngine.RecordZoneChangeBatch],
-        _ mark: SyncLedger.Mark,
+        _ revisions: SyncLedger.Revisions,
         _ ledger: inout SyncLedger,
         _ events: inout [SyncEngine.Event]
     ) {
         if error.code == .limitExceeded, let (first, second) = batches[0].halves {
-            phase = .records([first, second] + batches.dropFirst(), mark)
+            phase = .records([first, second] + batches.dropFirst(), revisions)
             return
         }
         let outcome = SyncState.RecordOutcome(
             saves: batches[0].recordsToSave.map { _ in .failure(error) },
             deletes: batches[0].recordIDsToDelete.map { _ in error }
         )
-        sent(batches, outcome, mark, &ledger, &events)
+        sent(batches, outcome, revisions, &ledger, &events)
     }
 }

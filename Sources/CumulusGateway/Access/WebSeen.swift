@@ -18,7 +18,7 @@ package struct WebSeen: Hashable, Sendable {
     /// Callers send it, and answers have it.
     package static let header = "X-Cumulus-Seen"
     /// The prefix of the content that is sealed for the header.
-    private static let mark = "what a caller has seen"
+    private static let label = "what a caller has seen"
 
     package init(token: Bytes, made: Int64) {
         self.token = token
@@ -47,7 +47,7 @@ package struct WebSeen: Hashable, Sendable {
     /// - Parameter scope: Where it was seen.
     package func content(in scope: ScopeID) -> Bytes {
         var writer = CanonicalWriter()
-        writer.delimited(WebSeen.mark.utf8)
+        writer.delimited(WebSeen.label.utf8)
         writer.delimited(scope.container.utf8)
         writer.varint(UInt64(scope.environment.rawValue))
         write(to: &writer)
@@ -57,7 +57,7 @@ package struct WebSeen: Hashable, Sendable {
     /// Reads what was sealed for the header; refuses what was seen elsewhere.
     package init(content: Bytes, in scope: ScopeID) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard try reader.text() == WebSeen.mark, try reader.text() == scope.container,
+        guard try reader.text() == WebSeen.label, try reader.text() == scope.container,
             try reader.varint() == UInt64(scope.environment.rawValue)
         else { throw MalformedBytes("something else than what was seen here") }
         try self.init(reading: &reader)

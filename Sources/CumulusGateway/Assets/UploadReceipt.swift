@@ -23,7 +23,7 @@ package struct UploadReceipt: Hashable, Sendable {
     /// Milliseconds for which a node keeps an asset that no record names.
     package static let time: Int64 = 24 * 3_600_000
     /// The prefix of the sealed content.
-    private enum Mark: String {
+    private enum Label: String {
         case own = "receipt of an upload"
         case shared = "receipt of an upload to another user's database"
         case ownCopy = "receipt of an asset of a record"
@@ -72,8 +72,8 @@ package struct UploadReceipt: Hashable, Sendable {
 
     package var content: Bytes {
         var writer = CanonicalWriter()
-        let mark = Mark(isUpload: isUpload, isOwn: owner.isEmpty)
-        writer.delimited(mark.rawValue.utf8)
+        let label = Label(isUpload: isUpload, isOwn: owner.isEmpty)
+        writer.delimited(label.rawValue.utf8)
         writer.delimited(asset.digest)
         writer.varint(asset.size)
         writer.delimited(scope.container.utf8)
@@ -87,7 +87,7 @@ package struct UploadReceipt: Hashable, Sendable {
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard let mark = Mark(rawValue: try reader.text()) else {
+        guard let label = Label(rawValue: try reader.text()) else {
             throw MalformedBytes("something else than a receipt")
         }
         let digest = try reader.delimitedBytes()
@@ -102,8 +102,8 @@ package struct UploadReceipt: Hashable, Sendable {
         self.database = database
         user = try reader.text()
         made = try reader.signed()
-        owner = mark.isOwn ? "" : try reader.text()
-        isUpload = mark.isUpload
+        owner = label.isOwn ? "" : try reader.text()
+        isUpload = label.isUpload
         guard reader.isAtEnd else { throw MalformedBytes("a receipt of another length") }
     }
 }

@@ -1,8 +1,8 @@
 // A sealed link to the content of an asset: where a file is uploaded, or where one is downloaded.
 //
 // `WebLinks` makes it and `WebTransfers` opens it. A link works for a limited time. The cluster
-// seals it. Each kind of sealed content begins with a mark of its own, so a link is never taken for
-// another kind, nor for the token of a session, which begins with a digest.
+// seals it. Each kind of sealed content begins with a label of its own, so a link is never taken
+// for another kind, nor for the token of a session, which begins with a digest.
 
 package import CumulusModel
 
@@ -59,7 +59,7 @@ package struct WebLink: Hashable, Sendable {
     // MARK: Bytes
 
     /// The prefix of the sealed content.
-    private enum Mark: String {
+    private enum Label: String {
         case upload = "link to upload"
         case download = "link to download"
         case seen = "link to download what was seen"
@@ -69,14 +69,14 @@ package struct WebLink: Hashable, Sendable {
         var writer = CanonicalWriter()
         switch purpose {
         case .upload(let zone):
-            writer.delimited(Mark.upload.rawValue.utf8)
+            writer.delimited(Label.upload.rawValue.utf8)
             access.write(to: &writer)
             writer.varint(zigzag(made))
             writer.varint(zone == nil ? 0 : 1)
             if let zone { writer.zone(zone) }
         case .download(let asset, let record, let field):
-            let mark: Mark = seen == nil ? .download : .seen
-            writer.delimited(mark.rawValue.utf8)
+            let label: Label = seen == nil ? .download : .seen
+            writer.delimited(label.rawValue.utf8)
             access.write(to: &writer)
             writer.varint(zigzag(made))
             writer.delimited(asset.digest)
@@ -91,12 +91,12 @@ package struct WebLink: Hashable, Sendable {
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard let mark = Mark(rawValue: try reader.text()) else {
+        guard let label = Label(rawValue: try reader.text()) else {
             throw MalformedBytes("something else than a link")
         }
         access = try WebAccess(reading: &reader)
         made = try reader.signed()
-        switch mark {
+        switch label {
         case .upload:
             let hasZone = try reader.varint() != 0
             purpose = .upload(zone: hasZone ? try reader.zone() : nil)
@@ -106,7 +106,7 @@ package struct WebLink: Hashable, Sendable {
             let name = try reader.text()
             let record = Record.ID(recordName: name, zoneID: try reader.zone())
             purpose = .download(asset, record: record, field: try reader.text())
-            if mark == .seen { seen = try reader.delimitedBytes() }
+            if label == .seen { seen = try reader.delimitedBytes() }
         }
         guard reader.isAtEnd else { throw MalformedBytes("a link of another length") }
     }

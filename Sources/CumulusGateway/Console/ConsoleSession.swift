@@ -12,7 +12,7 @@ package struct ConsoleSession: Hashable, Sendable {
     private static let digestBytes = 32
     private static let secretBytes = 16
     /// Tells it from the other values that nodes seal for browsers.
-    private static let mark = "console"
+    private static let label = "console"
 
     /// The user for whom the operator acts beside its own work.
     package struct Actor: Hashable, Sendable {
@@ -69,7 +69,7 @@ package struct ConsoleSession: Hashable, Sendable {
     /// The content that is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
-        writer.delimited(ConsoleSession.mark.utf8)
+        writer.delimited(ConsoleSession.label.utf8)
         writer.delimited(digest)
         writer.varint(zigzag(expires))
         writer.delimited(secret)
@@ -85,7 +85,7 @@ package struct ConsoleSession: Hashable, Sendable {
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard try reader.text() == ConsoleSession.mark else {
+        guard try reader.text() == ConsoleSession.label else {
             throw MalformedBytes("not a session of the console")
         }
         digest = try reader.delimitedBytes()

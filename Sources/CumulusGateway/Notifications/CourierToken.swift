@@ -36,11 +36,11 @@ package struct CourierToken: Hashable, Sendable {
     /// How long it is good, in milliseconds: as long as the longest session in a browser.
     package static let time: Int64 = WebToken.kept
     /// The prefix of the sealed content.
-    private static let mark = "courier"
+    private static let label = "courier"
     /// The prefix if browsers have a `clientId`: their device ids follow.
     ///
     /// Nodes of the release before read tokens of browsers without one.
-    private static let clientMark = "courier of clients"
+    private static let clientLabel = "courier of clients"
 
     package init(_ station: Station, made: Int64) {
         stations = [station]
@@ -76,7 +76,7 @@ package struct CourierToken: Hashable, Sendable {
     package var content: Bytes {
         var writer = CanonicalWriter()
         let hasClients = stations.contains { $0.device != $0.access.device(of: "") }
-        writer.delimited((hasClients ? CourierToken.clientMark : CourierToken.mark).utf8)
+        writer.delimited((hasClients ? CourierToken.clientLabel : CourierToken.label).utf8)
         writer.varint(zigzag(made))
         writer.varint(UInt64(stations.count))
         for station in stations {
@@ -92,8 +92,8 @@ package struct CourierToken: Hashable, Sendable {
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        let mark = try reader.text()
-        guard mark == CourierToken.mark || mark == CourierToken.clientMark else {
+        let label = try reader.text()
+        guard label == CourierToken.label || label == CourierToken.clientLabel else {
             throw MalformedBytes("something else than the token of a courier")
         }
         made = try reader.signed()
@@ -103,7 +103,7 @@ package struct CourierToken: Hashable, Sendable {
             let access = try WebAccess(reading: &reader)
             stations.append(Station(id: id, access: access, feed: try reader.delimitedBytes()))
         }
-        if mark == CourierToken.clientMark {
+        if label == CourierToken.clientLabel {
             for index in stations.indices { stations[index].device = try reader.delimitedBytes() }
         }
         guard reader.isAtEnd, !stations.isEmpty else {

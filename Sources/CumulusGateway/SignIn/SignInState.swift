@@ -55,7 +55,7 @@ package struct SignInState: Hashable, Sendable {
     package static let providerLife: Int64 = 20 * 60_000
     private static let digestBytes = 32
     /// It separates this sealed content from others: tokens of sessions begin with a digest.
-    private static let mark = "sign-in"
+    private static let label = "sign-in"
 
     package init(scope: ScopeID, api: Bytes, origin: String, step: Step, made: Int64) {
         self.scope = scope
@@ -83,7 +83,7 @@ package struct SignInState: Hashable, Sendable {
     /// The content that is sealed.
     package var content: Bytes {
         var writer = CanonicalWriter()
-        writer.delimited(SignInState.mark.utf8)
+        writer.delimited(SignInState.label.utf8)
         writer.delimited(scope.container.utf8)
         writer.varint(UInt64(scope.environment.rawValue))
         writer.delimited(api)
@@ -107,7 +107,7 @@ package struct SignInState: Hashable, Sendable {
 
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
-        guard try reader.text() == SignInState.mark else {
+        guard try reader.text() == SignInState.label else {
             throw MalformedBytes("it is no state of a sign-in")
         }
         let container = try reader.text()

@@ -127,7 +127,7 @@ enum OperatorCalls {
     }
 
     private static func truncate(_ endsSessions: Bool, _ context: CallContext) -> Truncate {
-        Truncate(endsSessions: endsSessions, above: context.node.gate.visible.highestMark)
+        Truncate(endsSessions: endsSessions, above: context.node.gate.visible.highestTruncation)
     }
 
     private static func verify(_ request: VerifyRequest, _ context: CallContext) {

@@ -57,8 +57,8 @@ struct FeedSearch {
     struct Reader {
         let user: String
         let roles: Set<String>
-        /// Leaves out the changes of the device with this mark; 0 leaves out nothing.
-        let mark: UInt64
+        /// Leaves out the changes of this device; 0 leaves out nothing.
+        let ownDevice: UInt64
         /// Bytes of notifications that are in the message already.
         let taken: Int
     }
@@ -80,7 +80,7 @@ struct FeedSearch {
                 fetch,
                 at: head,
                 through: end,
-                leavingOut: reader?.mark ?? 0,
+                leavingOut: reader?.ownDevice ?? 0,
                 in: view.reader,
                 schemas: view.schemas
             )

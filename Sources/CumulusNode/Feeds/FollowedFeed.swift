@@ -138,13 +138,13 @@ struct FollowedFeed: Sendable {
         var search = FeedSearch(node: node, read: read, fetch: fetch, head: head, view: view)
         var answer = try node.feeds.pages.answer(read, at: version) { try search.run() }
         let roles = try view.schemas.roles(of: caller, in: number, reader).names
-        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
-        let isOwn = mark != 0 && answer.found?.authors.contains(mark) != false
+        let ownDevice = TopicEvent.deviceDigest(caller.device, of: caller.user)
+        let isOwn = ownDevice != 0 && answer.found?.authors.contains(ownDevice) != false
         if isOwn || !begun.isEmpty || !answer.isWhole(for: caller.user, with: roles) {
             search.reader = FeedSearch.Reader(
                 user: caller.user,
                 roles: roles,
-                mark: isOwn ? mark : 0,
+                ownDevice: isOwn ? ownDevice : 0,
                 taken: begun.reduce(0) { $0 + $1.count }
             )
             answer = try search.run()

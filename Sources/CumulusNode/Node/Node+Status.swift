@@ -10,8 +10,8 @@ package import CumulusWire
 import Synchronization
 
 extension Node {
-    /// The highest mark that callers have shown who miss something here, see `Truncation`.
-    package var highestMark: HybridTime { gate.visible.highestMark }
+    /// The highest rank of `Truncation` that callers have shown who miss something here.
+    package var highestTruncation: HybridTime { gate.visible.highestTruncation }
 
     /// "ready", or why not, where that can be told without the store.
     package var state: String {

@@ -49,33 +49,33 @@ extension PeerConnection {
         for dot in vector.dots where pull.elsewhere.contains(dot.incarnation) {
             pulls[stream]?.news.cover(dot)
         }
-        mark(stream)
+        setGoal(stream)
     }
 
     /// Sets the time by which the peer's last news has to be here, unless another wait is running.
-    func mark(_ stream: UInt32) {
-        guard let pull = pulls[stream], pull.mark == nil, !pull.news.isEmpty else { return }
-        let due = node.environment.now() + PeerConnection.markMilliseconds
-        setTimes(of: stream) { $0.mark = (pull.news, due) }
+    func setGoal(_ stream: UInt32) {
+        guard let pull = pulls[stream], pull.goal == nil, !pull.news.isEmpty else { return }
+        let due = node.environment.now() + PeerConnection.goalMilliseconds
+        setTimes(of: stream) { $0.goal = (pull.news, due) }
         pulls[stream]?.news = VersionVector()
     }
 
     /// Looks whether what the peer had came from elsewhere.
     ///
     /// It may be here and wait for this node's own disk: that is looked at twice.
-    func checkMark(of stream: UInt32) {
-        guard let pull = pulls[stream], let mark = pull.mark else { return }
+    func checkGoal(of stream: UInt32) {
+        guard let pull = pulls[stream], let goal = pull.goal else { return }
         let now = node.environment.now()
-        setTimes(of: stream) { $0.mark?.due = now + PeerConnection.markMilliseconds }
+        setTimes(of: stream) { $0.goal?.due = now + PeerConnection.goalMilliseconds }
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             return try reader.scope(pull.scope).map { try reader.vector(of: $0) }
         } then: { connection, vector in
             guard let pull = connection.pulls[stream], let vector else { return }
-            if vector.covers(mark.vector) {
-                connection.setTimes(of: stream) { $0.mark = nil }
+            if vector.covers(goal.vector) {
+                connection.setTimes(of: stream) { $0.goal = nil }
                 connection.pulls[stream]?.misses = 0
-                connection.mark(stream)
+                connection.setGoal(stream)
             } else if pull.misses > 0 {
                 connection.takeAll(stream)
             } else {
@@ -96,7 +96,7 @@ extension PeerConnection {
     /// Keeps commits that depend on what others send until something has come.
     func putBack(_ commits: [Bytes], _ size: Int, _ stream: UInt32, _ rings: UInt64) {
         guard pulls[stream] != nil else { return }
-        let patience = PeerConnection.markMilliseconds
+        let patience = PeerConnection.goalMilliseconds
         let end = node.environment.now() + patience
         setTimes(of: stream) { $0.heldUntil = $0.heldUntil ?? end }
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)

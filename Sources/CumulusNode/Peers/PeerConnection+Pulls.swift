@@ -30,7 +30,7 @@ extension PeerConnection {
         /// Runs that the peer does not send.
         var elsewhere: Set<Incarnation>
         /// How far the peer has the runs that come directly, and when this node must have them too.
-        var mark: (vector: VersionVector, due: Instant)?
+        var goal: (vector: VersionVector, due: Instant)?
         /// The peer's later news.
         var news = VersionVector()
         /// How often the peer's commits did not arrive here in time by the other way.
@@ -41,13 +41,13 @@ extension PeerConnection {
         var wait: BellWait?
 
         /// The time of the stream's next step; nil means it rests.
-        var wake: Instant? { [restart, mark?.due, heldUntil].compactMap(\.self).min() }
+        var wake: Instant? { [restart, goal?.due, heldUntil].compactMap(\.self).min() }
     }
 
     static let lookMilliseconds: Int64 = 1_000
     static let wholeMilliseconds: Int64 = 60_000
     /// How much later than this peer's news commits from other nodes may arrive.
-    static let markMilliseconds: Int64 = 1_000
+    static let goalMilliseconds: Int64 = 1_000
     static let soonMilliseconds: Int64 = 20
 
     /// Refused commits are tried again after a longer pause: a clock may have been corrected.

@@ -157,7 +157,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         for stream in due {
             guard let pull = pulls[stream] else { continue }
-            if let mark = pull.mark, mark.due <= now { checkMark(of: stream) }
+            if let goal = pull.goal, goal.due <= now { checkGoal(of: stream) }
             if let heldUntil = pull.heldUntil, heldUntil <= now { takeAll(stream) }
         }
         let over = wholeUntil.filter { $0.value <= now }.keys

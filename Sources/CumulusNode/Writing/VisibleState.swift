@@ -150,8 +150,8 @@ final class VisibleState: Sendable {
         return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
     }
 
-    /// The highest mark of lost changes that callers have shown who miss something here.
-    var highestMark: HybridTime { HybridTime(highestMet.load(ordering: .relaxed)) }
+    /// The highest truncation mark that callers have shown who miss something here.
+    var highestTruncation: HybridTime { HybridTime(highestMet.load(ordering: .relaxed)) }
 
     /// Whether an operator has declared changes lost since a caller was told of that mark.
     func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {

@@ -2,7 +2,7 @@
 //
 //   content  = scope · database · subject · viewer · base · 0, or 1 · seen · truncation · progress
 //   subject  = 0 | 1 · zone name · generation; 2 and 3 the same, and a viewer follows
-//   viewer   = user · 0 · count · marks of zones (8 bytes each)
+//   viewer   = user · 0 · count · digests of zones (8 bytes each)
 //            | user · 1                          who sees the whole zone
 //            | user · 2 · roots, see `TreeProgress`
 //            | user · 3 · digest of many roots (8 bytes)
@@ -35,7 +35,7 @@ package struct ChangeToken: Hashable, Sendable {
     /// A participant, and what of other users' zones it was told.
     package struct Viewer: Hashable, Sendable {
         package enum Seen: Hashable, Sendable {
-            /// The zones of other users, ascending; see `ViewMark`.
+            /// The zones of other users, ascending; see `ViewDigest`.
             case zones([UInt64])
             /// The whole of a zone.
             case wholeZone
@@ -199,10 +199,10 @@ extension ChangeToken.Viewer {
     fileprivate func write(to writer: inout CanonicalWriter) {
         writer.delimited(user.utf8)
         switch seen {
-        case .zones(let marks):
+        case .zones(let digests):
             writer.varint(0)
-            writer.varint(UInt64(marks.count))
-            for mark in marks { writer.bigEndian(mark) }
+            writer.varint(UInt64(digests.count))
+            for digest in digests { writer.bigEndian(digest) }
         case .wholeZone: writer.varint(1)
         case .roots(let roots):
             writer.varint(2)

@@ -31,7 +31,7 @@ package struct FeedRead: Hashable, Sendable {
         package var news: [FeedNews]
         /// Subscriptions to reset, since something of them can't be told here.
         package var lost: [SubscriptionName]
-        /// Marks of the devices that made the changes, see `TopicEvent.deviceMark`.
+        /// Digests of the devices that made the changes, see `TopicEvent.deviceDigest`.
         package var authors: Set<UInt64>
         /// The page tells everything up to this position.
         package var end: UInt64
@@ -46,13 +46,13 @@ package struct FeedRead: Hashable, Sendable {
     /// - Parameters:
     ///   - fetch: Gives the rules and the environment.
     ///   - end: The last position of the page; it may end before.
-    ///   - mark: Leaves out the changes of the device with this mark; 0 leaves out nothing.
+    ///   - ownDevice: Leaves out the changes of this device; 0 leaves out nothing.
     ///   - schemas: The schemas of the state that is read.
     package func run(
         _ fetch: FetchFeed,
         at head: FeedHead,
         through end: UInt64?,
-        leavingOut mark: UInt64,
+        leavingOut ownDevice: UInt64,
         in reader: ReadTransaction,
         schemas: SchemaDirectory = SchemaDirectory()
     ) throws(EngineError) -> Found? {
@@ -72,7 +72,7 @@ package struct FeedRead: Hashable, Sendable {
         let known = head.runs.whole(base)
         var telling = FeedTelling(
             fetch: fetch,
-            mark: mark,
+            ownDevice: ownDevice,
             known: known,
             scope: scope,
             window: window,

@@ -57,8 +57,8 @@ struct FeedTelling {
     }
 
     let fetch: FetchFeed
-    /// The device that is told, as `TopicEvent.deviceMark` names it; 0 means any device.
-    let mark: UInt64
+    /// The device that is told, as `TopicEvent.deviceDigest` names it; 0 means any device.
+    let ownDevice: UInt64
     /// The changes that the device has seen.
     let known: VersionVector
     let scope: ScopeNumber
@@ -171,7 +171,7 @@ struct FeedTelling {
             let stamp = Stamp(row.time, Dot(incarnation, row.seq))
             if seen.covers(stamp.dot) { continue }
             authors.insert(device)
-            if mark != 0 && device == mark { continue }
+            if ownDevice != 0 && device == ownDevice { continue }
             if zones.last?.name != zone { zones.append(ZoneAddress(name: zone)) }
             newest = max(newest ?? stamp, stamp)
             dots.append(stamp.dot)
@@ -226,7 +226,7 @@ struct FeedTelling {
             if isHeard, !isLater { continue }
             if let fired, event.row.stamp.dot != fired { continue }
             authors.insert(event.row.device)
-            let isOwn = mark != 0 && event.row.device == mark
+            let isOwn = ownDevice != 0 && event.row.device == ownDevice
             if stories[place] == nil || fetch.broken.contains(.feedFold) {
                 stories[place] = Story(event, isOwn: isOwn)
             } else {

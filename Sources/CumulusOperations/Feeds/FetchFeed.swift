@@ -70,12 +70,12 @@ package struct FetchFeed: Sendable {
             let head = try FeedHead(of: number, in: reader)
             var page = try begin(scope, number, at: head, by: caller, in: reader)
             if let read = page.read {
-                let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+                let ownDevice = TopicEvent.deviceDigest(caller.device, of: caller.user)
                 let found = try read.run(
                     self,
                     at: head,
                     through: nil,
-                    leavingOut: mark,
+                    leavingOut: ownDevice,
                     in: reader
                 )
                 let roles = try SchemaDirectory().roles(of: caller, in: number, reader)

@@ -25,7 +25,7 @@ struct VisibleZoneChanges: Sendable {
     private var rest: ArraySlice<FoundZone>
     /// The search in the first of these zones; nil if it has not begun.
     private var news: TreeNews?
-    /// The marks of the zones that the caller holds, including the zones on this page.
+    /// The digests of the zones that the caller holds, including the zones on this page.
     private var held: Set<UInt64> = []
     /// The position of the zone that was told last.
     private var last = ""
@@ -48,8 +48,8 @@ struct VisibleZoneChanges: Sendable {
         var end = runs.shortVector
         if case .zones(let name, let first) = token.progress { (last, end) = (name, first) }
         self.end = end
-        if case .zones(let marks) = token.viewer?.seen, !fetch.broken.contains(.toldZones) {
-            held = Set(marks)
+        if case .zones(let digests) = token.viewer?.seen, !fetch.broken.contains(.toldZones) {
+            held = Set(digests)
         }
         let found = try reader.findZones(of: database, scope, by: caller)
         let position = last.isEmpty ? nil : ZonePosition(last)
@@ -59,7 +59,7 @@ struct VisibleZoneChanges: Sendable {
         page.token.truncation = try reader.truncation(of: scope)
         page.deletions = try lost(found.map(\.zone))
         if fetch.onlyToken {
-            held = Set(found.map { ViewMark.zone($0.zone) })
+            held = Set(found.map { ViewDigest.zone($0.zone) })
             rest = []
         }
     }
@@ -92,7 +92,7 @@ struct VisibleZoneChanges: Sendable {
         _ looks: inout Int
     ) throws(EngineError) -> Bool? {
         looks += 1
-        guard isKnown, held.contains(ViewMark.zone(found.zone)) else { return true }
+        guard isKnown, held.contains(ViewDigest.zone(found.zone)) else { return true }
         var search: TreeNews
         if let begun = news {
             search = begun
@@ -107,7 +107,7 @@ struct VisibleZoneChanges: Sendable {
     }
 
     private mutating func tell(_ zone: Commit.Zone) {
-        held.insert(ViewMark.zone(zone))
+        held.insert(ViewDigest.zone(zone))
         last = ZonePosition(zone).text
         page.changed.append(ZoneAddress(name: zone.name, owner: zone.database.owner))
     }
@@ -123,13 +123,13 @@ struct VisibleZoneChanges: Sendable {
         return page
     }
 
-    /// Zones that the caller was told of and can't see now; their marks are dropped.
+    /// Zones that the caller was told of and can't see now; their digests are dropped.
     ///
     /// - Parameter zones: All zones that it sees now.
     private mutating func lost(
         _ zones: [Commit.Zone]
     ) throws -> [FetchDatabaseChanges.Page.Deletion] {
-        let present = Set(zones.map(ViewMark.zone))
+        let present = Set(zones.map(ViewDigest.zone))
         var unexplained = held.subtracting(present)
         if unexplained.isEmpty { return [] }
         held.formIntersection(present)
@@ -146,7 +146,7 @@ struct VisibleZoneChanges: Sendable {
                     name: entry.zone,
                     generation: generation
                 )
-                if unexplained.remove(ViewMark.zone(zone)) != nil { wasHeld = true }
+                if unexplained.remove(ViewDigest.zone(zone)) != nil { wasHeld = true }
             }
             let position = ZonePosition(owner: entry.owner, name: entry.zone)
             guard wasHeld, !seen.contains(position) else { continue }

@@ -79,7 +79,7 @@ extension FetchZoneChanges {
     ) throws(ServiceError) -> [ChangeToken.Root] {
         switch token?.viewer?.seen {
         case .roots(let roots): return roots
-        case .manyRoots(let digest) where digest == ViewMark.roots(present): return present
+        case .manyRoots(let digest) where digest == ViewDigest.roots(present): return present
         case .manyRoots: throw Self.viewChanged
         case .zones, .wholeZone, nil: return []
         }

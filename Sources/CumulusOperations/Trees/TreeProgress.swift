@@ -36,7 +36,7 @@ package struct TreeProgress: Hashable, Sendable {
     package init(end: VersionVector, roots: [ChangeToken.Root], told: VersionVector) {
         self.end = end
         self.roots = roots
-        digest = ViewMark.roots(roots)
+        digest = ViewDigest.roots(roots)
         changes = ChangeProgress(told: told)
     }
 
@@ -47,7 +47,7 @@ package struct TreeProgress: Hashable, Sendable {
         guard roots.isEmpty else { return self }
         var progress = self
         progress.roots = present
-        return ViewMark.roots(present) == digest ? progress : nil
+        return ViewDigest.roots(present) == digest ? progress : nil
     }
 
     func write(to writer: inout CanonicalWriter) {

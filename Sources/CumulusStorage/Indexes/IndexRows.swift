@@ -131,8 +131,8 @@ extension IndexRows {
         }
 
         private func prefix(_ range: IndexRange, _ zone: ZoneNumber) -> Bytes {
-            let mark = value.map(IndexRange.value) ?? IndexRange.bytes(.absent)
-            return KeyRange.indexRows(of: zone, range.index.number).start + mark
+            let tag = value.map(IndexRange.value) ?? IndexRange.bytes(.absent)
+            return KeyRange.indexRows(of: zone, range.index.number).start + tag
         }
     }
 }

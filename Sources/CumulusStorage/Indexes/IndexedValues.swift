@@ -3,7 +3,7 @@
 //   key   = zone · index no. · 0, or 1 and a value, or 2 · record name
 //   value = empty; of cells: latitude and longitude
 //
-// The writer writes them for each record; queries read them. Mark 0 stands for no value. Mark 2
+// The writer writes them for each record; queries read them. Tag 0 stands for no value. Tag 2
 // stands for more elements or words than have rows: a search reads those records too. Texts are
 // kept by their first bytes, which is how results are sorted. hot: once per index of each saved
 // record.
@@ -17,7 +17,7 @@ package enum IndexedValues {
     static let textBytes = 4_096
 
     /// The byte in front of a value.
-    package enum Mark: UInt8, Sendable {
+    package enum Tag: UInt8, Sendable {
         case absent = 0
         case value = 1
         case more = 2
@@ -42,12 +42,11 @@ extension Candidate {
         _ index: NumberedIndex
     ) throws -> [(key: RowKey, value: Bytes)] {
         let definition = index.definition
-        func key(_ mark: IndexedValues.Mark, _ add: (inout KeyWriter) -> Void = { _ in }) -> RowKey
-        {
+        func key(_ tag: IndexedValues.Tag, _ add: (inout KeyWriter) -> Void = { _ in }) -> RowKey {
             RowKey(.indexRow) {
                 $0.add(zone)
                 $0.add(index.number)
-                $0.add(mark.rawValue)
+                $0.add(tag.rawValue)
                 add(&$0)
                 $0.add(name)
             }
@@ -126,7 +125,7 @@ package struct IndexEntry: Hashable, Sendable {
     /// The record's name; a part of the row's key.
     package var nameBytes: ArraySlice<UInt8>
     /// Whether it stands for no value, for one, or for more than have rows.
-    package var mark: IndexedValues.Mark
+    package var tag: IndexedValues.Tag
     /// nil if the row has no value, and in cells.
     package var value: ComparableValue?
     /// Latitude and longitude, in rows of cells only.
@@ -147,11 +146,11 @@ package struct IndexEntry: Hashable, Sendable {
         var parts = KeyReader(key)
         // The reader knows the zone and the index.
         try parts.skip(8)
-        guard let mark = IndexedValues.Mark(rawValue: try parts.number()) else {
+        guard let tag = IndexedValues.Tag(rawValue: try parts.number()) else {
             throw .corrupt("the row \(key.hex) of an index is damaged")
         }
-        self.mark = mark
-        if mark == .value {
+        self.tag = tag
+        if tag == .value {
             switch definition.form {
             case .cell:
                 try parts.skip(8)
@@ -168,7 +167,7 @@ package struct IndexEntry: Hashable, Sendable {
 
     /// Whether the row holds the record's whole value, or says that it has none.
     package var isWhole: Bool {
-        switch mark {
+        switch tag {
         case .absent: true
         case .more: false
         case .value:

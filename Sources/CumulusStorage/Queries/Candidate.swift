@@ -390,7 +390,7 @@ extension ComparableValue {
 extension BoundQuery.Column {
     /// Whether an index row says that the record has no value; every record has a name.
     fileprivate func isMissing(in entry: IndexEntry) -> Bool {
-        entry.mark == .absent && self != .system(.recordID)
+        entry.tag == .absent && self != .system(.recordID)
     }
 
     fileprivate var isList: Bool { if case .list = type { true } else { false } }

@@ -124,13 +124,13 @@ package struct IndexRange: Hashable, Sendable {
 }
 
 extension IndexRange {
-    /// A mark and the bytes after it, as keys have them.
+    /// A tag and the bytes after it, as keys have them.
     static func bytes(
-        _ mark: IndexedValues.Mark,
+        _ tag: IndexedValues.Tag,
         _ add: (inout KeyWriter) -> Void = { _ in }
     ) -> Bytes {
         var writer = KeyWriter(.indexRow)
-        writer.add(mark.rawValue)
+        writer.add(tag.rawValue)
         add(&writer)
         return Bytes(writer.bytes.dropFirst())
     }

@@ -151,14 +151,14 @@ package struct ScopeFeeds: Sendable {
     ) throws(EngineError) {
         let topics = try load(&transaction).topics
         if topics.isEmpty { return }
-        let mark = TopicEvent.deviceMark(commit.device, of: commit.user)
+        let device = TopicEvent.deviceDigest(commit.device, of: commit.user)
         let (dot, time) = (commit.stamp.dot, commit.stamp.time)
         let watching = topics.topics(ofWhole: zone.name, in: zone.database)
         if watching.isEmpty { return }
         // Old heads and milestones are dropped with old days.
         _ = try day(&transaction)
         for topic in watching {
-            let key = RowKey.watchedHead(scope, topic, zone.name, mark, dot.incarnation)
+            let key = RowKey.watchedHead(scope, topic, zone.name, device, dot.incarnation)
             transaction.put(key, WatchedHead(seq: dot.seq, time: time))
             transaction.state.touched.insert(.topic(topic))
         }
@@ -395,7 +395,7 @@ extension TopicEvent {
             flags: flags,
             zone: zone,
             user: commit.user,
-            device: TopicEvent.deviceMark(commit.device, of: commit.user)
+            device: TopicEvent.deviceDigest(commit.device, of: commit.user)
         )
     }
 }

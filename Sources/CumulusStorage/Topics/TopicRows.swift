@@ -30,7 +30,7 @@ package struct TopicEvent: RowValue, Equatable {
     package var zone: String
     /// The user who made the change; empty if a node made it.
     package var user: String
-    /// The `deviceMark` of the device that made the change.
+    /// The `deviceDigest` of the device that made the change.
     package var device: UInt64
     /// The key of the life that a request created by the change; nil for other changes.
     package var key: LifeKey?
@@ -52,7 +52,7 @@ package struct TopicEvent: RowValue, Equatable {
     }
 
     /// A number for a device, unique among the devices of all users; 0 if `device` is empty.
-    package static func deviceMark(_ device: Bytes, of user: String) -> UInt64 {
+    package static func deviceDigest(_ device: Bytes, of user: String) -> UInt64 {
         if device.isEmpty { return 0 }
         var writer = CanonicalWriter(reserving: 64)
         writer.delimited(user.utf8)

@@ -210,7 +210,7 @@ import Testing
         let read = try #require(feed.read)
         let all = try read.run(fetch, at: head, through: nil, leavingOut: 0, in: reader)
         #expect(all?.news.count == 2)
-        let authors = [phone, tablet].map { TopicEvent.deviceMark($0.device, of: $0.user) }
+        let authors = [phone, tablet].map { TopicEvent.deviceDigest($0.device, of: $0.user) }
         #expect(all?.authors == Set(authors))
     }
 }

@@ -224,8 +224,8 @@ package struct RoamingFeed {
             end = UInt64.random(in: read.from..<head.place, using: &cuts)
             copy.counts["feeds: cut pages", default: 0] += 1
         }
-        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
-        let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
+        let ownDevice = TopicEvent.deviceDigest(caller.device, of: caller.user)
+        let found = try read.run(fetch, at: head, through: end, leavingOut: ownDevice, in: reader)
         page.take(found, of: fetch, with: [])
         return page
     }

@@ -145,7 +145,7 @@ extension SimulatedWorld {
         marks = load
         if let node {
             addUser(0, at: node)
-            let met = node.node?.highestMark ?? HybridTime(0)
+            let met = node.node?.highestTruncation ?? HybridTime(0)
             administer(Truncate(endsSessions: false, above: met), at: node) { [weak self] in
                 self?.tell("what is lost is marked at node \(node.machine)")
                 self?.count("marks")

@@ -7,9 +7,9 @@ import Crypto
 import CumulusModel
 import CumulusStorage
 
-enum ViewMark {
+enum ViewDigest {
     static func zone(_ zone: Commit.Zone) -> UInt64 {
-        mark("zone") { writer in
+        digest("zone") { writer in
             writer.database(zone.database)
             writer.delimited(zone.name.utf8)
             writer.varint(zone.generation)
@@ -17,10 +17,10 @@ enum ViewMark {
     }
 
     static func roots(_ roots: [ChangeToken.Root]) -> UInt64 {
-        mark("roots") { ChangeToken.Root.write(roots, to: &$0) }
+        digest("roots") { ChangeToken.Root.write(roots, to: &$0) }
     }
 
-    private static func mark(_ what: String, _ write: (inout CanonicalWriter) -> Void) -> UInt64 {
+    private static func digest(_ what: String, _ write: (inout CanonicalWriter) -> Void) -> UInt64 {
         var writer = CanonicalWriter()
         writer.delimited(what.utf8)
         write(&writer)
@@ -47,6 +47,6 @@ extension ChangeToken.Viewer.Seen {
     init(_ roots: [ChangeToken.Root]) {
         self =
             roots.count > ChangeToken.Root.most
-            ? .manyRoots(digest: ViewMark.roots(roots)) : .roots(roots)
+            ? .manyRoots(digest: ViewDigest.roots(roots)) : .roots(roots)
     }
 }
