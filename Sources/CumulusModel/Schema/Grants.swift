@@ -38,7 +38,7 @@ package struct Grants: Hashable, Sendable {
     }
 
     /// The records of the type that a permission covers.
-    package enum Reach: Hashable, Sendable {
+    package enum Coverage: Hashable, Sendable {
         case all
         /// The records that the user created.
         case own
@@ -50,11 +50,11 @@ package struct Grants: Hashable, Sendable {
     /// - Parameters:
     ///   - user: User record name; nil means a caller who is not signed in.
     ///   - roles: The roles of the schema that the user has.
-    package func reach(
+    package func coverage(
         _ permission: Schema.Permissions,
         of user: String?,
         with roles: Set<String>
-    ) -> Reach {
+    ) -> Coverage {
         if self[Grants.world].isSuperset(of: permission) { return .all }
         guard user != nil else { return .none }
         if self[Grants.signedIn].isSuperset(of: permission) { return .all }
@@ -74,7 +74,7 @@ package struct Grants: Hashable, Sendable {
         with roles: Set<String>,
         of creator: String?
     ) -> Bool {
-        switch reach(permission, of: user, with: roles) {
+        switch coverage(permission, of: user, with: roles) {
         case .all: true
         case .own: creator != nil && creator == user
         case .none: false

@@ -24,7 +24,7 @@ final class VisibleState: Sendable {
     }
 
     /// How far this node has a scope, and the mark up to which changes were declared lost.
-    private struct Reach {
+    private struct Progress {
         var runs = Runs()
         var truncation = HybridTime(0)
     }
@@ -40,11 +40,11 @@ final class VisibleState: Sendable {
         /// Causal tokens that were made for this version.
         var tokens: [ScopeNumber: Bytes] = [:]
         /// How far other scopes are, if anybody asked for them.
-        var resting: [ScopeNumber: Reach] = [:]
+        var resting: [ScopeNumber: Progress] = [:]
 
-        func reach(of scope: ScopeNumber) -> Reach? {
+        func progress(of scope: ScopeNumber) -> Progress? {
             if let known = scopes[scope] {
-                return Reach(runs: known.runs, truncation: known.truncation)
+                return Progress(runs: known.runs, truncation: known.truncation)
             }
             return resting[scope]
         }
@@ -102,7 +102,9 @@ final class VisibleState: Sendable {
         of scope: ScopeNumber
     ) throws(EngineError) -> (reader: any EngineReader, vector: VersionVector) {
         try load(scope)
-        return state.withLock { ($0.reader, $0.reach(of: scope)?.runs.vector ?? VersionVector()) }
+        return state.withLock {
+            ($0.reader, $0.progress(of: scope)?.runs.vector ?? VersionVector())
+        }
     }
 
     /// The visible state, with its version, which rises with each batch.
@@ -131,12 +133,12 @@ final class VisibleState: Sendable {
         return state.withLock { state in
             guard state.version != version else { return nil }
             if let known = state.tokens[scope] { return (known, state.version) }
-            let reach = state.reach(of: scope) ?? Reach()
+            let progress = state.progress(of: scope) ?? Progress()
             let token = mint.make(
                 CausalToken(
                     scope: id,
-                    vector: reach.runs.shortVector,
-                    truncation: reach.truncation
+                    vector: progress.runs.shortVector,
+                    truncation: progress.truncation
                 )
             )
             state.tokens[scope] = token
@@ -147,7 +149,7 @@ final class VisibleState: Sendable {
     /// Whether everything that a vector covers is visible to callers from now on.
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         try? load(scope)
-        return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
+        return state.withLock { $0.progress(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
     }
 
     /// The highest truncation mark that callers have shown who miss something here.
@@ -157,17 +159,17 @@ final class VisibleState: Sendable {
     func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
         highestMet.max(truncation.value, ordering: .relaxed)
         try? load(scope)
-        return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
+        return state.withLock { truncation < $0.progress(of: scope)?.truncation ?? truncation }
     }
 
     /// Reads how far a scope is, if nothing was written to it since the node started.
     private func load(_ scope: ScopeNumber) throws(EngineError) {
-        guard state.withLock({ $0.reach(of: scope) == nil }) else { return }
+        guard state.withLock({ $0.progress(of: scope) == nil }) else { return }
         let reader = ReadTransaction(self.reader, reach: .disk)
-        let reach = Reach(
+        let progress = Progress(
             runs: try reader.runs(of: scope),
             truncation: try reader.truncation(of: scope)
         )
-        state.withLock { $0.resting[scope] = reach }
+        state.withLock { $0.resting[scope] = progress }
     }
 }

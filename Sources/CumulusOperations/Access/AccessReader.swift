@@ -125,7 +125,7 @@ package struct AccessReader: Sendable {
     func reading(
         typeOf row: RecordRow,
         _ reader: ReadTransaction
-    ) throws(EngineError) -> Grants.Reach {
+    ) throws(EngineError) -> Grants.Coverage {
         guard isPublic else { return .all }
         let grants = try grants(StoredName.shown(row.type), reader)
         return Authorisation.reading(grants, by: caller, with: roles.names)

@@ -122,9 +122,9 @@ package enum Authorisation {
         _ grants: Grants,
         by caller: Caller,
         with roles: Set<String>
-    ) -> Grants.Reach {
+    ) -> Grants.Coverage {
         if caller.role == .operator { return .all }
-        return grants.reach(.read, of: caller.signedInUser, with: roles)
+        return grants.coverage(.read, of: caller.signedInUser, with: roles)
     }
 
     /// Why a caller may not bring assets into a database; nil if it may.
