@@ -42,12 +42,12 @@ struct WebFiles {
 
     /// Returns when the node has the whole of an asset; what came stays if it throws.
     func fetch(_ asset: Asset) async throws {
-        let place = PeerAssetPlace(asset: asset.digest, database: database, scope: scope)
-        let list = try await door.peerList(of: place, within: try milliseconds())
+        let address = PeerAssetAddress(asset: asset.digest, database: database, scope: scope)
+        let list = try await door.peerList(of: address, within: try milliseconds())
         for _ in 0..<WebFiles.rounds {
             let missing = try await calls.missing(of: list)
             if missing.isEmpty { return }
-            try await door.readPeerChunks(missing, of: place, within: try milliseconds()) {
+            try await door.readPeerChunks(missing, of: address, within: try milliseconds()) {
                 if $0.isEmpty { return }
                 try await calls.upload([WireChunks($0).encoded()])
             }

@@ -1,7 +1,7 @@
 // The connections of the HTTP listener: whose they are, and which one gives way when the room is
 // full.
 //
-// Held by `HTTPServer`. `ConnectionPlace` enters a connection, `RequestWatch` says what it does,
+// Held by `HTTPServer`. `ConnectionLimiter` enters a connection, `RequestWatch` says what it does,
 // and `HTTPServer` asks for each request. It promises two things. A caller with fewer connections
 // than another gets in, as long as one of the other's waits for its caller. And some places are
 // kept for health checks and operators. `ConnectionTable` is the rule; this holds its lock.

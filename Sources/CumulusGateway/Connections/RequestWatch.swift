@@ -1,6 +1,6 @@
 // Watches where requests begin and end on a connection, and to which caller the connection belongs.
 //
-// `GuardedChannel` puts both handlers into the pipeline of each connection: `ConnectionPlace` at
+// `GuardedChannel` puts both handlers into the pipeline of each connection: `ConnectionLimiter` at
 // the very beginning, `RequestWatch` behind `HeadGuard`. They decide nothing: `OpenConnections` and
 // `CallerPace` do, by what they are told here.
 
@@ -9,7 +9,7 @@ import NIOCore
 import NIOHTTP1
 
 /// Enters a connection when it opens, and closes it at once if there is no room or it gives way.
-final class ConnectionPlace: ChannelInboundHandler {
+final class ConnectionLimiter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 

@@ -1,6 +1,6 @@
 // The proxies whose word counts on where a request comes from, as `--trusted-proxies` names them.
 //
-// `cumulusd` makes it. `HTTPServer` asks it for each request, `ConnectionPlace` for each
+// `cumulusd` makes it. `HTTPServer` asks it for each request, `ConnectionLimiter` for each
 // connection. Any client can write an address into a head. So the lists of proxies are read from
 // their ends, as far as the proxies that added to them are trusted.
 

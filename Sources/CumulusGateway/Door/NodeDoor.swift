@@ -48,19 +48,19 @@ package struct NodeDoor: WebDoor {
     }
 
     package func peerList(
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64
     ) async throws -> ChunkList {
-        try await node.peerList(of: place, within: milliseconds)
+        try await node.peerList(of: address, within: milliseconds)
     }
 
     package func readPeerChunks(
         _ indexes: [Int],
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws {
-        try await node.readPeerChunks(indexes, of: place, within: milliseconds, take)
+        try await node.readPeerChunks(indexes, of: address, within: milliseconds, take)
     }
 
     package func webhookSubscribers(

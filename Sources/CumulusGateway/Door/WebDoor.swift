@@ -32,7 +32,7 @@ package protocol WebDoor: Sendable {
     ///
     /// - Parameter milliseconds: How long peers are asked.
     func peerList(
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64
     ) async throws -> ChunkList
     /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
@@ -44,7 +44,7 @@ package protocol WebDoor: Sendable {
     ///   - milliseconds: How long peers are asked.
     func readPeerChunks(
         _ indexes: [Int],
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws

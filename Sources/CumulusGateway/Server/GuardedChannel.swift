@@ -21,7 +21,7 @@ struct GuardedChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
         channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(ConnectionPlace(connections, proxies))
+            try pipeline.addHandler(ConnectionLimiter(connections, proxies))
             if let secure {
                 try pipeline.addHandler(NIOSSLServerHandler(context: try secure()))
             }

@@ -43,13 +43,13 @@ struct AssetFetch: Sendable {
 
     func run() async throws -> Outcome {
         guard try await isMine() else { return .notMine }
-        guard let place = try await place(), try await isNamed() else {
+        guard let database = try await database(), try await isNamed() else {
             return try await forget() ? .done : .failed
         }
         if try await isWhole() { return .done }
         for peer in peers() {
             do {
-                let asset = asset(at: place)
+                let asset = asset(in: database)
                 guard let chunks = try await wanted(asset, from: peer) else { return .notMine }
                 try await take(chunks, of: asset, from: peer)
                 if try await isWhole() { return .done }
@@ -83,19 +83,19 @@ struct AssetFetch: Sendable {
 
     // MARK: The store
 
-    private func place() async throws -> AssetPlace? {
-        if let known = node.demand.place(of: key.database) { return known }
-        let places = try await node.gate.reading { reader in
-            var places: [DatabaseNumber: AssetPlace] = [:]
+    private func database() async throws -> ScopedDatabase? {
+        if let known = node.demand.name(of: key.database) { return known }
+        let names = try await node.gate.reading { reader in
+            var names: [DatabaseNumber: ScopedDatabase] = [:]
             for (scope, number) in try ScopeDirectory.all(in: reader) {
                 for (database, number) in try reader.databases(of: number) {
-                    places[number] = AssetPlace(scope: scope, database: database)
+                    names[number] = ScopedDatabase(scope: scope, database: database)
                 }
             }
-            return places
+            return names
         }
-        node.demand.note(places)
-        return places[key.database]
+        node.demand.note(names)
+        return names[key.database]
     }
 
     private func isNamed() async throws -> Bool {
@@ -136,8 +136,8 @@ struct AssetFetch: Sendable {
 
     // MARK: From a peer
 
-    private func asset(at place: AssetPlace) -> PeerAsset {
-        PeerAsset(node: node, place: place, asset: key.asset) {
+    private func asset(in database: ScopedDatabase) -> PeerAsset {
+        PeerAsset(node: node, database: database, asset: key.asset) {
             isUrgent ? AssetFetch.urgentPatience : PeerAsset.usualPatience
         }
     }
@@ -176,14 +176,14 @@ struct AssetFetch: Sendable {
 /// A list is checked against the asset's digest; chunks are checked where they are entered.
 struct PeerAsset: Sendable {
     let node: Node
-    let place: AssetPlace
+    let database: ScopedDatabase
     let asset: Bytes
     /// How long a peer may say nothing, in milliseconds; asked again and again.
     let patience: @Sendable () -> Int64
     static let usualPatience: Int64 = 10_000
 
     func list(from peer: PeerConnection) async throws -> ChunkList {
-        let request = PeerAssetRequest(database: place.database, asset: asset)
+        let request = PeerAssetRequest(database: database.database, asset: asset)
         var bytes: Bytes = []
         try await read(request, from: peer) { bytes += $0.list }
         let list = try ChunkList(checking: bytes)
@@ -201,7 +201,7 @@ struct PeerAsset: Sendable {
         from peer: PeerConnection,
         _ take: ([Chunk]) async throws -> Void
     ) async throws {
-        let request = PeerAssetRequest(database: place.database, asset: asset, chunks: indexes)
+        let request = PeerAssetRequest(database: database.database, asset: asset, chunks: indexes)
         try await read(request, from: peer) { try await take($0.chunks) }
     }
 
@@ -211,7 +211,7 @@ struct PeerAsset: Sendable {
         from peer: PeerConnection,
         _ take: (DownloadAssetResponse) async throws -> Void
     ) async throws {
-        let reading = peer.read(.peersAsset, place.scope, request.encoded())
+        let reading = peer.read(.peersAsset, database.scope, request.encoded())
         try await reading.forEach(patience: patience) {
             try await node.environment.sleep($0)
         } _: {

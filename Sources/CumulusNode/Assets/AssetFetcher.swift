@@ -18,7 +18,7 @@ struct AssetKey: Hashable, Sendable {
 }
 
 /// The name of a database on other nodes.
-struct AssetPlace: Hashable, Sendable {
+struct ScopedDatabase: Hashable, Sendable {
     let scope: ScopeID
     let database: DatabaseID
 }
@@ -31,7 +31,7 @@ final class AssetDemand: Sendable {
         var running: [AssetKey: Bool] = [:]
         var failures: [AssetKey: Failure] = [:]
         /// The databases behind the numbers, which never change.
-        var places: [DatabaseNumber: AssetPlace] = [:]
+        var names: [DatabaseNumber: ScopedDatabase] = [:]
     }
 
     private struct Failure {
@@ -87,12 +87,12 @@ final class AssetDemand: Sendable {
         state.withLock { $0.running[key] ?? false }
     }
 
-    func place(of database: DatabaseNumber) -> AssetPlace? {
-        state.withLock { $0.places[database] }
+    func name(of database: DatabaseNumber) -> ScopedDatabase? {
+        state.withLock { $0.names[database] }
     }
 
-    func note(_ places: [DatabaseNumber: AssetPlace]) {
-        state.withLock { $0.places = places }
+    func note(_ names: [DatabaseNumber: ScopedDatabase]) {
+        state.withLock { $0.names = names }
     }
 
     func end(_ key: AssetKey, _ outcome: AssetFetch.Outcome, now: Instant) {

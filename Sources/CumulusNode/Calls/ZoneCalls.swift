@@ -77,15 +77,15 @@ enum ZoneCalls {
 
     private static func status(_: Void, _ context: CallContext) -> Reading<[ZoneDigest]>? {
         .onDisk { context in
-            try status(from: try ZoneDigest.Place(context.number, in: context.reader), context)
+            try status(from: try ZoneDigest.Position(context.number, in: context.reader), context)
         }
     }
 
     private static func status(
-        from place: ZoneDigest.Place,
+        from position: ZoneDigest.Position,
         _ context: ReadContext
     ) throws -> Part<[ZoneDigest]> {
-        let read = try ZoneDigest.page(from: place, limit: zonesPerPage, in: context.reader)
+        let read = try ZoneDigest.page(from: position, limit: zonesPerPage, in: context.reader)
         guard let next = read.next else { return Part(read.zones) }
         return Part(read.zones) { try status(from: next, context) }
     }

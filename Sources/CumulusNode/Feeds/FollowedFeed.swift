@@ -109,9 +109,9 @@ struct FollowedFeed: Sendable {
             next.isHistory = false
             next.isAsking = page.token.isAsking
         }
-        next.place = page.isLast ? page.place : nil
+        next.position = page.isLast ? page.lastPosition : nil
         let isKept = page.watches.topics.count <= FollowedFeed.mostWatchesInMemory
-        next.watches = isKept ? (page.watches, page.place) : nil
+        next.watches = isKept ? (page.watches, page.lastPosition) : nil
         return next
     }
 

@@ -10,7 +10,7 @@ import CumulusStorage
 import CumulusWire
 
 /// Which asset is asked for.
-package struct PeerAssetPlace: Hashable, Sendable {
+package struct PeerAssetAddress: Hashable, Sendable {
     /// Its digest.
     package let asset: Bytes
     package let database: DatabaseID
@@ -26,10 +26,10 @@ extension Node {
     ///
     /// - Parameter milliseconds: How long peers are asked.
     package func peerList(
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64
     ) async throws -> ChunkList {
-        try await askingPeers(for: place, within: milliseconds) { try await $0.list(from: $1) }
+        try await askingPeers(for: address, within: milliseconds) { try await $0.list(from: $1) }
     }
 
     /// Reads chunks of an asset from a peer that has them, and hands them over as they come.
@@ -41,11 +41,11 @@ extension Node {
     ///   - milliseconds: How long peers are asked.
     package func readPeerChunks(
         _ indexes: [Int],
-        of place: PeerAssetPlace,
+        of address: PeerAssetAddress,
         within milliseconds: Int64,
         _ take: ([Chunk]) async throws -> Void
     ) async throws {
-        try await askingPeers(for: place, within: milliseconds) { asset, peer in
+        try await askingPeers(for: address, within: milliseconds) { asset, peer in
             try await asset.chunks(indexes, from: peer) { chunks in
                 do { try await take(chunks) } catch { throw NotTaken(why: error) }
             }
@@ -58,13 +58,14 @@ extension Node {
     }
 
     private func askingPeers<Answer>(
-        for place: PeerAssetPlace,
+        for address: PeerAssetAddress,
         within milliseconds: Int64,
         _ ask: (PeerAsset, PeerConnection) async throws -> Answer
     ) async throws -> Answer {
         let end = environment.now() + milliseconds
-        let database = AssetPlace(scope: place.scope, database: place.database)
-        let found = PeerAsset(node: self, place: database, asset: place.asset) { [environment] in
+        let database = ScopedDatabase(scope: address.scope, database: address.database)
+        let found = PeerAsset(node: self, database: database, asset: address.asset) {
+            [environment] in
             min(PeerAsset.usualPatience, end - environment.now())
         }
         var without = 0
@@ -83,9 +84,9 @@ extension Node {
             }
         }
         let others = try await gate.reading { [nodeID] in try Members.others(than: nodeID, in: $0) }
-        if without >= others.count { throw Node.assetGone(place.asset) }
+        if without >= others.count { throw Node.assetGone(address.asset) }
         let endpoints = others.map(\.endpoint).filter { !$0.isEmpty }
-        throw ReadAsset(asset: place.asset).notHereYet(mayBeAt: endpoints)
+        throw ReadAsset(asset: address.asset).notHereYet(mayBeAt: endpoints)
     }
 
     private static func assetGone(_ asset: Bytes) -> ServiceError {

@@ -10,7 +10,7 @@ package struct FeedHead: Sendable {
     let runs: Runs
     let truncation: HybridTime
     /// The last position.
-    package let place: UInt64
+    package let lastPosition: UInt64
     /// The position of the oldest milestone, after which all rows are kept; nil if the scope has no
     /// milestone.
     let oldest: UInt64?
@@ -41,7 +41,7 @@ package struct FeedHead: Sendable {
             _ = try parts.number(ScopeNumber.self)
             last = try parts.number()
         }
-        place = max(last, lastBreak)
+        lastPosition = max(last, lastBreak)
     }
 
     /// The marks of a user, with a whole vector.

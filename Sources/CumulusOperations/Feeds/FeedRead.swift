@@ -58,13 +58,13 @@ package struct FeedRead: Hashable, Sendable {
     ) throws(EngineError) -> Found? {
         let owed = try owed(at: head, fetch.broken, in: reader)
         // Changes behind the first owed change come with a later page.
-        let bound = max(from, owed.position ?? head.place + 1) - 1
+        let bound = max(from, owed.position ?? head.lastPosition + 1) - 1
         let end = min(bound, end ?? bound)
         let window = try FeedWindow(
             of: watches.topicsOfRecords,
             from: from,
             through: end,
-            isLast: end == head.place,
+            isLast: end == head.lastPosition,
             in: scope,
             reader
         )

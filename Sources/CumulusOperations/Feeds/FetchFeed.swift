@@ -18,9 +18,9 @@ package struct FetchFeed: Sendable {
     /// instead of a reset.
     package var isHistory = false
     /// The position of the token, if this run of the node made it and knows it.
-    package var place: UInt64?
+    package var position: UInt64?
     /// The user's subscriptions as they were at a position of this run of the node.
-    package var watches: (list: FeedWatches, place: UInt64)?
+    package var watches: (list: FeedWatches, position: UInt64)?
     /// Whether changes that the token covers were lost when a backup was restored.
     package var isLost = false
     /// Whether an earlier page of the same call had the device ask its queries: it may do so at any
@@ -45,7 +45,7 @@ package struct FetchFeed: Sendable {
         }
         package var token: FeedToken
         /// The last position of the snapshot.
-        package var place: UInt64
+        package var lastPosition: UInt64
         /// The user's subscriptions.
         package var watches: FeedWatches
         /// The read that finds the news of the page; nil if there is nothing to read.
@@ -109,10 +109,10 @@ package struct FetchFeed: Sendable {
                     truncation: head.truncation,
                     isAsking: isAsking
                 ),
-                place: head.place,
+                lastPosition: head.lastPosition,
                 watches: try watches(of: caller.user, number, at: head, reader)
             )
-            guard let (token, place) = try beginning(page.token, number, at: head, reader) else {
+            guard let (token, position) = try beginning(page.token, number, at: head, reader) else {
                 page.token.isAsking = true
                 return page
             }
@@ -122,7 +122,7 @@ package struct FetchFeed: Sendable {
                 return page
             }
             try token.checkReach(head.runs, broken)
-            try prepare(&page, after: token, place, number, at: head, reader)
+            try prepare(&page, after: token, position, number, at: head, reader)
             return page
         } catch {
             throw ReadFailure(error)
@@ -133,13 +133,13 @@ package struct FetchFeed: Sendable {
     private func prepare(
         _ page: inout Page,
         after token: FeedToken,
-        _ place: UInt64?,
+        _ position: UInt64?,
         _ scope: ScopeNumber,
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) {
         if page.watches.list.isEmpty { return }
-        guard let first = try first(after: token, place, scope, at: head, reader),
+        guard let first = try first(after: token, position, scope, at: head, reader),
             broken.contains(.feedBreak) || first > head.lastBreak
         else {
             page.reset = .all
@@ -167,8 +167,8 @@ package struct FetchFeed: Sendable {
         _ scope: ScopeNumber,
         at head: FeedHead,
         _ reader: ReadTransaction
-    ) throws(EngineError) -> (token: FeedToken, place: UInt64?)? {
-        if let token { return (token, place) }
+    ) throws(EngineError) -> (token: FeedToken, position: UInt64?)? {
+        if let token { return (token, position) }
         guard isHistory, let oldest = try reader.oldestMilestone(of: scope, at: head) else {
             return nil
         }
@@ -184,7 +184,7 @@ package struct FetchFeed: Sendable {
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) -> FeedWatches {
-        if let watches, head.lastSubscription <= watches.place { return watches.list }
+        if let watches, head.lastSubscription <= watches.position { return watches.list }
         return FeedWatches(
             try reader.subscriptions(in: scope, of: user).map {
                 FeedWatches.Watch(stored: $0, topic: Topic($0))
@@ -200,12 +200,12 @@ package struct FetchFeed: Sendable {
     /// The position after everything that the device was told; nil if it is no longer known.
     private func first(
         after token: FeedToken,
-        _ place: UInt64?,
+        _ position: UInt64?,
         _ scope: ScopeNumber,
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) -> UInt64? {
-        if let first = progress(in: token)?.first ?? place.map({ $0 + 1 }) {
+        if let first = progress(in: token)?.first ?? position.map({ $0 + 1 }) {
             // Rows from an old position on may have been dropped, also within a read.
             guard let oldest = head.oldest, oldest < first || broken.contains(.feedMissing) else {
                 return nil
@@ -323,11 +323,11 @@ extension ReadTransaction {
         _ scope: ScopeNumber,
         _ broken: BrokenRules
     ) throws(EngineError) -> UInt64? {
-        if broken.contains(.feedFirst) { return head.place }
+        if broken.contains(.feedFirst) { return head.lastPosition }
         var low: UInt64?
         var range = KeyRange.milestones(of: scope)
         // Binary search over positions: the vectors of milestones only grow.
-        var (first, end) = (UInt64(0), head.place + 1)
+        var (first, end) = (UInt64(0), head.lastPosition + 1)
         while first < end {
             let middle = first + (end - first) / 2
             range.start = RowKey.milestone(scope, middle).bytes

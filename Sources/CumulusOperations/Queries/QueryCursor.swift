@@ -4,7 +4,7 @@
 //           · count of keys · per key: 0, or its kind and its value · record name · zone name
 //   caller  = 0: anonymous, 1: an operator, 2 and a record name: a user
 //
-// Made by `QueryRecords`, sealed and opened by the node. It holds the last result's place in the
+// Made by `QueryRecords`, sealed and opened by the node. It holds the last result's position in the
 // order and not a count of results, so records that are saved or deleted meanwhile shift nothing.
 // Any node that has read what the cursor's pages were read from can go on with it.
 
@@ -24,8 +24,8 @@ package struct QueryCursor: Hashable, Sendable {
     package var seen: VersionVector
     /// The newest truncation that its maker knew, see `Truncation`.
     package var truncation: HybridTime
-    /// The place of the last result that was told.
-    package var place: ResultPlace
+    /// The position of the last result that was told.
+    package var position: ResultPosition
 
     package init(
         scope: ScopeID,
@@ -34,7 +34,7 @@ package struct QueryCursor: Hashable, Sendable {
         question: Bytes,
         seen: VersionVector,
         truncation: HybridTime,
-        place: ResultPlace
+        position: ResultPosition
     ) {
         self.scope = scope
         self.database = database
@@ -42,7 +42,7 @@ package struct QueryCursor: Hashable, Sendable {
         self.question = question
         self.seen = seen
         self.truncation = truncation
-        self.place = place
+        self.position = position
     }
 }
 
@@ -55,10 +55,10 @@ extension QueryCursor {
         writer.delimited(question)
         writer.vector(seen)
         writer.varint(truncation.value)
-        writer.varint(UInt64(place.keys.count))
-        for key in place.keys { QueryCursor.write(key, to: &writer) }
-        writer.delimited(place.name.utf8)
-        writer.delimited(place.zone.utf8)
+        writer.varint(UInt64(position.keys.count))
+        for key in position.keys { QueryCursor.write(key, to: &writer) }
+        writer.delimited(position.name.utf8)
+        writer.delimited(position.zone.utf8)
         return writer.bytes
     }
 
@@ -71,7 +71,7 @@ extension QueryCursor {
         seen = try reader.vector()
         truncation = HybridTime(try reader.varint())
         let keys = try reader.list(QueryCursor.key)
-        place = ResultPlace(keys: keys, name: try reader.text(), zone: try reader.text())
+        position = ResultPosition(keys: keys, name: try reader.text(), zone: try reader.text())
         guard reader.isAtEnd else { throw MalformedBytes("a cursor is longer than what it says") }
     }
 

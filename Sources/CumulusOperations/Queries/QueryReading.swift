@@ -60,21 +60,21 @@ package struct QueryReading: Sendable {
             question: request.question,
             seen: try reader.runs(of: number).shortVector,
             truncation: try reader.truncation(of: number),
-            place: last
+            position: last
         )
         return page
     }
 
     /// Reads the records' bodies until the page is full.
     ///
-    /// Returns the place after which the next page begins; nil if this is the last page.
-    private mutating func fill(_ page: inout QueryRecords.Page) throws -> ResultPlace? {
+    /// Returns the position after which the next page begins; nil if this is the last page.
+    private mutating func fill(_ page: inout QueryRecords.Page) throws -> ResultPosition? {
         let results = search.results.results
         var byteCount = 0
         for result in results.prefix(request.limit) {
             if byteCount >= request.limits.answerBytes { break }
-            let place = result.place
-            let spelling = place.zone.utf8
+            let position = result.position
+            let spelling = position.zone.utf8
             let zone = rights.zones.first { $0.zone.name.utf8.elementsEqual(spelling) }
             guard let zone, let found = try view(result, zone) else {
                 throw EngineError.corrupt("a record that was found is not there")
@@ -82,10 +82,10 @@ package struct QueryReading: Sendable {
             let view = try reader.completed(found, in: zone, for: caller)
             byteCount += view.fields.count
             let owner = zone.rights.view == nil ? "" : zone.zone.database.owner
-            page.records.append((ZoneAddress(name: place.zone, owner: owner), view))
+            page.records.append((ZoneAddress(name: position.zone, owner: owner), view))
         }
         guard page.records.count < results.count else { return nil }
-        return results[page.records.count - 1].place
+        return results[page.records.count - 1].position
     }
 
     /// A record as the caller sees it; nil if it is gone.
@@ -93,7 +93,7 @@ package struct QueryReading: Sendable {
         _ result: SortedResults.Result,
         _ zone: FoundZone
     ) throws -> RecordView? {
-        let name = result.place.name
+        let name = result.position.name
         if let known = result.record?.view {
             return try zone.showing(request.keys) { (keys) throws(MalformedBytes) in
                 guard let keys else { return known }

@@ -1,4 +1,4 @@
-// Finds the places of a page's records, on the way that has the fewest records to look at.
+// Finds the positions of a page's records, on the way that has the fewest records to look at.
 //
 // The way is chosen during the search. Ways that hold all results are counted a little at a time,
 // while the way in the order of results is walked as far. The one that ends first was the shortest,
@@ -14,9 +14,9 @@ struct QuerySearch: Sendable {
     private let query: BoundQuery
     private let scope: ScopeNumber
     private let plan: QueryPlan
-    /// Only results after this place count.
-    private let start: ResultPlace?
-    /// The place from which distances are measured.
+    /// Only results after this position count.
+    private let start: ResultPosition?
+    /// The position from which distances are measured.
     ///
     /// In such a query the distance alone decides about most rows: they are too far, or after the
     /// page.
@@ -47,7 +47,7 @@ struct QuerySearch: Sendable {
         plan: QueryPlan,
         names: [String]?,
         limit: Int,
-        start: ResultPlace?,
+        start: ResultPosition?,
         access: AccessReader?,
         firstStretch: Int,
         steps: (limit: Int, turn: Int),
@@ -312,7 +312,7 @@ struct QuerySearch: Sendable {
     private func isBehindPage(_ entry: IndexEntry, _ access: IndexAccess) -> Bool {
         guard let last = results.last else { return false }
         guard let key = query.sortKeys.first else { return last.isBefore(entry.nameBytes) }
-        let order = ResultPlace.order(entry.value, last.keys[0])
+        let order = ResultPosition.order(entry.value, last.keys[0])
         if order != 0 { return key.ascending ? order > 0 : order < 0 }
         // Further sort keys decide among records with one value.
         guard query.sortKeys.count == 1 else { return false }
@@ -412,9 +412,9 @@ struct QuerySearch: Sendable {
             work.rowsKept += 1
             return true
         }
-        let place = try candidate.place(in: part.zone.zone.name, by: query.sortKeys)
-        if let start, !start.precedes(place, by: query.sortKeys) { return false }
-        if results.add(place, view) { work.rowsKept += 1 }
+        let position = try candidate.position(in: part.zone.zone.name, by: query.sortKeys)
+        if let start, !start.precedes(position, by: query.sortKeys) { return false }
+        if results.add(position, view) { work.rowsKept += 1 }
         return true
     }
 
@@ -423,7 +423,7 @@ struct QuerySearch: Sendable {
         guard results.isFull, let key = query.sortKeys.first, let last = results.lastKey else {
             return false
         }
-        let order = ResultPlace.order(try candidate.sorted(by: key), last)
+        let order = ResultPosition.order(try candidate.sorted(by: key), last)
         return key.ascending ? order > 0 : order < 0
     }
 }

@@ -8,7 +8,7 @@ import CumulusStorage
 /// The first results in their order, at most `limit` of them.
 struct SortedResults: Sendable {
     struct Result: Sendable {
-        var place: ResultPlace
+        var position: ResultPosition
         /// The record, if it was read and there was room for it; otherwise it is read for the page.
         var record: KeptRecord?
     }
@@ -31,18 +31,18 @@ struct SortedResults: Sendable {
         self.sortKeys = sortKeys
     }
 
-    /// Whether only results before the last place are still wanted.
+    /// Whether only results before the last position are still wanted.
     var isFull: Bool { results.count >= limit }
 
-    var last: ResultPlace? { results.last?.place }
+    var last: ResultPosition? { results.last?.position }
 
-    /// The first sort key of the last place.
-    var lastKey: ComparableValue?? { results.last?.place.keys.first }
+    /// The first sort key of the last position.
+    var lastKey: ComparableValue?? { results.last?.position.keys.first }
 
     /// Adds a result; returns false if the same result is here already.
-    mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
+    mutating func add(_ position: ResultPosition, _ view: RecordView?) -> Bool {
         var (low, high) = (0, results.count)
-        if let last, last.precedes(place, by: sortKeys) {
+        if let last, last.precedes(position, by: sortKeys) {
             // In a long search most results come too late.
             if isFull { return true }
             // In the order of results, each one comes after the last.
@@ -50,24 +50,26 @@ struct SortedResults: Sendable {
         }
         while low < high {
             let middle = (low + high) / 2
-            if results[middle].place.precedes(place, by: sortKeys) {
+            if results[middle].position.precedes(position, by: sortKeys) {
                 low = middle + 1
             } else {
                 high = middle
             }
         }
-        if low < results.count, !place.precedes(results[low].place, by: sortKeys) { return false }
+        if low < results.count, !position.precedes(results[low].position, by: sortKeys) {
+            return false
+        }
         let kept = view.flatMap { $0.fields.count <= room ? KeptRecord($0) : nil }
         room -= kept?.view.fields.count ?? 0
-        results.insert(Result(place: place, record: kept), at: low)
+        results.insert(Result(position: position, record: kept), at: low)
         if results.count > limit { room += results.removeLast().record?.view.fields.count ?? 0 }
         return true
     }
 }
 
-extension ResultPlace {
-    /// The row of an index after which results come behind this place; nil means the index's first
-    /// row.
+extension ResultPosition {
+    /// The row of an index after which results come behind this position; nil means the index's
+    /// first row.
     func firstRow(of query: BoundQuery) -> IndexRows.Start? {
         let value = keys.first ?? nil
         // The cursor was made when the column had another type.

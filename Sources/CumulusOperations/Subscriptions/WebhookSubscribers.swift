@@ -14,7 +14,7 @@ package enum WebhookSubscribers {
         _ reader: ReadTransaction
     ) throws(EngineError) -> UInt64? {
         let head = try FeedHead(of: scope, in: reader)
-        return head.lastSubscription <= head.place ? head.lastSubscription : nil
+        return head.lastSubscription <= head.lastPosition ? head.lastSubscription : nil
     }
 
     /// All users of a scope with a webhook; users whose subscriptions have fired once are among

@@ -18,8 +18,8 @@ package struct ZoneDigest: Equatable, Sendable {
     /// Deletions up to there are forgotten.
     package var horizon: VersionVector
 
-    /// The place in the list from which to go on.
-    package struct Place: Sendable {
+    /// The position in the list from which to go on.
+    package struct Position: Sendable {
         fileprivate let databases: [(id: DatabaseID, number: DatabaseNumber)]
         fileprivate var database = 0
         fileprivate var zone = 0
@@ -34,21 +34,21 @@ package struct ZoneDigest: Equatable, Sendable {
     ///
     /// - Parameter limit: The most zones on the page.
     package static func page(
-        from place: Place,
+        from position: Position,
         limit: Int,
         in reader: ReadTransaction
-    ) throws(EngineError) -> (zones: [ZoneDigest], next: Place?) {
-        var (zones, place) = ([ZoneDigest](), place)
-        while place.database < place.databases.count {
-            let (database, number) = place.databases[place.database]
-            for (name, row) in try reader.zoneRows(of: number).dropFirst(place.zone) {
-                if zones.count == limit { return (zones, place) }
-                place.zone += 1
+    ) throws(EngineError) -> (zones: [ZoneDigest], next: Position?) {
+        var (zones, position) = ([ZoneDigest](), position)
+        while position.database < position.databases.count {
+            let (database, number) = position.databases[position.database]
+            for (name, row) in try reader.zoneRows(of: number).dropFirst(position.zone) {
+                if zones.count == limit { return (zones, position) }
+                position.zone += 1
                 guard row.exists else { continue }
                 zones.append(try ZoneDigest(database, name, row, in: reader))
             }
-            place.database += 1
-            place.zone = 0
+            position.database += 1
+            position.zone = 0
         }
         return (zones, nil)
     }

@@ -49,8 +49,8 @@ package struct IndexDefinition: Hashable, Sendable {
 /// The state of an index of a record type.
 package struct IndexRow: RowValue, Equatable {
     package enum State: Hashable, Sendable {
-        /// Records after this place may lack their rows; `looked` records were visited.
-        case building(IndexPlace, looked: UInt64)
+        /// Records after this position may lack their rows; `looked` records were visited.
+        case building(IndexPosition, looked: UInt64)
         case ready
         /// Its rows are to be deleted.
         case dropped
@@ -69,10 +69,10 @@ package struct IndexRow: RowValue, Equatable {
         writer.varint(UInt64(definition.form.rawValue))
         writer.delimited(definition.type.name.utf8)
         switch state {
-        case .building(let place, let looked):
+        case .building(let position, let looked):
             writer.varint(0)
-            writer.varint(UInt64(place.zone))
-            writer.delimited(place.name.utf8)
+            writer.varint(UInt64(position.zone))
+            writer.delimited(position.name.utf8)
             writer.varint(looked)
         case .ready: writer.varint(1)
         case .dropped: writer.varint(2)
@@ -88,8 +88,8 @@ package struct IndexRow: RowValue, Equatable {
         switch try reader.varint() {
         case 0:
             let zone = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
-            let place = IndexPlace(zone: zone, name: try reader.text())
-            state = .building(place, looked: try reader.varint())
+            let position = IndexPosition(zone: zone, name: try reader.text())
+            state = .building(position, looked: try reader.varint())
         case 1: state = .ready
         case 2: state = .dropped
         default: throw MalformedBytes("an index in an unknown state")
@@ -97,8 +97,8 @@ package struct IndexRow: RowValue, Equatable {
     }
 }
 
-/// A place in the walk through all records of a scope: zones by their numbers, records by name.
-package struct IndexPlace: Hashable, Sendable {
+/// How far a walk through all records of a scope is: zones by their numbers, records by name.
+package struct IndexPosition: Hashable, Sendable {
     package var zone: ZoneNumber
     /// Every record up to this name was visited.
     package var name: String
@@ -108,7 +108,7 @@ package struct IndexPlace: Hashable, Sendable {
         self.name = name
     }
 
-    package static let start = IndexPlace(zone: 0, name: "")
+    package static let start = IndexPosition(zone: 0, name: "")
 }
 
 /// An index with its number.

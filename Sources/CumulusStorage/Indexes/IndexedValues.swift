@@ -28,7 +28,7 @@ extension KeyWriter {
     /// A value as indexes keep it: texts and bytes by their first bytes.
     package mutating func add(indexed value: ComparableValue) {
         switch value {
-        case .bytes(let bytes): add(text: bytes.prefix(ResultPlace.sortedBytes))
+        case .bytes(let bytes): add(text: bytes.prefix(ResultPosition.sortedBytes))
         case .int64(let number): add(signed: number)
         case .double(let number): add(number)
         }
@@ -114,7 +114,7 @@ extension ComparableValue {
     /// The value as indexes keep it.
     fileprivate var indexed: ComparableValue {
         guard case .bytes(let bytes) = self else { return self }
-        return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
+        return .bytes(Bytes(bytes.prefix(ResultPosition.sortedBytes)))
     }
 }
 
@@ -172,7 +172,7 @@ package struct IndexEntry: Hashable, Sendable {
         case .more: false
         case .value:
             if case .bytes(let bytes) = value {
-                bytes.count < ResultPlace.sortedBytes
+                bytes.count < ResultPosition.sortedBytes
             } else {
                 true
             }

@@ -115,9 +115,9 @@ package struct IndexWork: Sendable {
         package var looked: UInt64
     }
 
-    /// Indexes at the same place, which is the one furthest behind.
+    /// Indexes at the same position, which is the one furthest behind.
     package var building: [Build] = []
-    package var place = IndexPlace.start
+    package var position = IndexPosition.start
     package var dropped: [(type: String, number: IndexNumber)] = []
 
     package var isEmpty: Bool { building.isEmpty && dropped.isEmpty }
@@ -131,11 +131,11 @@ extension RowReader where Self: ~Copyable {
             switch row.state {
             case .ready: break
             case .dropped: work.dropped.append((type, number))
-            case .building(let place, let looked):
-                if work.building.isEmpty || place.precedes(work.place) {
-                    (work.place, work.building) = (place, [])
+            case .building(let position, let looked):
+                if work.building.isEmpty || position.precedes(work.position) {
+                    (work.position, work.building) = (position, [])
                 }
-                guard place == work.place else { continue }
+                guard position == work.position else { continue }
                 let definition = row.definition
                 let index = NumberedIndex(number: number, definition: definition, isReady: false)
                 work.building.append(.init(type: type, index: index, looked: looked))
@@ -165,11 +165,11 @@ extension RowReader where Self: ~Copyable {
 
 /// The next records for indexes that are being built, restricted to the indexes' types.
 package struct IndexPage: Sendable {
-    package fileprivate(set) var records: [(place: IndexPlace, looked: UInt64)] = []
+    package fileprivate(set) var records: [(position: IndexPosition, looked: UInt64)] = []
     /// The bytes of these records.
     fileprivate var bytes = 0
     /// How far the walk came, and how many records it visited.
-    fileprivate var end: IndexPlace
+    fileprivate var end: IndexPosition
     fileprivate var looked: UInt64 = 0
     /// True if nothing follows.
     fileprivate var isLast = false
@@ -194,11 +194,11 @@ extension RowReader where Self: ~Copyable {
         lookLimit: Int
     ) throws(EngineError) -> IndexPage {
         let types = Set(work.building.map(\.type))
-        var page = IndexPage(end: work.place)
-        var rest = zones.drop { $0 < work.place.zone }
+        var page = IndexPage(end: work.position)
+        var rest = zones.drop { $0 < work.position.zone }
         var room = lookLimit
         while let zone = rest.first, room > 0, page.records.count < limit, page.bytes < byteLimit {
-            if page.end.zone != zone { page.end = IndexPlace(zone: zone, name: "") }
+            if page.end.zone != zone { page.end = IndexPosition(zone: zone, name: "") }
             let before = room
             let isWhole = try look(for: types, in: zone, &page, limit, byteLimit, &room)
             if isWhole { rest.removeFirst() }
@@ -206,7 +206,7 @@ extension RowReader where Self: ~Copyable {
             if room == before { room -= 1 }
         }
         if let zone = rest.first, page.end.zone != zone {
-            page.end = IndexPlace(zone: zone, name: "")
+            page.end = IndexPosition(zone: zone, name: "")
         }
         page.isLast = rest.isEmpty
         return page
@@ -252,8 +252,8 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
-extension IndexPlace {
-    fileprivate func precedes(_ other: IndexPlace) -> Bool {
+extension IndexPosition {
+    fileprivate func precedes(_ other: IndexPosition) -> Bool {
         if zone != other.zone { return zone < other.zone }
         return CumulusModel.precedes(Bytes(name.utf8), Bytes(other.name.utf8))
     }
@@ -279,12 +279,12 @@ extension ScopeIndexes {
         if next.building.isEmpty { return next }
         var (rows, built) = (0, 0)
         for record in page.records where rows < rowLimit {
-            let place = record.place
-            rows += try buildRows(of: place.name, in: place.zone, next.building, &transaction)
+            let position = record.position
+            rows += try buildRows(of: position.name, in: position.zone, next.building, &transaction)
             built += 1
         }
         let isWhole = built == page.records.count
-        next.place = isWhole ? page.end : page.records[built - 1].place
+        next.position = isWhole ? page.end : page.records[built - 1].position
         let looked = isWhole ? page.looked : page.records[built - 1].looked
         for index in next.building.indices { next.building[index].looked += looked }
         return advance(next, isDone: isWhole && page.isLast, &transaction)
@@ -318,7 +318,8 @@ extension ScopeIndexes {
     ) -> IndexWork {
         for build in work.building {
             let key = WriterState.SchemaKey(scope: scope, type: build.type)
-            let state = isDone ? .ready : IndexRow.State.building(work.place, looked: build.looked)
+            let state =
+                isDone ? .ready : IndexRow.State.building(work.position, looked: build.looked)
             let index = build.index
             setState(state, of: index.number, index.definition, key, &transaction)
         }
@@ -335,7 +336,7 @@ extension ScopeIndexes {
         var found: [IndexWork.Build] = []
         for build in work.building {
             let row: IndexRow? = try transaction.row(.index(scope, build.type, build.index.number))
-            if case .building(work.place, _) = row?.state { found.append(build) }
+            if case .building(work.position, _) = row?.state { found.append(build) }
         }
         return found
     }

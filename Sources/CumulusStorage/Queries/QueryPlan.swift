@@ -324,7 +324,7 @@ extension IndexRange {
         let alike = KeyRange(prefix: value(operand))
         // Long texts with the same prefix may lie on either side.
         var isExact = true
-        if case .bytes(let bytes) = operand { isExact = bytes.count < ResultPlace.sortedBytes }
+        if case .bytes(let bytes) = operand { isExact = bytes.count < ResultPosition.sortedBytes }
         switch relation {
         case .lessThan: return (nil, isExact ? alike.start : alike.end)
         case .lessThanOrEquals: return (nil, alike.end)

@@ -112,7 +112,7 @@ import Testing
         let token = try page(since: nil, at: one).token
         _ = try other.run(request).get()
         try other.take(from: one)
-        let place = try FeedHead(of: other.scopeNumber(), in: other.reader).place
+        let place = try FeedHead(of: other.scopeNumber(), in: other.reader).lastPosition
         let match = FeedNews.Change.record(
             zone: "_defaultZone",
             name: "x",
@@ -323,7 +323,7 @@ import Testing
         let token = try page(since: start, at: nodes[1]).token
 
         try one.take(from: nodes[0])
-        let end = try FeedHead(of: one.scopeNumber(), in: one.reader).place
+        let end = try FeedHead(of: one.scopeNumber(), in: one.reader).lastPosition
         try one.take(from: nodes[1])
         let part = try page(since: token, at: one, through: end)
         #expect(part.news.count == 1 && !part.isLast)

@@ -57,8 +57,8 @@ import Testing
             let number = try store.scopeNumber()
             let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
             read = page.read
-            (fetch.token, fetch.place) = (page.token, page.place)
-            fetch.watches = (page.watches, page.place)
+            (fetch.token, fetch.position) = (page.token, page.lastPosition)
+            fetch.watches = (page.watches, page.lastPosition)
             return (page.news.map(\.subscription.id), page.reset)
         }
     }

@@ -156,7 +156,7 @@ import Testing
         try comeAndGo("e")
         try comeAndGo("f")
         let head = try FeedHead(of: store.scopeNumber(), in: store.reader)
-        let cut = try page(since: second.token, through: head.place - 1)
+        let cut = try page(since: second.token, through: head.lastPosition - 1)
         #expect(!cut.isLast && cut.token.isAsking)
         #expect(try !page(since: cut.token).token.isAsking)
     }
@@ -380,7 +380,7 @@ import Testing
         try store.save([SaveItem("n", ["stars": 2])], by: tablet)
         try store.save([SaveItem("m", ["stars": 2])], by: tablet)
         try store.save([SaveItem("n", ["stars": 3])], by: tablet)
-        let part = try page(since: start.token, through: start.place + 1)
+        let part = try page(since: start.token, through: start.lastPosition + 1)
         #expect(lines(part) == ["s \(zone)/n created entered"])
         #expect(!part.isLast)
         let rest = try page(since: part.token)
@@ -398,7 +398,7 @@ import Testing
         for stars: Int64 in [2, 0, 3] {
             try store.save([SaveItem("n", ["stars": .int64(stars)], in: custom)], by: tablet)
         }
-        let part = try page(since: start.token, through: start.place + 2)
+        let part = try page(since: start.token, through: start.lastPosition + 2)
         #expect(lines(part) == ["s z/n updated uncertainMatch"] && !part.isLast)
         let rest = try page(since: part.token)
         #expect(lines(rest) == ["s z/n updated entered"] && rest.isLast)
@@ -413,7 +413,7 @@ import Testing
         let other = try TestStore(copying: store, seed: 2)
         for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
         try store.save([SaveItem("o", ["stars": 2])], by: tablet)
-        let early = try page(since: start.token, through: start.place + 2)
+        let early = try page(since: start.token, through: start.lastPosition + 2)
         #expect(lines(early).count == 2 && !early.isLast)
         try store.save([SaveItem("n", ["stars": 0])], by: tablet)
         try store.delete([DeleteItem("m")], by: tablet)
@@ -448,15 +448,15 @@ import Testing
         #expect(lines(try elsewhere(start.token)) == [told[0]])
 
         // The first page there ends before all changes.
-        let first = try elsewhere(early.token, end: start.place)
+        let first = try elsewhere(early.token, end: start.lastPosition)
         #expect(lines(first) == [] && first.token.progress?.isCut == true)
         let second = try elsewhere(first.token)
         #expect(lines(second) == told && second.isLast)
 
         // A record that left in a window that is not the last may have come again.
         try store.save([SaveItem("o", ["stars": 0])], by: tablet)
-        let half = try page(since: second.token, through: second.place)
-        let last = try elsewhere(try elsewhere(half.token, end: second.place).token)
+        let half = try page(since: second.token, through: second.lastPosition)
+        let last = try elsewhere(try elsewhere(half.token, end: second.lastPosition).token)
         #expect(lines(last) == ["s \(zone)/o updated uncertainMiss"])
         #expect(lines(try elsewhere(half.token)) == ["s \(zone)/o updated uncertainMiss"])
         let token = first.token
@@ -468,15 +468,15 @@ import Testing
         try subscribe("s", many)
         let start = try page(since: nil)
         for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
-        let part = try page(since: start.token, through: start.place + 1)
+        let part = try page(since: start.token, through: start.lastPosition + 1)
         #expect(!part.isLast)
         try store.forgetFeeds()
         #expect(try page(since: part.token).reset == .all)
-        #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
+        #expect(try page(since: start.token) { $0.position = start.lastPosition }.reset == .all)
         store.now += 2_000
         try store.save([SaveItem("o", ["stars": 2])], by: tablet)
         #expect(try page(since: part.token).reset == .all)
-        #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
+        #expect(try page(since: start.token) { $0.position = start.lastPosition }.reset == .all)
     }
 
     /// Nothing happened since the device was told last, and there is no milestone at that place
@@ -519,9 +519,9 @@ import Testing
         try subscribe("s", many)
         let start = try page(since: nil)
         try store.save([SaveItem("n", ["stars": 2])], by: tablet)
-        let page = try page(since: start.token) { $0.place = start.place }
+        let page = try page(since: start.token) { $0.position = start.lastPosition }
         #expect(lines(page) == ["s \(zone)/n created entered"])
-        #expect(lines(try self.page(since: page.token) { $0.place = page.place }) == [])
+        #expect(lines(try self.page(since: page.token) { $0.position = page.lastPosition }) == [])
     }
 
     // MARK: What is shown

@@ -46,7 +46,7 @@ import Testing
         return try FeedWindow(
             of: [topic.id],
             from: 1,
-            through: FeedHead(of: number, in: reader).place,
+            through: FeedHead(of: number, in: reader).lastPosition,
             isLast: true,
             in: number,
             reader

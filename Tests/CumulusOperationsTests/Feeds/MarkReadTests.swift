@@ -301,7 +301,7 @@ import Testing
         try subscribe("b", in: .public, by: .bob)
         try save("early", in: .public)
         try subscribe("a", in: .public)
-        let place = try page().place
+        let place = try page().lastPosition
         try save("n", in: .public)
         try save("m", in: .public)
         let first = try page(through: place + 1)

@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func longTextsAreSortedByTheirFirstBytes() throws {
-        let long = String(repeating: "x", count: ResultPlace.sortedBytes)
+        let long = String(repeating: "x", count: ResultPosition.sortedBytes)
         try store.save([
             SaveItem("b", ["here": 1, "s": .string(long + "a")]),
             SaveItem("a", ["here": 1, "s": .string(long + "b")]),

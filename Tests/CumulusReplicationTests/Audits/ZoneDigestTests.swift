@@ -19,7 +19,7 @@ import Testing
     private func zones(of store: TestStore, limit: Int) throws -> [ZoneDigest] {
         let reader = store.reader
         var zones: [ZoneDigest] = []
-        var place: ZoneDigest.Place? = try ZoneDigest.Place(store.scopeNumber(), in: reader)
+        var place: ZoneDigest.Position? = try ZoneDigest.Position(store.scopeNumber(), in: reader)
         while let start = place {
             let page = try ZoneDigest.page(from: start, limit: limit, in: reader)
             #expect(page.zones.count <= limit)

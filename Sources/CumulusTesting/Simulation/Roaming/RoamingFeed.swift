@@ -23,7 +23,7 @@ package struct RoamingFeed {
     private var token: CumulusOperations.FeedToken?
     /// The state that a node keeps for a device that it follows; nil if the device is not up to
     /// date.
-    private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
+    private var stay: (run: Incarnation, position: UInt64, watches: FeedWatches)?
     /// Leaves out what a feed tells again, as the client does.
     private var repeats = FeedRepeats()
     private var sinceCheckpoint: Set<FeedNotification.ID> = []
@@ -189,7 +189,7 @@ package struct RoamingFeed {
         let isEven = counts["feeds: pages", default: 0].isMultiple(of: 2)
         let isConnected = run == fetch.run && (isEven || !unasked.isEmpty)
         if let stay, stay.run == fetch.run, isConnected {
-            (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
+            (fetch.position, fetch.watches) = (stay.position, (stay.watches, stay.position))
             fetch.isAsking = token?.isAsking ?? false
             copy.counts["feeds: followed", default: 0] += 1
         }
@@ -197,7 +197,7 @@ package struct RoamingFeed {
         do {
             let page = try page(of: fetch, from: store)
             run = fetch.run
-            stay = page.isLast ? (fetch.run, page.place, page.watches) : nil
+            stay = page.isLast ? (fetch.run, page.lastPosition, page.watches) : nil
             return page
         } catch ReadFailure.service(let error) {
             copy.counts["feeds: \(error.code)", default: 0] += 1
@@ -219,9 +219,9 @@ package struct RoamingFeed {
         let head = try FeedHead(of: number, in: reader)
         var page = try fetch.begin(store.scope, number, at: head, by: caller, in: reader)
         guard let read = page.read else { return page }
-        var end = head.place
-        if Int.random(in: 0..<3, using: &cuts) == 0, head.place > read.from {
-            end = UInt64.random(in: read.from..<head.place, using: &cuts)
+        var end = head.lastPosition
+        if Int.random(in: 0..<3, using: &cuts) == 0, head.lastPosition > read.from {
+            end = UInt64.random(in: read.from..<head.lastPosition, using: &cuts)
             copy.counts["feeds: cut pages", default: 0] += 1
         }
         let ownDevice = TopicEvent.deviceDigest(caller.device, of: caller.user)

@@ -1,12 +1,12 @@
-// The place of a record among a query's results: the values of the sort keys, then the record's
+// The position of a record among a query's results: the values of the sort keys, then the record's
 // name, then its zone's.
 //
-// The next page continues after the last place of a page. A place is small: texts and bytes are
-// sorted by their first bytes only, and then by name.
+// The next page continues after the last position of a page. A position is small: texts and bytes
+// are sorted by their first bytes only, and then by name.
 
 package import CumulusModel
 
-package struct ResultPlace: Hashable, Sendable {
+package struct ResultPosition: Hashable, Sendable {
     /// One per sort key; nil where the record has no value.
     package var keys: [ComparableValue?]
     package var name: String
@@ -23,15 +23,15 @@ package struct ResultPlace: Hashable, Sendable {
 }
 
 extension Candidate {
-    /// The place of the record among the results.
-    package mutating func place(
+    /// The position of the record among the results.
+    package mutating func position(
         in zone: String,
         by sortKeys: [BoundQuery.SortKey]
-    ) throws(MalformedBytes) -> ResultPlace {
+    ) throws(MalformedBytes) -> ResultPosition {
         var keys: [ComparableValue?] = []
         keys.reserveCapacity(sortKeys.count)
         for key in sortKeys { keys.append(try sorted(by: key)) }
-        return ResultPlace(keys: keys, name: name, zone: zone)
+        return ResultPosition(keys: keys, name: name, zone: zone)
     }
 
     /// The value of a sort key: the distance of a place, the first bytes of a text.
@@ -42,23 +42,23 @@ extension Candidate {
             return try distance(from: origin, in: key.column).map(ComparableValue.double)
         }
         let value = try comparable(key.column)
-        guard case .bytes(let bytes) = value, bytes.count > ResultPlace.sortedBytes else {
+        guard case .bytes(let bytes) = value, bytes.count > ResultPosition.sortedBytes else {
             return value
         }
-        return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
+        return .bytes(Bytes(bytes.prefix(ResultPosition.sortedBytes)))
     }
 }
 
-extension ResultPlace {
-    /// Whether a record at this place comes before one at the other.
-    package func precedes(_ other: ResultPlace, by sortKeys: [BoundQuery.SortKey]) -> Bool {
+extension ResultPosition {
+    /// Whether a record at this position comes before one at the other.
+    package func precedes(_ other: ResultPosition, by sortKeys: [BoundQuery.SortKey]) -> Bool {
         for (index, key) in sortKeys.enumerated() {
-            let order = ResultPlace.order(keys[index], other.keys[index])
+            let order = ResultPosition.order(keys[index], other.keys[index])
             if order != 0 { return key.ascending ? order < 0 : order > 0 }
         }
         // Names follow the direction of the last key, as they do in its index.
         let isFalling = sortKeys.last?.ascending == false
-        let order = ResultPlace.order((name, zone), (other.name, other.zone))
+        let order = ResultPosition.order((name, zone), (other.name, other.zone))
         return isFalling ? order > 0 : order < 0
     }
 
