@@ -62,6 +62,32 @@ import Testing
         }
     }
 
+    /// The article Design has a row for each target with folders, which names them and no others.
+    @Test func designNamesEveryFolder() throws {
+        let article = try String(
+            contentsOf: SourceTree.root.appending(
+                path: "Sources/CumulusNode/CumulusNode.docc/Design.md"
+            ),
+            encoding: .utf8
+        )
+        var named: [Substring: Set<String>] = [:]
+        for row in article.matches(of: /\n\| `([A-Za-z]+)` \| ([^\n]+)/) {
+            named[row.output.1] = Set(
+                row.output.2.matches(of: /`(\w+)`/).map { String($0.output.1) }
+            )
+        }
+        let paths = try Self.folders().keys.map { $0.split(separator: "/").dropFirst() }
+            .filter { $0.count > 1 && $0.first != "Examples" }
+        for path in paths {
+            let names = named[path[1]] ?? []
+            #expect(names.contains(String(path[2])), "\(path.joined(separator: "/"))")
+        }
+        for (target, names) in named {
+            let folders = Set(paths.filter { $0.first == target }.joined().map(String.init))
+            #expect(names.subtracting(folders) == [], "\(target)")
+        }
+    }
+
     /// The paragraph of a file's head that speaks of the folder.
     private static func paragraph(of file: SourceFile) -> String {
         let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false)
