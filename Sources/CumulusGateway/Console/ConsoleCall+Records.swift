@@ -2,6 +2,7 @@
 // of web services for everything else.
 
 import CumulusModel
+import CumulusNode
 import CumulusWire
 
 extension ConsoleCall {

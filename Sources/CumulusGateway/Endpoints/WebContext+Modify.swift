@@ -2,6 +2,7 @@
 // the saved records whole.
 
 import CumulusModel
+import CumulusNode
 import CumulusWire
 
 extension WebContext {

@@ -1,6 +1,7 @@
 // records/lookup and records/query.
 
 import CumulusModel
+import CumulusNode
 import CumulusWire
 
 extension WebContext {
