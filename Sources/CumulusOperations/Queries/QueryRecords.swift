@@ -156,7 +156,7 @@ package struct QueryRecords: Sendable {
                 // A small tree is looked through as a whole, however large the zone is.
                 names: try access?.names(limit: QueryRecords.treeNames, reader),
                 limit: counts ? 0 : limit,
-                start: cursor?.place,
+                start: cursor?.position,
                 access: access,
                 firstStretch: firstStretch,
                 steps: (limits.querySteps, turnSteps),
