@@ -4,7 +4,7 @@
 // client needs to know nothing of invitations and eras. Values only.
 //
 // Folder: what sharing means. Read `WantedShare` and `SavePlanner+Shares` for saves of shares,
-// `ShareStanding` and `AcceptShare` for joining, `SharesInForce` for what a participant sees, and
+// `ShareStanding` and `AcceptShare` for joining, `Admission` for what a participant sees, and
 // `VisibleZoneChanges` for what it is told.
 
 package import CumulusModel

@@ -20,7 +20,8 @@
 // | 3                          | highest public era that was closed                           |
 //
 // Folder: how shares are stored. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`,
-// `ShareRows` and `ScopeShares`; `HangRows` and `FormerParents` hold the former parents of records.
+// `StoredShare`, `ShareRows` and `ScopeShares`; `HangRows` and `FormerParents` hold the former
+// parents of records.
 
 import Crypto
 package import CumulusModel
