@@ -147,10 +147,10 @@ extension RowReader where Self: ~Copyable {
         var range = KeyRange(prefix: RowKey(.shareIDRow) { $0.add(scope) }.bytes)
         if let key { range.start = key + [0] }
         let page = try rows(.meta, range, limit: limit)
-        let rows = try page.map { (key, value) throws(EngineError) in
+        let found = try page.map { (key, value) throws(EngineError) in
             try decoding(key) { () throws(MalformedBytes) in try ShareIDRow(row: value) }
         }
-        return (rows, page.count < limit ? nil : page.last?.key)
+        return (found, page.count < limit ? nil : page.last?.key)
     }
 
     /// The zones of others in which a user is, or was until a month ago, by owner and name.
