@@ -131,8 +131,8 @@ package struct DerivedRows {
         _ scope: ScopeNumber
     ) throws {
         guard let root = row.access.root, zone.database.kind == .private else { return }
-        let row = try reader.shareIDRow(ShareID(root, in: zone), in: scope)
-        if row?.recordNames.contains(name) != true {
+        let ids = try reader.shareIDRow(ShareID(root, in: zone), in: scope)
+        if ids?.recordNames.contains(name) != true {
             differences.append("share '\(name)' is not found by its URL")
         }
         let owner = zone.database.owner
