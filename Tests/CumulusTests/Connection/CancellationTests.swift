@@ -60,7 +60,7 @@ import Testing
     /// A server that answers and brings nothing is not asked for ever, nor all the time.
     @Test func aDownloadThatBringsNothingEnds() async throws {
         let folder = try TemporaryFolder()
-        let answer = DownloadAssetResponse(list: Self.list.bytes).encoded().bytes
+        let answer = DownloadAssetResponse(list: Self.list.bytes).encoded()
         let server = try await ScriptedServer([.answer(answer)])
         let container = container(server.endpoint, folder)
         let error = await #expect(throws: ServiceError.self) {

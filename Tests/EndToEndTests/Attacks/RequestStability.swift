@@ -24,64 +24,30 @@ enum RequestStability {
         _ again: NodeModifyRecordsRequest.Save
     ) throws -> Bool {
         var bare = save
-        bare.fields = again.fields
+        bare.record.fields = again.record.fields
         return try bare == again && body(save) == body(again)
     }
 
     private static func encoded(_ request: NodeModifyRecordsRequest) throws -> Bytes {
-        var writer = CanonicalWriter()
-        writer.field(1, varint: UInt64(request.database))
-        writer.field(2, varint: UInt64(request.policy))
-        writer.field(3, varint: request.isAtomic ? 0 : 1)
-        for save in request.saves {
-            let body = try body(save)
-            writer.message(4) { writer in
-                writer.message(1) { record in
-                    save.id.encode(1, to: &record)
-                    record.field(2, bytes: save.type)
-                    record.field(3, bytes: save.changeTag)
-                    if let parent = save.parent {
-                        record.message(8) { $0.field(1, bytes: parent) }
-                    }
-                    record.raw(body.bytes)
-                    if let share = save.share { record.message(11) { encode(share, to: &$0) } }
-                }
-                for increment in save.increments {
-                    writer.message(2) { writer in
-                        writer.field(1, bytes: increment.field)
-                        writer.field(2, signed: increment.delta)
-                    }
-                }
-            }
+        var canonical = request
+        for (index, save) in request.saves.enumerated() {
+            canonical.saves[index].record.fields = try fields(of: try body(save))
         }
-        for id in request.deletes { id.encode(5, to: &writer) }
-        return writer.bytes
+        return canonical.encoded()
     }
 
-    private static func encode(_ share: WireShareParts, to writer: inout CanonicalWriter) {
-        writer.field(1, bytes: share.root)
-        writer.field(2, varint: UInt64(share.publicPermission))
-        for participant in share.participants {
-            writer.message(3) { writer in
-                writer.field(1, bytes: participant.id)
-                writer.field(2, bytes: participant.user)
-                if let handle = participant.handle {
-                    writer.message(3) { writer in
-                        writer.field(1, varint: UInt64(handle.kind))
-                        writer.field(2, bytes: handle.value)
-                    }
-                }
-                writer.field(4, varint: UInt64(participant.role))
-                writer.field(5, varint: UInt64(participant.permission))
-            }
-        }
+    private static func fields(of body: RecordBody) throws -> [Bytes] {
+        var reader = CanonicalReader(body.bytes)
+        var fields: [Bytes] = []
+        while try reader.nextField() != nil { fields.append(try reader.delimitedBytes()) }
+        return fields
     }
 
     /// The fields in canonical form; if the node refuses one, none of the item is stored.
     private static func body(_ save: NodeModifyRecordsRequest.Save) throws -> RecordBody {
         var canonicaliser = FieldCanonicaliser(zoneName: zoneName(save), zoneOwners: owners(save))
         do throws(ServiceError) {
-            for field in save.fields { try canonicaliser.add(field) }
+            for field in save.record.fields { try canonicaliser.add(field) }
             return try canonicaliser.finish()
         } catch {
             return RecordBody()
