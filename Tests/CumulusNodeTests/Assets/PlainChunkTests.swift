@@ -4,6 +4,7 @@ import Cumulus
 import CumulusAssets
 import CumulusModel
 import CumulusNode
+import CumulusStorage
 import CumulusTesting
 import CumulusWire
 import Testing

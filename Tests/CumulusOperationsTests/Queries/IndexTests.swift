@@ -149,7 +149,7 @@ import Testing
         let zones = try store.reader.zoneNumbers(of: scope)
         func found(lookLimit: Int) throws -> [String] {
             try store.reader.indexPage(for: work, in: zones, limit: 10, lookLimit: lookLimit)
-                .records.map(\.place.name)
+                .records.map(\.position.name)
         }
         #expect(try found(lookLimit: 10) == [])
         #expect(try found(lookLimit: 100) == ["r7x"])
