@@ -133,7 +133,7 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of the calls in progress on one connection: what they sent, and what is not yet taken
     /// of their answers.
     package var unansweredBytes = 8 << 20
-    /// The same over all connections; beyond it a connection goes on only within its share of half
+    /// The same over all connections; beyond it a connection goes on only within its part of half
     /// as much again.
     ///
     /// Answers have three quarters of it before shares count, and requests have one and a half, so

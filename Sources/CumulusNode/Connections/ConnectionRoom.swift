@@ -1,8 +1,8 @@
-// The bytes that one connection holds, and its share of what all connections of the node may hold.
+// The bytes that one connection holds, and its part of what all connections of the node may hold.
 //
 // Owned by `CallerConnection`, which says on its loop what it holds. Reader threads ask for room
 // and announce what they send, so the counters are atomic. When all connections together hold too
-// much, those go on that hold less than their share: callers that read nothing hold up only
+// much, those go on that hold less than their part: callers that read nothing hold up only
 // themselves.
 // hot: several steps per call.
 
@@ -74,7 +74,7 @@ final class ConnectionRoom: Sendable {
     var isCrowded: Bool { meter.heldBytes.value >= limits.nodeUnansweredBytes / 2 }
 
     /// - Parameter limit: Bytes of all connections up to which each may grow; beyond it each has an
-    ///   equal share of half of the node's bytes.
+    ///   equal part of half of the node's bytes.
     private func allows(_ bytes: Int, growth: Int, limit: Int) -> Bool {
         meter.heldBytes.value + growth <= limit
             || bytes + queued.value <= limits.nodeUnansweredBytes / 2

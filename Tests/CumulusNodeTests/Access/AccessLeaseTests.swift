@@ -239,7 +239,7 @@ import Testing
         }
         #expect(try missing(node([])) == nil)
         #expect(try missing(node(["127.0.0.1:1"])) == "the other nodes")
-        let hasLease = try node(["127.0.0.1:1"], isReadOnly: true).lease != nil
+        let hasLease = try node(["127.0.0.1:1"], isReadOnly: true).accessLease != nil
         #expect(!hasLease)
     }
 

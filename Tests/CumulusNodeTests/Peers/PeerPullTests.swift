@@ -108,10 +108,10 @@ import Testing
         #expect(connection.timed == [paused, held])
         let now = connection.node.environment.now()
         let wake = try #require(connection.turnEnded(now: now).wake)
-        #expect(wake <= now + PeerConnection.markMilliseconds)
+        #expect(wake <= now + PeerConnection.goalMilliseconds)
 
         // Commits that were held back that long are asked for from this peer, in a new pull.
-        pass(PeerConnection.markMilliseconds)
+        pass(PeerConnection.goalMilliseconds)
         #expect(connection.pulls[held] == nil)
         #expect(connection.timed == [paused])
         pass(PeerConnection.pausedMilliseconds)

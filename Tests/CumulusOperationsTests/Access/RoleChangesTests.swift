@@ -113,7 +113,7 @@ import Testing
                     by: callers[index],
                     in: store.reader
                 )
-                (fetches[index].token, fetches[index].place) = (page.token, page.place)
+                (fetches[index].token, fetches[index].position) = (page.token, page.lastPosition)
                 return page.news.count
             }
         }

@@ -60,7 +60,7 @@ import Testing
     ) -> FeedTelling {
         FeedTelling(
             fetch: fetch,
-            mark: 0,
+            ownDevice: 0,
             known: known,
             scope: number,
             window: window,
