@@ -684,13 +684,11 @@ import Testing
         type: Bytes = Bytes("Note".utf8),
         fields: [Bytes] = []
     ) -> Bytes {
-        var save = CanonicalWriter()
-        save.message(1) { record in
-            WireRecordID(name: name, zone: nil).encode(1, to: &record)
-            record.field(2, bytes: type)
-            for field in fields { record.present(10, bytes: field) }
-        }
-        return save.bytes
+        var save = NodeModifyRecordsRequest.Save()
+        save.record.id = WireRecordID(name: name, zone: nil)
+        save.record.type = type
+        save.record.fields = fields
+        return save.encoded()
     }
 
     private func encodedField(name: Bytes, _ value: (inout CanonicalWriter) -> Void) -> Bytes {
