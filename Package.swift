@@ -171,7 +171,7 @@ let package = Package(
             cSettings: [.treatAllWarnings(as: .error)]
         ),
 
-        // What nodes need of the system, in place of all of Foundation.
+        // What the programs need of the system, in place of all of Foundation.
         room("CumulusSystem", []),
         // Vocabulary and seams.
         room("CumulusModel", []),
@@ -209,7 +209,8 @@ let package = Package(
         room(
             "Cumulus",
             [
-                "CumulusModel", "CumulusAssets", "CumulusWire", "CumulusTransport", crypto, nioCore,
+                "CumulusModel", "CumulusAssets", "CumulusWire", "CumulusTransport", "CumulusSystem",
+                crypto, nioCore,
             ]
         ),
         room(
@@ -250,14 +251,18 @@ let package = Package(
             linkerSettings: allocator
         ),
         // What programs that talk to nodes have of a terminal: settings, ways to fail, output.
-        room("CumulusTerminal", ["Cumulus", "CumulusModel", arguments]),
+        room("CumulusTerminal", ["Cumulus", "CumulusModel", "CumulusSystem", arguments]),
         // What `cumulus` does with many records: import and export, records as lines of JSON.
-        room("CumulusTransfer", ["CumulusTerminal", "Cumulus", "CumulusModel", arguments]),
+        room(
+            "CumulusTransfer",
+            ["CumulusTerminal", "Cumulus", "CumulusModel", "CumulusSystem", arguments]
+        ),
         .target(
             name: "CumulusCLI",
             dependencies: [
                 "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusAssets", "CumulusModel",
-                "CumulusReplication", "CumulusStorage", "RocksDBStorage", arguments, crypto,
+                "CumulusReplication", "CumulusStorage", "CumulusSystem", "RocksDBStorage",
+                arguments, crypto,
                 server("X509", "swift-certificates"),
                 server("SwiftASN1", "swift-asn1"),
             ],
@@ -364,7 +369,7 @@ let package = Package(
         tests("CumulusTerminalTests", ["CumulusTerminal", "CumulusModel", arguments]),
         .testTarget(
             name: "CumulusTransferTests",
-            dependencies: ["CumulusTransfer", "CumulusTerminal", "CumulusModel"],
+            dependencies: ["CumulusTransfer", "CumulusTerminal", "CumulusModel", "CumulusSystem"],
             exclude: ["Fixtures"],
             swiftSettings: plain
         ),

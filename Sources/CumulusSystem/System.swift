@@ -1,8 +1,8 @@
-// The parts of the system that the node's targets use: Foundation's essentials, the C library, and
-// a few functions beside them.
+// The parts of the system that the programs use: Foundation's essentials, the C library, and a few
+// functions beside them.
 //
-// Imported in place of Foundation by every target that `cumulusd` consists of. The rest of
-// Foundation would bring 34 MB of language data into the binary; a test holds the targets to
+// Imported in place of Foundation by every target that `cumulusd` and `cumulus` consist of. The
+// rest of Foundation would bring 34 MB of language data into each; a test holds the targets to
 // it. On Apple's systems Foundation is part of the system.
 
 #if canImport(FoundationEssentials)
@@ -22,6 +22,18 @@ extension StringProtocol {
     package var trimmed: String {
         let start = drop { $0.isWhitespace }
         return String(start.reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
+
+extension Double {
+    /// The number with so many digits after its point, as `printf` rounds it.
+    package func text(digits: Int) -> String {
+        // The largest number has 309 digits before its point.
+        var room = [CChar](repeating: 0, count: 320 + digits)
+        let count = withVaList([Int32(digits), self]) {
+            vsnprintf(&room, room.count, "%.*f", $0)
+        }
+        return String(decoding: room.prefix(Int(count)).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
 

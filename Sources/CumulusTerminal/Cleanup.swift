@@ -3,7 +3,7 @@
 //
 // Made once per run; every process that is started and every file that is made is entered here.
 
-package import Foundation
+package import CumulusSystem
 import Synchronization
 
 package final class Cleanup: @unchecked Sendable {

@@ -5,7 +5,7 @@
 
 package import ArgumentParser
 package import CumulusModel
-import Foundation
+import CumulusSystem
 
 extension ExitCode {
     /// The server refused the call, or one of its items.

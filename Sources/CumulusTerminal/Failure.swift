@@ -5,7 +5,7 @@
 
 package import ArgumentParser
 package import CumulusModel
-import Foundation
+import CumulusSystem
 
 /// An error of the work itself: its line and its exit code.
 package struct Failure {
@@ -38,8 +38,11 @@ package struct Failure {
         case let problem as OutputProblem:
             message = problem.message
             code = .badOutput
+        case let problem as FileProblem:
+            message = problem.description
+            code = .badInput
         case let error as CocoaError:
-            message = error.localizedDescription
+            message = error.reason
             code = .badInput
         case is ExitCode: return nil
         default:
@@ -111,4 +114,13 @@ package struct Failure {
 extension ServiceError {
     /// Whether a download found no room on this machine.
     fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
+}
+
+extension CocoaError {
+    /// The path and the system's words, where the system said why.
+    fileprivate var reason: String {
+        let words = (underlying as? POSIXError).map { systemText($0.code.rawValue) }
+        let path = filePath.map { "\($0): " } ?? ""
+        return path + (words ?? "the file can't be read or written (\(code.rawValue))")
+    }
 }

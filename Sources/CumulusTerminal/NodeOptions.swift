@@ -5,7 +5,7 @@
 
 package import ArgumentParser
 package import Cumulus
-import Foundation
+import CumulusSystem
 
 /// The nodes to ask, and how to reach them.
 package struct NodeOptions: ParsableArguments {
@@ -73,7 +73,7 @@ package struct NodeOptions: ParsableArguments {
 
     /// The addresses as they were written.
     private var named: [String] {
-        endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        endpointSetting.value.split(separator: ",").map { $0.trimmed }
     }
 
     package var endpoints: [String] {

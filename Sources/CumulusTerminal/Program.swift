@@ -4,7 +4,7 @@
 // Called by `main` of the programs that talk to nodes; `Failure` has the lines and the codes.
 
 package import ArgumentParser
-import Foundation
+import CumulusSystem
 
 extension AsyncParsableCommand {
     /// Runs the command that the command line names; ends the process if there is none, or if it

@@ -3,7 +3,7 @@
 // Drawn by whatever takes long: imports, exports, files, indexes, and what a node does by itself.
 // Nothing is drawn if standard error is no terminal.
 
-import Foundation
+import CumulusSystem
 
 package struct ProgressBar {
     /// Bytes to go through; nil if nobody knows.

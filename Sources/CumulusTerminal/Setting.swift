@@ -9,7 +9,7 @@
 // which is for people who work on nodes. Read `Setting` and `NodeOptions`, then `Program`,
 // `Failure` and `StandardOutput`.
 
-import Foundation
+import CumulusSystem
 
 /// One value and where it comes from.
 package struct Setting: Equatable {

@@ -4,7 +4,7 @@
 // failed write to standard error is ignored.
 
 import ArgumentParser
-package import Foundation
+package import CumulusSystem
 
 package enum StandardOutput {
     package static func write(_ text: String) throws {
@@ -20,16 +20,16 @@ package enum StandardOutput {
 ///
 /// A closed pipe is no failure, since `head` has seen enough: the command ends
 /// as others do by SIGPIPE, with 141, and says nothing.
-package func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
+package func put(_ data: Data, to file: OpenFile, _ name: String) throws {
     var rest = data[...]
     while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { write(handle.fileDescriptor, $0.baseAddress, $0.count) }
+        let count = rest.withUnsafeBytes { write(file.descriptor, $0.baseAddress, $0.count) }
         if count >= 0 {
             rest = rest.dropFirst(count)
         } else if errno == EPIPE {
             throw ExitCode.closedPipe
         } else if errno != EINTR {
-            throw OutputProblem("\(name) can't be written: \(String(cString: strerror(errno)))")
+            throw OutputProblem("\(name) can't be written: \(systemText())")
         }
     }
 }
@@ -44,7 +44,7 @@ private let program = URL(filePath: CommandLine.arguments.first ?? "cumulus").la
 
 /// A closed error stream is no reason to fail.
 package func writeToStandardError(_ text: String) {
-    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+    write(text, to: STDERR_FILENO)
 }
 
 extension String {

@@ -3,8 +3,8 @@
 
 import Cumulus
 package import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 extension Record.EncryptedValues.Value {
     /// nil for a value that is not encrypted.

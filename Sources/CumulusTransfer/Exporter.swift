@@ -6,8 +6,8 @@
 
 package import Cumulus
 package import CumulusModel
+package import CumulusSystem
 package import CumulusTerminal
-package import Foundation
 
 package struct Exporter {
     let database: Database
@@ -44,51 +44,51 @@ package struct Exporter {
         let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
         let kind = try? files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
         if files.fileExists(atPath: named), kind != .typeRegular {
-            guard let handle = FileHandle(forWritingAtPath: named) else {
+            guard let file = try? OpenFile(writing: named) else {
                 throw OutputProblem("\(named) can't be written")
             }
-            return try await write(to: handle)
+            return try await write(to: file)
         }
         let part = "\(path).\(getpid()).part"
         let cleanup = Cleanup()
         cleanup.add(path: part)
         defer { cleanup.run() }
-        guard FileManager.default.createFile(atPath: part, contents: nil),
-            let handle = FileHandle(forWritingAtPath: part)
-        else { throw OutputProblem("\(part) can't be written") }
-        let count = try await writeAll(to: handle)
-        try handle.synchronize()
-        try handle.close()
-        guard rename(part, path) == 0 else { throw OutputProblem("\(path) can't be written") }
+        guard let file = try? OpenFile(emptying: part) else {
+            throw OutputProblem("\(part) can't be written")
+        }
+        let count = try await writeAll(to: file)
+        guard (try? file.flush()) != nil, rename(part, path) == 0 else {
+            throw OutputProblem("\(path) can't be written")
+        }
         return count
     }
 
-    private mutating func writeAll(to handle: FileHandle) async throws -> Int {
+    private mutating func writeAll(to file: OpenFile) async throws -> Int {
         var end = ContinuousClock.now + patience
         var attempt = 0
         while true {
             attempt += 1
             var count = 0
             do {
-                try await write(to: handle, counting: &count)
+                try await write(to: file, counting: &count)
                 return count
             } catch let error as ServiceError where error.isUnreachable {
                 // It was there until now.
                 if count > 0 { end = ContinuousClock.now + patience }
                 guard attempt < Exporter.attempts, ContinuousClock.now < end else { throw error }
-                try handle.truncate(atOffset: 0)
+                try file.empty()
                 try await Task.sleep(for: .milliseconds(500))
             }
         }
     }
 
-    package mutating func write(to handle: FileHandle) async throws -> Int {
+    package mutating func write(to file: OpenFile) async throws -> Int {
         var count = 0
-        try await write(to: handle, counting: &count)
+        try await write(to: file, counting: &count)
         return count
     }
 
-    private mutating func write(to handle: FileHandle, counting count: inout Int) async throws {
+    private mutating func write(to file: OpenFile, counting count: inout Int) async throws {
         defer { progress.clear() }
         var text = ""
         let records = database.allRecords(inZoneWith: zoneID)
@@ -98,12 +98,12 @@ package struct Exporter {
             count += 1
             progress.update(bytes: 0, records: count)
             if text.utf8.count >= Exporter.chunkBytes {
-                try put(Data(text.utf8), to: handle, "the output")
+                try put(Data(text.utf8), to: file, "the output")
                 text.removeAll(keepingCapacity: true)
             }
         }
         if count == 0 { try await checkType() }
-        try put(Data(text.utf8), to: handle, "the output")
+        try put(Data(text.utf8), to: file, "the output")
     }
 
     /// Asks for nothing of the type: that tells whether there is one.

@@ -4,8 +4,8 @@
 // can't. A written value is read back as the same value of the same kind.
 
 package import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 extension FieldValue {
     /// nil for null: the field is absent.

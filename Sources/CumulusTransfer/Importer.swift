@@ -13,8 +13,8 @@
 package import ArgumentParser
 package import Cumulus
 package import CumulusModel
+import CumulusSystem
 package import CumulusTerminal
-import Foundation
 
 package struct Importer {
     package struct Summary {

@@ -1,7 +1,7 @@
 // The lines of a file or of standard input, one at a time, never the whole of it in memory.
 
+package import CumulusSystem
 import CumulusTerminal
-package import Foundation
 
 package struct LineReader {
     struct Line {
@@ -17,7 +17,7 @@ package struct LineReader {
     /// Stands at the beginning of UTF-8 that some editors write, and belongs to no line.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    private let handle: FileHandle
+    private let file: OpenFile
     private let longestLine: Int
     private var buffer: [UInt8] = []
     /// The start of the next line in `buffer`.
@@ -27,8 +27,8 @@ package struct LineReader {
     /// Bytes of the file that were handed out so far.
     private(set) var byteCount = 0
 
-    package init(_ handle: FileHandle, longestLine: Int = LineReader.longestLine) {
-        self.handle = handle
+    package init(_ file: OpenFile, longestLine: Int = LineReader.longestLine) {
+        self.file = file
         self.longestLine = longestLine
     }
 
@@ -63,22 +63,12 @@ package struct LineReader {
         }
     }
 
-    /// Takes what is there; `FileHandle`'s own reading waits until a pipe has all that it asks for.
     private mutating func fill() throws {
-        let room = 256 << 10
-        let old = buffer.count
-        buffer += repeatElement(0, count: room)
-        var count: Int
-        repeat {
-            count = buffer.withUnsafeMutableBytes { buffer in
-                read(handle.fileDescriptor, buffer.baseAddress?.advanced(by: old), room)
-            }
-        } while count < 0 && errno == EINTR
-        guard count >= 0 else {
-            throw InputProblem("the input can't be read: \(String(cString: strerror(errno)))")
+        do throws(FileProblem) {
+            isAtEnd = try file.take(upTo: 256 << 10, into: &buffer) == 0
+        } catch {
+            throw InputProblem("the input can't be read: \(error)")
         }
-        buffer.removeLast(room - count)
-        isAtEnd = count == 0
     }
 
     private mutating func line(upTo end: Int, endBytes: Int, _ isTooLong: Bool) -> Line {

@@ -1,6 +1,6 @@
 // Lines of a file that is read in pieces.
 
-import Foundation
+import CumulusSystem
 import Testing
 
 @testable import CumulusTransfer
@@ -11,7 +11,10 @@ import Testing
         let url = FileManager.default.temporaryDirectory.appending(path: "lines-\(UUID())")
         try Data(text.utf8).write(to: url)
         defer { try? FileManager.default.removeItem(at: url) }
-        var reader = LineReader(try FileHandle(forReadingFrom: url), longestLine: longest)
+        var reader = LineReader(
+            try OpenFile(reading: url.path(percentEncoded: false)),
+            longestLine: longest
+        )
         var lines: [(Int, String?)] = []
         while let line = try reader.next() {
             lines.append((line.number, line.bytes.map { String(decoding: $0, as: UTF8.self) }))

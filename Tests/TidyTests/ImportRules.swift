@@ -22,8 +22,8 @@ struct Import: Equatable {
 enum ImportRules {
     /// The system's modules, for the targets that meet the outside world.
     private static let system: Set = ["Darwin", "Foundation", "Glibc", "Synchronization"]
-    /// The same for the targets of `cumulusd`: without the parts of Foundation that it can't
-    /// afford.
+    /// The same for the targets of `cumulusd` and `cumulus`: without the parts of Foundation that
+    /// they can't afford.
     private static let essentials: Set = ["CumulusSystem", "Synchronization"]
 
     /// What the files of each target may import.
@@ -57,7 +57,7 @@ enum ImportRules {
         "RocksDBStorage": essentials.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
         "JWTKitTokens": ["CumulusModel", "CumulusOperations", "JWTKit"],
         // Edges, harness, programs.
-        "Cumulus": system.union([
+        "Cumulus": essentials.union([
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusPages": [],
@@ -83,11 +83,11 @@ enum ImportRules {
             "CumulusOperations", "CumulusStorage", "CumulusTransport", "CumulusWire",
             "JWTKitTokens", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
-        "CumulusTerminal": system.union(["ArgumentParser", "Cumulus", "CumulusModel"]),
-        "CumulusTransfer": system.union([
+        "CumulusTerminal": essentials.union(["ArgumentParser", "Cumulus", "CumulusModel"]),
+        "CumulusTransfer": essentials.union([
             "ArgumentParser", "Cumulus", "CumulusModel", "CumulusTerminal",
         ]),
-        "CumulusCLI": system.union([
+        "CumulusCLI": essentials.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",
             "CumulusReplication", "CumulusStorage", "CumulusTerminal", "CumulusTransfer",
             "RocksDBStorage", "SwiftASN1", "X509",

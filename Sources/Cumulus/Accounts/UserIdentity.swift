@@ -3,14 +3,16 @@
 // Made by `Container+People`, and listed by `NodeOperator` too.
 
 public import CumulusModel
+import CumulusSystem
 import CumulusWire
-import Foundation
 
 /// A user who wants to be found, as others find it.
 public struct UserIdentity: Hashable, Sendable {
     /// The address or record by which a user is looked up.
     public enum LookupInfo: Hashable, Sendable {
-        /// An e-mail address; case makes no difference.
+        /// An e-mail address; case, composition and the width of ASCII's letters make no difference.
+        ///
+        /// Nodes refuse other compatibility forms of Unicode, such as ligatures.
         case emailAddress(String)
         /// A telephone number with its country, such as "+49 30 1234567".
         case phoneNumber(String)
@@ -59,10 +61,7 @@ extension UserIdentity.LookupInfo {
     var handle: WireHandle? {
         switch self {
         case .emailAddress(let address):
-            let plain = address.precomposedStringWithCompatibilityMapping.lowercased()
-                .precomposedStringWithCompatibilityMapping
-                .trimmingCharacters(in: .whitespacesAndNewlines)
-            return WireHandle(kind: 1, value: Bytes(plain.utf8))
+            return WireHandle(kind: 1, value: Bytes(address.inHalfWidth.lowercased().trimmed.utf8))
         case .phoneNumber(let number):
             let plain = number.filter { !" -()./".contains($0) }
             return WireHandle(kind: 2, value: Bytes(plain.utf8))
@@ -84,5 +83,18 @@ extension UserIdentity.LookupInfo {
         case 2: self = .phoneNumber(text)
         default: return nil
         }
+    }
+}
+
+extension String {
+    /// The text with ASCII's characters in place of their forms of full width, which keyboards of
+    /// East Asia write.
+    fileprivate var inHalfWidth: String {
+        var text = UnicodeScalarView()
+        for scalar in unicodeScalars {
+            let isWide = ("\u{FF01}"..."\u{FF5E}").contains(scalar)
+            text.append(isWide ? Unicode.Scalar(scalar.value - 0xFEE0) ?? scalar : scalar)
+        }
+        return String(text)
     }
 }

@@ -1,7 +1,7 @@
 // Assets as apps make and use them: from a file or from bytes, and as a file again.
 
 public import CumulusModel
-public import Foundation
+public import CumulusSystem
 
 extension Asset {
     /// The content of a file; it is read when a record with the asset is saved.

@@ -8,7 +8,7 @@
 
 import CumulusAssets
 import CumulusModel
-import Foundation
+import CumulusSystem
 import Synchronization
 
 final class AssetCache: Sendable {
@@ -53,7 +53,7 @@ final class AssetCache: Sendable {
     /// A folder for the container in the user's caches.
     static func standardDirectory(_ container: String) -> String {
         let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
-        let folder = caches?.path(percentEncoded: false) ?? NSTemporaryDirectory()
+        let folder = (caches ?? FileManager.default.temporaryDirectory).path(percentEncoded: false)
         let name = String(container.map { $0 == "/" ? "_" : $0 })
         return "\(folder)/cumulus/\(name)"
     }

@@ -7,7 +7,7 @@
 import Crypto
 import CumulusAssets
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 extension AssetCache {
     /// How a file was cut when it was last uploaded; nil if that is not remembered.

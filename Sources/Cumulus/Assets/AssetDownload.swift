@@ -6,8 +6,8 @@
 
 import CumulusAssets
 import CumulusModel
+import CumulusSystem
 import CumulusWire
-import Foundation
 
 struct AssetDownload: Sendable {
     let core: ClientCore

@@ -8,7 +8,7 @@
 
 import CumulusAssets
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 final class AssetSource: Sendable {
     private let content: Content

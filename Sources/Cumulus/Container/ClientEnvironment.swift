@@ -3,9 +3,9 @@
 // `Container` makes the real one; tests and a simulator hand in theirs.
 
 import CumulusModel
+import CumulusSystem
 import CumulusTransport
 package import CumulusWire
-import Foundation
 
 package struct ClientEnvironment: Sendable {
     /// A clock that never goes back.

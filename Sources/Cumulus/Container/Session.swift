@@ -1,7 +1,7 @@
 // What a container's calls have seen, as a value to hand to another container.
 
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 /// Covers everything that was seen so far: a container that begins with it sees nothing older, on
 /// any node.

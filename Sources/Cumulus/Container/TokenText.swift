@@ -3,7 +3,7 @@
 // Used by `ServerChangeToken` and `FeedToken`.
 
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 enum TokenText {
     /// The bytes of a token; nil if `text` is no token.

@@ -3,7 +3,7 @@
 // Part of the client's surface.
 
 public import CumulusModel
-public import Foundation
+public import CumulusSystem
 
 extension Date: QueryArgument {
     /// A TIMESTAMP, to the nearest millisecond; NaN for a date that none can tell.

@@ -3,8 +3,8 @@
 // Method names follow CloudKit's `CKContainer`.
 
 public import CumulusModel
+public import CumulusSystem
 import CumulusWire
-public import Foundation
 
 extension Container {
     /// The share that a URL leads to.

@@ -1,8 +1,8 @@
 // The target of a share's URL: the share, and the caller's part in it.
 
 public import CumulusModel
+public import CumulusSystem
 import CumulusWire
-public import Foundation
 
 extension Share {
     /// A share as a user with its URL sees it, before and after accepting.

@@ -7,7 +7,7 @@
 // `Container+Sharing`.
 
 public import CumulusModel
-public import Foundation
+public import CumulusSystem
 
 /// A record of type `cloudkit.share`, which says what is shared with other users, and with whom.
 ///

@@ -5,9 +5,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct AssetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -156,9 +156,9 @@ extension AssetCommand {
         private func print() async throws {
             try await connection.withDatabase(of: zone.owner, timeout: 60) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
-                let handle = FileHandle.standardOutput
+                let output = OpenFile.standardOutput
                 let progress = ProgressBar.besideContent(total: nil)
-                _ = try await database.copy(asset, in: range, to: handle, "the output", progress)
+                _ = try await database.copy(asset, in: range, to: output, "the output", progress)
             }
         }
     }
@@ -238,11 +238,8 @@ struct ByteRange: ExpressibleByArgument, Equatable {
 enum AssetFile {
     /// An asset of a file that can be read.
     static func asset(_ path: String) throws -> Asset {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
-            FileManager.default.isReadableFile(atPath: path)
-        else { throw InputProblem("'\(path)' can't be read") }
-        if isFolder.boolValue { throw InputProblem("\(path) is a folder, not a file") }
+        guard access(path, R_OK) == 0 else { throw InputProblem("'\(path)' can't be read") }
+        if Files.isDirectory(path) { throw InputProblem("\(path) is a folder, not a file") }
         return Asset(fileURL: URL(filePath: path))
     }
 }
@@ -254,7 +251,7 @@ extension Database {
     fileprivate func copy(
         _ asset: Asset,
         in range: ByteRange?,
-        to handle: FileHandle,
+        to file: OpenFile,
         _ name: String,
         _ progress: ProgressBar
     ) async throws -> UInt64 {
@@ -266,7 +263,7 @@ extension Database {
         while start < all.upperBound {
             let end = min(start + 4 << 20, all.upperBound)
             let piece = try await bytes(of: asset, in: start..<end)
-            try put(Data(piece), to: handle, name)
+            try put(Data(piece), to: file, name)
             start = end
             progress.update(start - all.lowerBound, of: UInt64(all.count))
         }

@@ -4,8 +4,8 @@
 // Somebody may have a folder of that name. One that holds anything else than what downloads leave
 // is refused, and only files with their names are removed, one by one.
 
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct AssetParts {
     let folder: String
@@ -96,14 +96,11 @@ struct AssetParts {
     }
 
     /// Writes part of an asset to its file.
-    func write(_ body: (FileHandle) async throws -> UInt64) async throws -> UInt64 {
-        guard FileManager.default.createFile(atPath: piece, contents: nil),
-            let handle = FileHandle(forWritingAtPath: piece)
-        else { throw OutputProblem("\(piece) can't be written") }
-        defer {
-            try? handle.close()
+    func write(_ body: (OpenFile) async throws -> UInt64) async throws -> UInt64 {
+        guard let file = try? OpenFile(emptying: piece) else {
+            throw OutputProblem("\(piece) can't be written")
         }
-        return try await body(handle)
+        return try await body(file)
     }
 
     /// Gives the file its name; what stands there by now is replaced only if that is wanted.

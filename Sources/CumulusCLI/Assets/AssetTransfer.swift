@@ -2,8 +2,8 @@
 // and what the other side had.
 
 import Cumulus
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 final class AssetTransfer: Sendable {
     private let progress = AssetProgress()
@@ -30,7 +30,7 @@ final class AssetTransfer: Sendable {
     func text(_ verb: String) -> String {
         let step = progress.latest
         let travelled = ByteCount.text(step.transferredBytes)
-        let time = String(format: "%.1f s", seconds)
+        let time = seconds.text(digits: 1) + " s"
         let all = "\(ByteCount.text(step.totalBytes)) in \(time): \(travelled) \(verb)"
         return step.skippedBytes == 0
             ? all : "\(all), \(ByteCount.text(step.skippedBytes)) were there already"
@@ -58,7 +58,7 @@ enum ByteCount {
             number /= 1_000
             unit = next
         }
-        return String(format: number < 10 ? "%.1f %@" : "%.0f %@", number, unit)
+        return "\(number.text(digits: number < 10 ? 1 : 0)) \(unit)"
     }
 }
 

@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct CertificateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,8 +5,8 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 extension ClusterCommand {
     struct Join: AsyncParsableCommand {
@@ -134,9 +134,7 @@ extension ClusterCommand {
                 case .automatic: asked.authority != nil || !isLocal(asked.endpoints[0])
                 }
             guard isEncrypted || tlsCertificate != nil else { return nil }
-            let folder =
-                asked.authority.map { NSString(string: $0).deletingLastPathComponent }
-                ?? "certificates"
+            let folder = asked.authority.map(folder(of:)) ?? "certificates"
             let name = folder.isEmpty ? host : "\(folder)/\(host)"
             return TLSFiles(
                 authority: asked.authority,
@@ -145,11 +143,17 @@ extension ClusterCommand {
             )
         }
 
+        /// The folder that a path names; empty for the one that the command runs in.
+        private func folder(of path: String) -> String {
+            guard let slash = path.lastIndex(of: "/") else { return "" }
+            return slash == path.startIndex ? "/" : String(path[..<slash])
+        }
+
         /// The host by which others reach the new node.
         private var host: String {
             let endpoint = advertise ?? listen
-            return endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)]
-                .trimmingCharacters(in: ["[", "]"])
+            let host = endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)]
+            return host.filter { $0 != "[" && $0 != "]" }
         }
 
         /// The addresses of members, the asked one first, as each announces it or as it was called.

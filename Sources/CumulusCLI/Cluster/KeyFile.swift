@@ -2,8 +2,8 @@
 
 import Crypto
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 enum KeyFile {
     /// The id of the cluster whose key a file holds; nil if it isn't on this machine.
@@ -12,7 +12,7 @@ enum KeyFile {
     static func cluster(of file: String) throws -> String? {
         guard FileManager.default.fileExists(atPath: file) else { return nil }
         let text = try? String(contentsOfFile: file, encoding: .utf8)
-        let digits = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+        let digits = text?.trimmed ?? ""
         guard let key = Bytes(hex: digits), key.count == 32 else {
             throw InputProblem(
                 "\(file) holds no cluster's key (64 hexadecimal digits); copy a member's "
@@ -48,14 +48,14 @@ enum KeyFile {
         let draft = draft(of: file)
         let descriptor = try begin(draft, of: file, isSecret: isSecret)
         do {
-            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try handle.write(contentsOf: Data((text + "\n").utf8))
-            try handle.synchronize()
+            let opened = OpenFile(descriptor)
+            try writeAll(Array((text + "\n").utf8)[...], to: descriptor)
+            try opened.flush()
             guard rename(draft, file) == 0 else { throw unwritable(file) }
         } catch {
             unlink(draft)
-            guard error is CocoaError else { throw error }
-            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
+            guard let problem = error as? FileProblem else { throw error }
+            throw OutputProblem("\(file) can't be written: \(problem)")
         }
     }
 
@@ -85,9 +85,7 @@ enum KeyFile {
 
     /// Opens a new draft of a file, and returns its descriptor.
     private static func begin(_ draft: String, of file: String, isSecret: Bool) throws -> Int32 {
-        var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: file, isDirectory: &isFolder), isFolder.boolValue
-        {
+        if Files.isDirectory(file) {
             throw OutputProblem("\(file) can't be written: it is a folder; name a file in it")
         }
         unlink(draft)
@@ -105,6 +103,6 @@ enum KeyFile {
                 "\(file) can't be written: there is no folder \(folder); make it first"
             )
         }
-        return OutputProblem("\(file) can't be written: \(String(cString: strerror(reason)))")
+        return OutputProblem("\(file) can't be written: \(systemText(reason))")
     }
 }

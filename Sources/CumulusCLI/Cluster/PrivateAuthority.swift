@@ -4,8 +4,8 @@
 // sign nodes' certificates and no further authorities; it is valid for ten years.
 
 import Crypto
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 import SwiftASN1
 import X509
 

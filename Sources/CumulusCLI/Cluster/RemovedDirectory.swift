@@ -8,8 +8,8 @@ import CumulusAssets
 import CumulusModel
 import CumulusReplication
 import CumulusStorage
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 import RocksDBStorage
 
 struct RemovedDirectory {

@@ -4,8 +4,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct RescueCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,8 +3,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

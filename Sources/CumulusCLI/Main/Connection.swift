@@ -6,8 +6,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct ContainerOption: ParsableArguments {
     @Option(help: "Name of the container.")
@@ -215,7 +215,7 @@ struct Connection: ParsableArguments {
         } catch {
             throw InputProblem("the session \(sessionFile) can't be read; delete it to begin anew")
         }
-        let session = Session(text: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        let session = Session(text: text.trimmed)
         guard let session, !session.text.isEmpty else {
             throw InputProblem("\(sessionFile) holds no session; delete it to begin anew")
         }
@@ -320,7 +320,7 @@ struct OperatorOption: ParsableArguments {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw InputProblem("the operator's token \(path) can't be read")
         }
-        let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = text.trimmed
         guard !token.isEmpty, token.utf8.count <= 1_024, !token.contains(where: \.isWhitespace)
         else { throw InputProblem("\(path) holds no operator's token: it is one word") }
         return token

@@ -4,9 +4,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -41,7 +41,7 @@ struct ChangeTokenOptions: ParsableArguments {
         guard let tokenFile, FileManager.default.fileExists(atPath: tokenFile) else { return nil }
         guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8),
             let token = ServerChangeToken(
-                text: text.trimmingCharacters(in: .whitespacesAndNewlines)
+                text: text.trimmed
             )
         else {
             throw InputProblem(

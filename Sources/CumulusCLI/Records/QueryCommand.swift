@@ -3,9 +3,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct QueryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -102,7 +102,7 @@ struct QueryCommand: AsyncParsableCommand {
         )
         let words = sort?.split(separator: ",", omittingEmptySubsequences: false) ?? []
         query.sortDescriptors += words.map { word in
-            let key = word.trimmingCharacters(in: .whitespaces)
+            let key = word.trimmed
             return key.hasPrefix("-")
                 ? Query.SortDescriptor(key: String(key.dropFirst()), ascending: false)
                 : Query.SortDescriptor(key: key)
@@ -150,7 +150,7 @@ struct QueryCommand: AsyncParsableCommand {
             rows: [
                 ["predicate", "\(query.predicate)"], ["plan", work.plan],
                 ["rows read", "\(work.rowsRead)"], ["rows kept", "\(work.rowsKept)"],
-                ["time", String(format: "%.2f ms", work.duration / .milliseconds(1))],
+                ["time", (work.duration / .milliseconds(1)).text(digits: 2) + " ms"],
             ]
         )
     }

@@ -4,9 +4,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -92,7 +92,7 @@ struct FeedTokenFile {
     func read() throws -> FeedToken? {
         guard let path, FileManager.default.fileExists(atPath: path) else { return nil }
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
-            let token = FeedToken(text: text.trimmingCharacters(in: .whitespacesAndNewlines))
+            let token = FeedToken(text: text.trimmed)
         else {
             throw InputProblem("\(path) holds no token of a feed; delete it to begin now")
         }

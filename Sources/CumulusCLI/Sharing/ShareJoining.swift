@@ -3,8 +3,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 /// The URL of a share.
 struct ShareURLArgument: ParsableArguments {

@@ -2,9 +2,9 @@
 
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 extension OutputOptions {
     func show(_ share: Share) throws {

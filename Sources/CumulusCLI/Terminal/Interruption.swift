@@ -3,7 +3,7 @@
 // The first signal asks the command to end, so that it closes what it holds; another one ends the
 // process.
 
-import Foundation
+import CumulusSystem
 import Synchronization
 
 final class Interruption {

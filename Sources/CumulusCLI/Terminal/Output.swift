@@ -7,8 +7,8 @@
 
 import ArgumentParser
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 /// `--json`, which every command has.
 struct OutputOptions: ParsableArguments {

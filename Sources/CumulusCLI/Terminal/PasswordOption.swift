@@ -5,8 +5,8 @@
 
 import ArgumentParser
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct PasswordOption: ParsableArguments {
     @Option(
@@ -36,7 +36,7 @@ struct PasswordOption: ParsableArguments {
     private func written() throws -> String? {
         if let passwordFile { return try PasswordOption.password(of: passwordFile) }
         guard isatty(STDIN_FILENO) == 0 else { return nil }
-        let data = try FileHandle.standardInput.readToEnd() ?? Data()
+        let data = try OpenFile.standardInput.readToEnd()
         return try PasswordOption.password(in: data, "standard input")
     }
 
@@ -90,7 +90,7 @@ struct PasswordChange: ParsableArguments {
             }
             return (answers[0], answers[1])
         }
-        let data = try FileHandle.standardInput.readToEnd() ?? Data()
+        let data = try OpenFile.standardInput.readToEnd()
         return try PasswordChange.passwords(in: data)
     }
 

@@ -3,8 +3,8 @@
 // Held by `TopCommand`. It uses the terminal's second screen, so that what stood there before is
 // there again afterwards.
 
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 final class LiveTerminal {
     private let settings: termios

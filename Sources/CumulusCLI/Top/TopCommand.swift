@@ -9,8 +9,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 // The lines that `cumulus top` shows of one sample.
 
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 enum TopScreen {
     static func lines(_ figures: TopFigures, of endpoint: String) -> [String] {
@@ -84,6 +84,6 @@ enum TopScreen {
     }
 
     private static func fixed(_ value: Double, _ digits: Int) -> String {
-        String(format: "%.\(digits)f", clamped(value))
+        clamped(value).text(digits: digits)
     }
 }

@@ -4,9 +4,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct ExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -7,9 +7,9 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 import CumulusTransfer
-import Foundation
 
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -68,8 +68,8 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (handle, size) = try open()
-        var lines = LineReader(handle)
+        let (input, size) = try open()
+        var lines = LineReader(input)
         if let form = FileForm(try lines.peek()) { throw InputProblem(form.advice(for: file)) }
         let standardTimeout = 600.0
         let summary = try await connection.withDatabase(
@@ -96,12 +96,12 @@ struct ImportCommand: AsyncParsableCommand {
         if let code = summary.exitCode(isStrict: strict) { throw code }
     }
 
-    private func open() throws -> (FileHandle, size: Int?) {
+    private func open() throws -> (OpenFile, size: Int?) {
         if file == "-" { return (.standardInput, nil) }
-        guard let handle = FileHandle(forReadingAtPath: file) else {
+        guard let input = try? OpenFile(reading: file) else {
             throw InputProblem("\(file) can't be read")
         }
         let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
-        return (handle, size)
+        return (input, size)
     }
 }

@@ -4,8 +4,8 @@
 // `ConnectionFile` knows the same places and names.
 
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct ClientFile {
     /// The path of the file.

@@ -3,8 +3,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct KeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -81,7 +81,7 @@ extension KeyCommand {
 
         private func publicKey() throws -> Bytes {
             if !FileManager.default.fileExists(atPath: file) {
-                let pem = ServiceKey.makePEM().trimmingCharacters(in: .whitespacesAndNewlines)
+                let pem = ServiceKey.makePEM().trimmed
                 try KeyFile.write(pem, to: file, isSecret: true)
             }
             return try KeyFile.reading(file) { try ServiceKey.publicKey(ofPEM: $0) }

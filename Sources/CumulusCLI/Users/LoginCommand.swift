@@ -3,8 +3,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -91,11 +91,10 @@ struct LoginCommand: AsyncParsableCommand {
         let origin = file == "-" ? "standard input" : file
         let data =
             file == "-"
-            ? try FileHandle.standardInput.readToEnd()
+            ? try OpenFile.standardInput.readToEnd()
             : FileManager.default.contents(atPath: file)
         guard let data else { throw InputProblem("the token \(origin) can't be read") }
-        let token = String(decoding: data, as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = String(decoding: data, as: UTF8.self).trimmed
         guard !token.isEmpty, !token.contains(where: \.isWhitespace) else {
             throw InputProblem("\(origin) holds no token: it is one word")
         }

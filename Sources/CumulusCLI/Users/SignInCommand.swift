@@ -4,8 +4,8 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
-import Foundation
 
 struct SignInCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -66,11 +66,10 @@ struct SignInCommand: AsyncParsableCommand {
         let file = idTokenFile ?? "-"
         let data =
             file == "-"
-            ? try FileHandle.standardInput.readToEnd()
+            ? try OpenFile.standardInput.readToEnd()
             : FileManager.default.contents(atPath: file)
         guard
-            let token = data.flatMap({ String(data: $0, encoding: .utf8) })?
-                .trimmingCharacters(in: .whitespacesAndNewlines),
+            let token = data.flatMap({ String(data: $0, encoding: .utf8) })?.trimmed,
             !token.isEmpty
         else {
             throw InputProblem("\(file == "-" ? "standard input" : file) holds no ID token")
