@@ -1,5 +1,5 @@
 // The version of this release, as programs, greetings and logs tell it.
 
 package enum Release {
-    package static let version = "0.1.0"
+    package static let version = "0.2.0"
 }
