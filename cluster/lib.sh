@@ -39,27 +39,9 @@ no_arguments() {
 
 # --- Builds -----------------------------------------------------------------------------------
 
-# The folder of the build; `.ci/run` names one that outlives its clone.
-build=${CUMULUS_BUILD:-$root/.build}
-# One build makes the programs and all tests: nothing is compiled twice.
-build_flags=(
-    -c release
-    --scratch-path "$build"
-    # C libraries that we don't debug take a fifth less time.
-    -Xcc -g0 -Xcxx -g0
-    # Small functions of one module are inlined into the next: a tenth of a fetch.
-    -Xswiftc -cross-module-optimization
-    # Tests see what is internal to a module.
-    -Xswiftc -enable-testing
-)
 # The toolchain's own linker, where it isn't the default, takes a third of the time.
 linker=()
 [ "$(uname)" = Darwin ] || linker=(-use-ld=lld)
-[ ${#linker[@]} -eq 0 ] || build_flags+=(-Xswiftc "${linker[@]}")
-# Half of the time of C++ files, which are BoringSSL's in two dependencies, goes to the headers of
-# the standard library: they are compiled once.
-precompiled=$build/standard.pch
-[ "$(uname)" = Darwin ] || build_flags+=(-Xcxx -include-pch -Xcxx "$precompiled")
 # Each program, and the module in which it begins.
 programs=(
     cumulusd:CumulusServerProgram cumulus:CumulusCLIProgram cumulus-bench:CumulusBenchProgram
@@ -67,6 +49,31 @@ programs=(
 )
 # Where the programs are, as they are run, measured and deployed.
 bin=$root/.cumulus/bin
+
+# Says in which folder all that follows is built, and with which flags beside those of every build.
+# Usage: select_build FOLDER FLAG...
+select_build() {
+    build=$1
+    shift
+    build_flags=(
+        -c release
+        --scratch-path "$build"
+        # C libraries that we don't debug take a fifth less time.
+        -Xcc -g0 -Xcxx -g0
+        # Small functions of one module are inlined into the next: a tenth of a fetch.
+        -Xswiftc -cross-module-optimization
+        "$@"
+    )
+    [ ${#linker[@]} -eq 0 ] || build_flags+=(-Xswiftc "${linker[@]}")
+    # Half of the time of C++ files, which are BoringSSL's in two dependencies, goes to the headers
+    # of the standard library: they are compiled once.
+    precompiled=$build/standard.pch
+    [ "$(uname)" = Darwin ] || build_flags+=(-Xcxx -include-pch -Xcxx "$precompiled")
+}
+
+# One build makes the programs and all tests: nothing is compiled twice. Tests see what is internal
+# to a module. `.ci/run` names a folder that outlives its clone.
+select_build "${CUMULUS_BUILD:-$root/.build}" -Xswiftc -enable-testing
 
 # Compiles the headers of `precompiled` as SwiftPM compiles the files that take them. A kept build
 # keeps them, unless the compiler or a header is another one now.
@@ -87,12 +94,16 @@ build_headers() {
         -o "$precompiled"
 }
 
-# Builds the programs. Usage: build_programs [--quiet]
+# Builds what is named and nothing that it doesn't need; a node and the command line, unless more is
+# named. Usage: build_programs [--quiet] [NAME...]
 build_programs() {
-    local quiet=()
-    [ "${1-}" != --quiet ] || quiet=(--quiet)
+    local quiet=() name
+    [ "${1-}" != --quiet ] || { quiet=(--quiet) && shift; }
     build_headers || return
-    swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" "${build_flags[@]}" || return
+    for name in cumulusd cumulus "$@"; do
+        swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" "${build_flags[@]}" \
+            --product "$name" || return
+    done
     link_programs
 }
 

@@ -25,7 +25,7 @@ play_story() {
     [ -n "$(ls "$photographs"/*.jpg 2>/dev/null)" ] \
         || fail "There are no photographs in $photographs; install $photograph_package."
     say "Building (the first time takes some minutes)"
-    build_programs
+    build_programs "$example"
     # The nodes are its own: the nodes of cluster/up go on as they are.
     state=$(mktemp -d "${TMPDIR:-/tmp}/cumulus-demo.XXXXXX")
     state=$(cd -- "$state" && pwd -P)
