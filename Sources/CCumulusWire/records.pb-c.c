@@ -2353,7 +2353,7 @@ const ProtobufCMessageDescriptor cumulus__v1__increment__descriptor =
   (ProtobufCMessageInit) cumulus__v1__increment__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__list_records_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__list_records_request__field_descriptors[5] =
 {
   {
     "database",
@@ -2403,8 +2403,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__list_records_request__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "after",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ListRecordsRequest, after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__list_records_request__field_indices_by_name[] = {
+  4,   /* field[4] = after */
   0,   /* field[0] = database */
   3,   /* field[3] = keys */
   2,   /* field[2] = only_keys */
@@ -2413,7 +2426,7 @@ static const unsigned cumulus__v1__list_records_request__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__list_records_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__list_records_request__descriptor =
 {
@@ -2423,7 +2436,7 @@ const ProtobufCMessageDescriptor cumulus__v1__list_records_request__descriptor =
   "Cumulus__V1__ListRecordsRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ListRecordsRequest),
-  4,
+  5,
   cumulus__v1__list_records_request__field_descriptors,
   cumulus__v1__list_records_request__field_indices_by_name,
   1,  cumulus__v1__list_records_request__number_ranges,

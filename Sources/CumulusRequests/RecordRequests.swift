@@ -88,6 +88,7 @@ extension ListRecordsRequest {
         database = UInt32(raw.database.rawValue)
         zone = raw.zone.map { WireZoneID(wire: $0.pointee) }
         keys = CumulusRequests.keys(raw.only_keys, raw.n_keys, raw.keys)
+        after = raw.after.swiftBytes
     }
 }
 

@@ -391,7 +391,13 @@ import Testing
             }
 
             let zone = Bool.random(using: &dice) ? nil : Self.zone(using: &dice)
-            let list = ListRecordsRequest(database: database, zone: zone, keys: keys)
+            let after = Bool.random(using: &dice) ? [] : Self.bytes(using: &dice)
+            let list = ListRecordsRequest(
+                database: database,
+                zone: zone,
+                keys: keys,
+                after: after
+            )
             try Self.expectBothRead(list, "ListRecordsRequest") { try ListRecordsRequest(wire: $0) }
 
             let zones = FetchZonesRequest(

@@ -497,10 +497,14 @@ struct  Cumulus__V1__ListRecordsRequest
   protobuf_c_boolean only_keys;
   size_t n_keys;
   ProtobufCBinaryData *keys;
+  /*
+   * a record name: only names behind it; empty: all
+   */
+  ProtobufCBinaryData after;
 };
 #define CUMULUS__V1__LIST_RECORDS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_records_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, 0, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, 0, 0,NULL, {0,NULL} }
 
 
 struct  Cumulus__V1__ListConflictsRequest

@@ -81,11 +81,15 @@ struct RequestParser {
 
     func listRecords(_ message: Bytes) throws -> ListRecords {
         let request = try ListRecordsRequest(wire: message)
-        return ListRecords(
+        var list = ListRecords(
             database: try database(request.database),
             zone: try zone(request.zone),
             keys: try keys(request.keys)
         )
+        if !request.after.isEmpty {
+            list.after = try Names.checkText(request.after[...], "record name")
+        }
+        return list
     }
 
     /// - Parameter cursor: What the request's cursor says; nil means it has none.

@@ -12,6 +12,8 @@ package struct ListRecords: Sendable {
     package var zone: ZoneAddress
     /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
+    /// The record name behind which the list begins; nil means that it begins with the first.
+    package var after: String?
 
     package init(database: DatabaseScope, zone: ZoneAddress, keys: [String]?) {
         self.database = database
@@ -109,7 +111,7 @@ package struct ListRecords: Sendable {
         asking present: Present? = nil
     ) throws(EngineError) -> Bool {
         guard let number = opened.zone.number else { return true }
-        var range = KeyRange.records(of: number)
+        var range = KeyRange.records(of: number, after: after, through: nil)
         if let start = page.next { range.start = start }
         page.next = nil
         var looks = 0

@@ -194,19 +194,28 @@ package struct ListRecordsRequest: Coded, Hashable {
     package var zone: WireZoneID?
     /// nil means all fields.
     package var keys: [Bytes]?
+    /// The record name behind which the list begins; empty means that it begins with the first.
+    package var after: Bytes = []
 
     package init() {}
 
-    package init(database: DatabaseScope, zone: WireZoneID?, keys: [Bytes]? = nil) {
+    package init(
+        database: DatabaseScope,
+        zone: WireZoneID?,
+        keys: [Bytes]? = nil,
+        after: Bytes = []
+    ) {
         self.database = UInt32(database.rawValue)
         self.zone = zone
         self.keys = keys
+        self.after = after
     }
 
     package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
         try coder.number(1, &database)
         try coder.message(2, &zone)
         try coder.keys(&keys, flag: 3, list: 4)
+        try coder.bytes(5, &after)
     }
 }
 

@@ -124,6 +124,26 @@ import Testing
         }
     }
 
+    /// A name that is not there, or not any more, is as good a place to begin as any other.
+    @Test func aListBeginsBehindAName() throws {
+        try store.save(["a", "b", "b2", "c"].map { SaveItem($0) })
+        try store.delete([DeleteItem("b2")])
+        for (after, left) in [("b", ["c"]), ("a", ["b", "c"]), ("b2", ["c"]), ("aa", ["b", "c"])] {
+            var list = ListRecords(database: .private, zone: ZoneAddress(), keys: nil)
+            list.after = after
+            let reader = store.reader
+            let zone = try list.open(store.scopeNumber(), by: .alice, in: reader)
+            var names: [String] = []
+            var start: Bytes?
+            repeat {
+                let page = try list.page(of: zone, from: start, byteLimit: 1, in: reader)
+                names += page.records.map(\.name)
+                start = page.next
+            } while start != nil
+            #expect(names == left)
+        }
+    }
+
     /// Pages do not tell how many tombstones lie between two records.
     @Test func tombstonesFillNoPage() throws {
         try store.save((0..<300).map { SaveItem("n\($0)") })
