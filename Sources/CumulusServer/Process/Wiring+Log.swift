@@ -16,13 +16,20 @@ enum LogFormat: String, CaseIterable {
 }
 
 extension Wiring {
-    static func logger(in format: LogFormat) -> Logger {
+    /// - Parameter recent: Keeps each line, too.
+    static func logger(in format: LogFormat, also recent: RecentLines? = nil) -> Logger {
+        Logger(label: "cumulusd") { label in
+            let handler = handler(in: format, label: label)
+            guard let recent else { return handler }
+            let other = JSONLogHandler(now: wallClock) { recent.keep($0) }
+            return MultiplexLogHandler([handler, other])
+        }
+    }
+
+    private static func handler(in format: LogFormat, label: String) -> any LogHandler {
         switch format {
-        case .text: Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
-        case .json:
-            Logger(label: "cumulusd") { _ in
-                JSONLogHandler(now: wallClock) { write($0, to: STDERR_FILENO) }
-            }
+        case .text: StreamLogHandler.standardError(label: label)
+        case .json: JSONLogHandler(now: wallClock) { write($0, to: STDERR_FILENO) }
         }
     }
 

@@ -20,12 +20,17 @@ struct Wiring {
     let issuers: IssuerFile?
     /// nil: no webhooks are registered.
     let webhooks: WebhookFile?
+    /// The newest lines of the log, for the console.
+    let recentLines = RecentLines()
     /// The metrics of this process's libraries.
     let libraries = PrometheusRegistry()
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
-        var logger = Wiring.logger(in: try configuration[\.node.logFormat])
+        var logger = Wiring.logger(
+            in: try configuration[\.node.logFormat],
+            also: recentLines
+        )
         logger.logLevel = try configuration[\.node.logLevel]
         self.logger = logger
         issuers = try IssuerFile(configuration[\.users.issuers], logger)
