@@ -32,13 +32,6 @@ extension ConsoleCall {
         return .content(content, picture: ConsoleCall.picture(content))
     }
 
-    private func zone() throws(WebError) -> RecordZone.ID {
-        RecordZone.ID(
-            zoneName: try values.string("zone") ?? Names.defaultZone,
-            ownerName: try values.string("owner") ?? Names.currentUser
-        )
-    }
-
     /// Takes a file for a field, as the user for whom the operator acts: the operator saves no
     /// records.
     func upload<Body: AsyncSequence>(

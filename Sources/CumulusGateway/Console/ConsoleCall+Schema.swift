@@ -22,19 +22,44 @@ extension ConsoleCall {
     /// The schema as text, and type by type.
     func schema() async throws -> ConsoleReply {
         let text = try await text(of: try scope())
-        let schema = try ConsoleCall.parsed(text)
-        return .json([
+        return .json(ConsoleCall.members(of: try ConsoleCall.parsed(text), text))
+    }
+
+    /// What a text means that is not imported yet, the text in its usual form, and what an import
+    /// would change.
+    ///
+    /// It is no import that only validates: a form asks at each step, and an import leaves a line
+    /// in the audit log.
+    func parseSchema() async throws -> ConsoleReply {
+        let present = try ConsoleCall.parsed(try await self.text(of: try scope()))
+        let text = try values.needed("text")
+        let schema: Schema
+        do throws(SchemaLanguageError) {
+            schema = try Schema(ckdb: text)
+        } catch {
+            throw WebError.badRequest("\(error)")
+        }
+        let changes = SchemaDifference(from: present, to: schema).changes
+        return .json(
+            ConsoleCall.members(of: schema, schema.ckdb) + [
+                .init("changes", .array(changes.map { .string("\($0)") }))
+            ]
+        )
+    }
+
+    private static func members(of schema: Schema, _ text: String) -> [JSON.Member] {
+        [
             .init("text", .string(text)), .init("roles", .array(schema.roles.map { .string($0) })),
-            .init("types", .array(schema.recordTypes.map(ConsoleCall.json))),
-        ])
+            .init("types", .array(schema.recordTypes.map(json))),
+        ]
     }
 
     private static func json(_ type: Schema.RecordType) -> JSON {
         let fields = type.fields.map { field -> JSON in
-            let indexes = ConsoleCall.indexes.filter { field.indexes.contains($0.index) }
-            return [
+            [
                 "name": .string(field.name), "type": .string(field.typeName),
-                "indexes": .array(indexes.map { .string($0.name) }),
+                "indexes": json(field.indexes),
+                "possible": json(field.type.possibleIndexes(of: field.name)),
             ]
         }
         let grants = type.grants.map { grant -> JSON in
@@ -46,6 +71,10 @@ extension ConsoleCall {
         return [
             "name": .string(type.name), "fields": .array(fields), "grants": .array(grants),
         ]
+    }
+
+    private static func json(_ indexes: Schema.Indexes) -> JSON {
+        .array(ConsoleCall.indexes.filter { indexes.contains($0.index) }.map { .string($0.name) })
     }
 
     private static let indexes: [(name: String, index: Schema.Indexes)] = [

@@ -63,6 +63,14 @@ struct ConsoleCall: Sendable {
         return database
     }
 
+    /// The zone that a request names in its members; without one, the default zone.
+    func zone() throws(WebError) -> RecordZone.ID {
+        RecordZone.ID(
+            zoneName: try values.string("zone") ?? Names.defaultZone,
+            ownerName: try values.string("owner") ?? Names.currentUser
+        )
+    }
+
     /// A name that the request must have.
     func bytes(_ key: String) throws(WebError) -> Bytes { Bytes(try values.needed(key).utf8) }
 

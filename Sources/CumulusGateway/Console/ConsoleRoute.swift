@@ -43,6 +43,7 @@ struct ConsoleRoute: Sendable {
 
         .read("schema") { try await $0.schema() },
         .read("schema/difference") { try await $0.schemaDifference() },
+        .act("schema/parse") { try await $0.parseSchema() },
         .act("schema/import") { try await $0.importSchema() },
         .act("schema/deploy") { try await $0.deploySchema() },
         .read("indexes") { try await $0.indexes() },
@@ -64,6 +65,7 @@ struct ConsoleRoute: Sendable {
         .act("shares/stop") { try await $0.stopShare() },
 
         .act("query") { try await $0.query() },
+        .read("list") { try await $0.list() },
         .read("asset") { try await $0.asset() },
         .act(upload) { _ in throw WebError.badRequest("the body of \(upload) must be a file") },
         .read("feed") { try await $0.feed() },
