@@ -246,18 +246,6 @@ package struct Console: FilePages {
     }
 }
 
-/// Data of this process that the console shows and no call of the protocol returns.
-package struct ConsoleSources: Sendable {
-    /// The node's counters at the moment of the call.
-    let numbers: @Sendable () -> LiveNumbers
-    /// The newest lines of the node's audit log, oldest first; nil if it keeps none.
-    package var auditLines: (@Sendable () -> [Bytes])?
-
-    package init(_ numbers: @escaping @Sendable () -> LiveNumbers) {
-        self.numbers = numbers
-    }
-}
-
 /// The reply to a request of the console's pages.
 enum ConsoleReply {
     case json([JSON.Member])

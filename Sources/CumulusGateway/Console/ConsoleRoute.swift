@@ -69,6 +69,14 @@ struct ConsoleRoute: Sendable {
         .read("asset") { try await $0.asset() },
         .act(upload) { _ in throw WebError.badRequest("the body of \(upload) must be a file") },
         .read("feed") { try await $0.feed() },
+
+        .read("audit") { try await $0.audit() },
+        .read("logs") { try await $0.logs() },
+        .read("settings") { try await $0.settings() },
+        .read("backups") { try await $0.backups() },
+        .act("backups/make") { try await $0.makeBackup() },
+        .read("webapps") { try await $0.webApps() },
+        .read("webhooks") { try await $0.webhooks() },
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

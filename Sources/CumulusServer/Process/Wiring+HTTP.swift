@@ -12,7 +12,7 @@ extension Wiring {
     /// The address of HTTP; nil if it is not served.
     func http() throws -> (host: String, port: Int)? {
         let text = configuration[\.web.address]
-        let findApp = try webApps()
+        let apps = try webApps()
         if !text.isEmpty {
             guard Endpoint.split(text) != nil else {
                 throw StartProblem(
@@ -25,7 +25,7 @@ extension Wiring {
             _ = try proxies()
             return address
         }
-        guard findApp == nil else {
+        guard apps == nil else {
             throw StartProblem(\.web.apps, "say where they call, with --http")
         }
         for setting in [\Settings.web.url, \.web.hosts, \.web.proxies]
@@ -83,9 +83,9 @@ extension Wiring {
         }
     }
 
-    /// Finds web apps in the operator's file, which is read again when it changes; nil: there is no
-    /// file.
-    private func webApps() throws -> (@Sendable ([UInt8]) -> WebAPIToken?)? {
+    /// The web apps of the operator's file by the SHA-256 of their tokens, which is read again when
+    /// it changes; nil: there is no file.
+    func webApps() throws -> (@Sendable () -> [[UInt8]: WebAPIToken])? {
         let path = configuration[\.web.apps]
         if path.isEmpty { return nil }
         let logger = logger
@@ -95,7 +95,7 @@ extension Wiring {
                 onRenewal: { Wiring.tell(logger, of: "file of web apps", $0) },
                 make: { try Wiring.readApps(path) }
             )
-            return { file.current[$0] }
+            return { file.current }
         } catch {
             throw StartProblem(\.web.apps, "\(error)")
         }
@@ -152,16 +152,15 @@ extension Wiring {
         guard let address else { return [] }
         var secure: HTTPServer.Secure?
         if let identity { secure = { identity.web } }
-        let findApp = try webApps()
-        let door = NodeDoor(node) { findApp?($0) }
+        let apps = try webApps()
+        let door = NodeDoor(node) { apps?()[$0] }
         let site = try site(at: address)
         let gateway = WebGateway(
             door,
             signInURL: site.map(SignInPages.url),
             publicURL: configuration[\.web.url].isEmpty ? nil : site?.text
         )
-        var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
-        if let audit { sources.auditLines = { audit.newestLines(byteLimit: 4 << 20) } }
+        let sources = consoleSources(node, gateway.meter, audit, apps)
         let console = Console(door, sources, isTLS: identity != nil)
         let server = HTTPServer(
             gateway,

@@ -105,9 +105,12 @@ let scopeQuery = "container=\(TestServer.container)&environment=development"
 
 /// Runs a test against a node with a schema and a console; nobody is signed in yet.
 ///
-/// - Parameter auditLines: The lines of the node's audit log.
+/// - Parameters:
+///   - auditLines: The lines of the node's audit log.
+///   - fill: Adds what the process has beside its node.
 func withConsole(
     auditLines: (@Sendable () -> [Bytes])? = nil,
+    fill: (inout ConsoleSources) -> Void = { _ in },
     _ body: (ConsoleUser, TestServer) async throws -> Void
 ) async throws {
     try await withWebUser { web, server in
@@ -115,20 +118,26 @@ func withConsole(
         let door = NodeDoor(node) { _ in nil }
         var sources = ConsoleSources { LiveNumbers(of: node, web.gateway.meter) }
         sources.auditLines = auditLines
+        fill(&sources)
         let console = Console(door, sources)
         try await body(ConsoleUser(console), server)
     }
 }
 
 /// Serves a node's console over HTTP for the length of a test.
+///
+/// - Parameter fill: Adds what the process has beside its node.
 func serveConsole(
     _ server: TestServer,
+    fill: (inout ConsoleSources) -> Void = { _ in },
     _ body: (_ endpoint: String) async throws -> Void
 ) async throws {
     let node = server.node
     let door = NodeDoor(node) { _ in nil }
     let gateway = WebGateway(door)
-    let console = Console(door, ConsoleSources { LiveNumbers(of: node, gateway.meter) })
+    var sources = ConsoleSources { LiveNumbers(of: node, gateway.meter) }
+    fill(&sources)
+    let console = Console(door, sources)
     let http = HTTPServer(
         gateway,
         OperatorPages(node, gateway.meter),

@@ -163,4 +163,33 @@ import Testing
         #expect(limits.idleMilliseconds == 5_000)
         #expect(limits.perCallerGrowth.types == 3)
     }
+
+    // MARK: The console
+
+    /// The console tells where each value comes from, and of what leads to a key only that it is
+    /// set.
+    @Test func theConsoleIsToldNoSecret() throws {
+        let configuration = try configuration(
+            ["--data", "/srv", "--tls-key", "/etc/key.pem"],
+            ["CUMULUS_CLUSTER_KEY": "/etc/cluster.key"]
+        )
+        let shown = Dictionary(uniqueKeysWithValues: configuration.shown.map { ($0.name, $0) })
+        #expect(shown.keys.sorted() == Settings.rows.map(\.name).sorted())
+        #expect(shown["data"]?.value == "/srv")
+        #expect(shown["data"]?.origin == "flag")
+        #expect(shown["data"]?.group == "The node and its log")
+        #expect(shown["tls-key"]?.value == nil)
+        #expect(shown["tls-key"]?.origin == "flag")
+        #expect(shown["cluster-key"]?.value == nil)
+        #expect(shown["cluster-key"]?.origin == "environment CUMULUS_CLUSTER_KEY")
+        #expect(shown["peers"]?.value == "")
+        let hidden = Settings.rows.filter(\.leadsToSecret).map(\.name)
+        #expect(hidden.sorted() == ["cluster-key", "tls-key"])
+    }
+
+    @Test func aSecretThatIsNotSetIsToldAsThat() throws {
+        let key = try configuration().shown.first { $0.name == "tls-key" }
+        #expect(key?.value == "")
+        #expect(key?.origin == "default")
+    }
 }
