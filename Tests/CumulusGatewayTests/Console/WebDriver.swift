@@ -212,6 +212,49 @@ final class WebDriver {
         )
     }
 
+    /// Gives the page another size, and light or dark colours.
+    func show(width: Int, height: Int = 900, isDark: Bool = false) throws {
+        try command(
+            "Emulation.setDeviceMetricsOverride",
+            [
+                "width": .integer(Int64(width)), "height": .integer(Int64(height)),
+                "deviceScaleFactor": .integer(1), "mobile": .bool(false),
+            ]
+        )
+        let colours: JSON = [
+            "name": "prefers-color-scheme", "value": isDark ? "dark" : "light",
+        ]
+        try command("Emulation.setEmulatedMedia", ["features": .array([colours])])
+    }
+
+    /// A command of the browser's own protocol.
+    private func command(_ name: String, _ values: JSON) throws {
+        let body: JSON = ["cmd": .string(name), "params": values]
+        _ = try send("POST", "\(session)/goog/cdp/execute", body)
+    }
+
+    /// Presses keys where the focus is, one after the other.
+    func press(_ keys: String) throws {
+        let actions = keys.flatMap { key -> [JSON] in
+            ["keyDown", "keyUp"].map { ["type": .string($0), "value": .string(String(key))] }
+        }
+        let keyboard: JSON = ["type": "key", "id": "keyboard", "actions": .array(actions)]
+        _ = try send("POST", "\(session)/actions", ["actions": .array([keyboard])])
+    }
+
+    /// Moves the focus with the Tab key to an element, for which the condition is true as `e`.
+    func tab(to condition: String) throws {
+        let reached = "const e = document.activeElement; return !!(\(condition));"
+        for _ in 0..<200 {
+            if try run(reached) == .bool(true) { return }
+            try press(Self.tabKey)
+        }
+        throw Failure(description: "the Tab key does not lead to \(condition)")
+    }
+
+    static let (tabKey, enterKey, escapeKey) = ("\u{E004}", "\u{E007}", "\u{E00C}")
+    static let rightKey = "\u{E014}"
+
     /// Gives a file to an input, by the input's name, as if it was chosen.
     func attach(_ file: URL, to name: String) throws {
         let selector = "input[type=file][name=\"\(name)\"]"

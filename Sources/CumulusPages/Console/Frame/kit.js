@@ -1,4 +1,4 @@
-// Elements, messages and texts that all pages share. Data becomes text nodes only.
+// Elements and texts that all pages share. Data becomes text nodes only.
 //
 // Called by the frame and by every page.
 
@@ -47,30 +47,10 @@ export function replace(element, ...children) {
   return add(element, ...children);
 }
 
-// Messages
-
-export function tell(text, kind = "") {
-  const line = h("p", { class: kind }, text);
-  const messages = document.getElementById("messages");
-  messages.append(line);
-  while (messages.children.length > 2) messages.firstElementChild.remove();
-  setTimeout(() => line.remove(), kind === "bad" ? 12000 : 5000);
-}
+// Parts
 
 export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, error.message ?? String(error));
-}
-
-/// Runs an act; tells what went wrong. Returns whether it was done.
-export async function attempt(act, done) {
-  try {
-    await act();
-    if (done) tell(done);
-    return true;
-  } catch (error) {
-    tell(error.message ?? String(error), "bad");
-    return false;
-  }
 }
 
 /// Shows what a promise brings, or why it failed.
@@ -87,32 +67,6 @@ export async function show(place, make) {
   return place;
 }
 
-/// Asks before an act that can't be taken back.
-export function confirm(title, text, label) {
-  return new Promise((resolve) => {
-    const yes = h("button", { class: "main", value: "yes" }, label);
-    const dialog = h("dialog", { "aria-labelledby": "confirm-title" },
-      h("form", { method: "dialog" },
-        h("h2", { id: "confirm-title" }, title), h("p", {}, text),
-        h("div", { class: "row" }, h("button", { value: "no" }, "Cancel"), yes)));
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "yes");
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-}
-
-// Parts
-
-let fields = 0;
-
-export function field(label, input, props = {}) {
-  if (!input.id) input.id = `field-${(fields += 1)}`;
-  return h("label", { for: input.id, ...props }, label, input);
-}
-
 export function button(label, run, kind = "", props = {}) {
   return h("button", { type: "button", class: kind, on: { click: run }, ...props }, label);
 }
@@ -122,17 +76,6 @@ export function select(options, chosen, props = {}) {
     const [value, label] = Array.isArray(option) ? option : [option, option];
     return h("option", { value, selected: value === chosen }, label);
   }));
-}
-
-/// A form whose act runs on Enter too, one at a time.
-export function form(run, ...children) {
-  let isRunning = false;
-  return h("form", { on: { submit: async (event) => {
-    event.preventDefault();
-    if (isRunning) return;
-    isRunning = true;
-    try { await run(); } finally { isRunning = false; }
-  } } }, ...children);
 }
 
 export function badge(text, kind = "") {
@@ -147,19 +90,6 @@ export function facts(...pairs) {
 export function figures(...pairs) {
   return h("div", { class: "figures" }, pairs.map(([name, value]) =>
     h("div", {}, h("b", {}, value), h("span", {}, name))));
-}
-
-/// Columns are [title, cell, class]; a cell may be text or a node.
-export function table(caption, columns, rows, empty, row = () => ({})) {
-  if (rows.length === 0) return h("p", { class: "empty" }, empty);
-  const head = columns.map(([title, , kind]) =>
-    h("th", { scope: "col", class: kind },
-      title || h("span", { class: "hidden" }, "Acts")));
-  const body = rows.map((item) => h("tr", row(item),
-    columns.map(([, cell, kind]) => add(h("td", { class: kind }), cell(item)))));
-  return h("div", { class: "scroll" }, h("table", {},
-    h("caption", { class: "hidden" }, caption),
-    h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
 }
 
 /// Panels, one of them shown; arrows move between the tabs.
@@ -221,12 +151,13 @@ export function bytes(value) {
   return `${step > 0 && rest < 10 ? rest.toFixed(1) : Math.round(rest)} ${units[step]}`;
 }
 
-export function moment(milliseconds) {
+/// A time to the minute, or with `isExact` to the second.
+export function moment(milliseconds, isExact = false) {
   if (!milliseconds) return "never";
   const date = new Date(Number(milliseconds));
   const text = date.toISOString();
-  return h("time", { datetime: text, title: `${text.slice(0, 19).replace("T", " ")} UTC` },
-    text.slice(0, 16).replace("T", " "));
+  return h("time", { datetime: text, title: text },
+    `${text.slice(0, isExact ? 19 : 16).replace("T", " ")} UTC`);
 }
 
 export function span(milliseconds) {

@@ -1,11 +1,13 @@
 // Page: containers and their environments, with what they hold.
 //
-// Folder: the pages of the console. A module has a title, a line about the page, and a function
-// that fills it and may return what stops it. Read `containers.js`, then `records.js`.
+// Folder: pages about the node and its cluster. A page's module has a title, a line about the page,
+// and a function that fills it and may return what stops it. Read `containers.js`, then
+// `cluster.js`.
 
 import { get, post } from "/console/api.js";
-import { attempt, badge, bytes, facts, field, figures, form, h, many, number, show, span }
-  from "/console/kit.js";
+import { fail, field, form } from "/console/forms.js";
+import { badge, bytes, facts, figures, h, many, number, show, span } from "/console/kit.js";
+import { tell } from "/console/notices.js";
 
 export const title = "Containers";
 export const about = "A container holds the data of an app, apart for each environment.";
@@ -22,9 +24,13 @@ export function page(main, { containers, status, open, address }) {
   main.append(h("section", { class: "card" }, h("h2", {}, "New container"),
     form(async () => {
       const container = name.value;
-      const isDone = await attempt(() => post("containers/create", { container }),
-        `Container ${container} is there.`);
-      if (isDone) await open();
+      try {
+        await post("containers/create", { container });
+      } catch (error) {
+        return fail(name, error.message);
+      }
+      tell(`Container ${container} is there.`);
+      await open();
     }, h("div", { class: "row" }, field("Name", name),
       h("button", { class: "main" }, "Create")))));
 }

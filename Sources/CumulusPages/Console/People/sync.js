@@ -2,9 +2,11 @@
 // says what each answer means.
 
 import { actsIn, get, session } from "/console/api.js";
-import { add, badge, bytes, field, form, h, many, moment, number, select, short,
-  show, span, table } from "/console/kit.js";
-import { subscriptions } from "/console/people.js";
+import { field, form } from "/console/forms.js";
+import { add, badge, bytes, h, many, moment, number, select, short, show,
+  span } from "/console/kit.js";
+import { table } from "/console/table.js";
+import { subscriptions } from "/console/user.js";
 
 export const title = "Why does a device not sync?";
 export const about = "What this node knows of a user's devices, and what that means.";
@@ -54,7 +56,7 @@ async function answers(scope, user, status) {
       table("Private zones", [
         ["Zone", (zone) => zone.zone],
         ["Records", (zone) => number(zone.records), "number"],
-        ["Assets", (zone) => bytes(zone.assetBytes), "number"],
+        ["Assets", (zone) => bytes(zone.assetBytes), "number", (zone) => zone.assetBytes],
         ["Older tokens", (zone) => (zone.hasHorizon ? badge("some have expired", "warn")
           : "all good")],
       ], zones.zones, "No zones with records.")),

@@ -1,8 +1,9 @@
 // Page: what the node does now. It asks every 2 seconds, and draws the last 4 minutes.
 
 import { get } from "/console/api.js";
-import { add, button, bytes, h, number, problem, replace, table } from "/console/kit.js";
+import { add, button, bytes, h, number, problem, replace } from "/console/kit.js";
 import { plot } from "/console/plot.js";
+import { table } from "/console/table.js";
 
 export const title = "Live";
 export const about = "What this node does now, asked every 2 seconds.";

@@ -1,8 +1,9 @@
 // Files of records: shown as pictures, chosen in a form, and uploaded when it is saved.
 
 import { assetURL, mostFileBytes, upload, web } from "/console/api.js";
-import { bytes, button, h, replace, tell } from "/console/kit.js";
-import { zoneOf } from "/console/records.js";
+import { zoneOf } from "/console/find.js";
+import { fail } from "/console/forms.js";
+import { button, bytes, h, replace } from "/console/kit.js";
 
 /// The zone that a request about a record names.
 export function zoneFor(record, state) {
@@ -51,7 +52,7 @@ function preview(file) {
 /// The input of a field that holds an asset, or a list of assets.
 ///
 /// `upload` sends the files that were chosen; it returns the field as records/modify takes
-/// it, and nothing if the field stays as it is.
+/// it, and nothing if the field stays as it is. `isChanged` says whether it is another than before.
 export function assetInput(record, key, declared, state) {
   const isList = declared.startsWith("LIST");
   const before = [record.fields[key]?.value ?? []].flat().map((asset) => (
@@ -84,11 +85,14 @@ export function assetInput(record, key, declared, state) {
   }
 
   function choose() {
-    const chosen = [...input.files].filter((file) => {
+    const all = [...input.files];
+    // The same file may be chosen again.
+    input.value = "";
+    const chosen = all.filter((file) => {
       const fits = file.size <= mostFileBytes;
       if (!fits) {
-        tell(`${file.name} has ${bytes(file.size)}; the node takes files of at most `
-          + `${bytes(mostFileBytes)}.`, "bad");
+        fail(input, `${file.name} has ${bytes(file.size)}; the node takes files of at most `
+          + `${bytes(mostFileBytes)}.`);
       }
       return fits;
     }).map((file) => {
@@ -97,8 +101,6 @@ export function assetInput(record, key, declared, state) {
       return { file, note, name: file.name,
         shown: [preview(file), h("span", {}, `${file.name}, ${size}, `, note)] };
     });
-    // The same file may be chosen again.
-    input.value = "";
     if (chosen.length > 0) change(isList ? [...files, ...chosen] : chosen);
   }
 
@@ -139,5 +141,5 @@ export function assetInput(record, key, declared, state) {
   }
 
   draw();
-  return { element, upload: send };
+  return { element, input, upload: send, isChanged: () => files !== before };
 }

@@ -1,16 +1,17 @@
 // Page: the cluster. Members and how far they have read, digests, and what conflicts cost.
 
 import { get, web } from "/console/api.js";
-import { add, badge, button, bytes, facts, h, many, moment, number, short, show,
-  span, table, tabs } from "/console/kit.js";
+import { add, badge, button, bytes, facts, h, many, moment, number, short, show, span,
+  tabs } from "/console/kit.js";
+import { table } from "/console/table.js";
 
 export const title = "Cluster";
 export const about = "Every member holds all data. What one lacks, it is still to read.";
 
-export function page(main, { scope, status }) {
+export function page(main, { scope, status, names }) {
   add(main, tabs("Parts of the cluster", [
     ["Members", () => members(status)], ["Lag and digests", () => lag(status)],
-    ["Conflicts", () => conflicts(scope)],
+    ["Conflicts", async () => conflicts(scope, await names)],
   ], "Members"));
 }
 
@@ -86,14 +87,14 @@ async function lag(status) {
 /// Conflicts whose present value is looked up at once.
 const mostLookUps = 20;
 
-async function conflicts(scope) {
+async function conflicts(scope, names) {
   if (!scope.container) return h("p", { class: "empty" }, "Create a container first.");
   const { conflicts: all, count } = await get("conflicts", scope);
   const intro = h("p", { class: "muted" }, count === 0
     ? "This node met no concurrent changes that lost a value here."
     : `${many(count, "value was", "values were")} lost to a concurrent change on another `
       + "node, newest first. Other nodes may know of more.");
-  const cards = all.map((each, index) => conflict(scope, each, index < mostLookUps));
+  const cards = all.map((each, index) => conflict(scope, each, names, index < mostLookUps));
   return h("div", { class: "stack" }, intro, cards);
 }
 
@@ -105,13 +106,13 @@ function values(fields, field) {
     typeof entry.value === "object" ? JSON.stringify(entry.value) : String(entry.value)]));
 }
 
-function conflict(scope, each, looksUp) {
+function conflict(scope, each, names, looksUp) {
   const now = h("div");
   const look = () => show(now, () => stands(scope, each));
   if (each.database !== "public") add(now, "private to its owner");
   else if (looksUp) look();
   else add(now, button("Show what stands now", look, "little"));
-  const owner = each.owner ? ` of ${each.owner}` : "";
+  const owner = each.owner ? ` of ${names.of(each.owner) || each.owner}` : "";
   return h("section", { class: "card" },
     h("h2", {}, each.recordName, each.field ? [" · ", h("code", {}, each.field)] : ""),
     h("p", { class: "small muted" }, `${each.database}${owner}, zone ${each.zone}`),
