@@ -59,10 +59,16 @@ package struct PageFile: Sendable {
             "/console/sessions.js": script(PackageResources.sessions_js),
             "/console/sync.js": script(PackageResources.sync_js),
             "/console/user.js": script(PackageResources.user_js),
+            "/console/audit.js": script(PackageResources.audit_js),
+            "/console/backups.js": script(PackageResources.backups_js),
             "/console/cluster.js": script(PackageResources.cluster_js),
             "/console/containers.js": script(PackageResources.containers_js),
             "/console/live.js": script(PackageResources.live_js),
+            "/console/logs.js": script(PackageResources.logs_js),
             "/console/plot.js": script(PackageResources.plot_js),
+            "/console/settings.js": script(PackageResources.settings_js),
+            "/console/webapps.js": script(PackageResources.webapps_js),
+            "/console/webhooks.js": script(PackageResources.webhooks_js),
         ]
     }
 }

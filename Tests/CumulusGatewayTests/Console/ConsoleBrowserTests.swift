@@ -11,7 +11,8 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@Suite(.enabled(if: WebDriver.isWanted, WebDriver.skipped)) struct ConsoleBrowserTests {
+@Suite(.serialized, .enabled(if: WebDriver.isWanted, WebDriver.skipped))
+struct ConsoleBrowserTests {
     private static let schema = """
         DEFINE SCHEMA
         CREATE ROLE editor;

@@ -30,12 +30,13 @@ import Testing
         try await withConsole { browser, _ in
             let files = try await files(browser)
             let pages = [
-                "containers", "schema", "records", "people", "cluster", "live", "sync",
+                "containers", "schema", "records", "people", "sessions", "webapps", "webhooks",
+                "audit", "cluster", "live", "logs", "backups", "settings", "sync",
             ]
             for page in pages {
                 #expect(files["/console/\(page).js"]?.contains("export const title") == true)
             }
-            #expect(files.count == 32)
+            #expect(files.count == 38)
         }
     }
 

@@ -20,17 +20,25 @@ const pages = [
   ["", "Access"],
   ["people", "Users and keys", ["M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7z",
     "M3 20c0-4 3-6 6-6s6 2 6 6", "M16 5a3 3 0 0 1 0 6", "M18 14c2 .6 3 2.6 3 5"]],
+  ["sessions", "Sessions", ["M7 2h10v20H7z", "M11 18h2"]],
+  ["webapps", "Web apps", ["M3 5h18v14H3z", "M3 9h18", "M6 7h1"]],
+  ["webhooks", "Webhooks", ["M4 12h12", "M12 7l5 5-5 5", "M20 5v14"]],
+  ["audit", "Audit log", ["M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6z", "M9 12l2 2 4-4"]],
   ["", "Node"],
   ["cluster", "Cluster", ["M12 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
     "M5 21a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
     "M19 21a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z", "M11 8l-5 8", "M13 8l5 8", "M8 19h8"]],
   ["live", "Live", ["M3 13h4l3-8 4 14 3-6h4"]],
+  ["logs", "Log", ["M4 5h16", "M4 10h16", "M4 15h10", "M4 20h13"]],
+  ["backups", "Backups", ["M4 4h16v5H4z", "M5 9v11h14V9", "M12 12v5", "M9 15l3 3 3-3"]],
+  ["settings", "Settings", ["M4 7h9", "M17 7h3", "M15 5v4", "M4 16h3", "M11 16h9", "M9 14v4"]],
   ["sync", "Why no sync?", ["M20 11a8 8 0 0 0-14-4L3 10", "M4 13a8 8 0 0 0 14 4l3-3",
     "M3 5v5h5", "M21 19v-5h-5"]],
 ];
 
 /// Pages about the node, where no container is chosen.
-const ofNode = ["containers", "live"];
+const ofNode = ["containers", "sessions", "webapps", "webhooks", "audit", "live", "logs",
+  "backups", "settings"];
 
 const frame = document.getElementById("frame");
 let stopPage = () => {};
