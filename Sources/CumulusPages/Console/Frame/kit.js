@@ -168,6 +168,11 @@ export function span(milliseconds) {
   return many(Math.round(seconds / 86400), "day");
 }
 
+/// A name with dots, which may break behind each of them.
+export function dotted(name) {
+  return name.split(".").map((part, place) => (place > 0 ? [".", h("wbr"), part] : part));
+}
+
 export function short(id) {
   return h("code", { title: id }, id.length > 13 ? `${id.slice(0, 12)}…` : id);
 }

@@ -2,7 +2,7 @@
 
 import { get } from "/console/api.js";
 import { field, form } from "/console/forms.js";
-import { badge, button, h, moment, number, replace, select } from "/console/kit.js";
+import { badge, button, dotted, h, moment, number, replace, select } from "/console/kit.js";
 import { attempt } from "/console/notices.js";
 import { table } from "/console/table.js";
 
@@ -68,7 +68,7 @@ export function auditTable(lines, people) {
       : line.reason && badge(line.reason, "bad"),
     line.leftOut && h("div", { class: "small muted" }, `and ${number(line.leftOut)} before`)]],
     ["About", (line) => line.target ?? "–", "wrap"],
-    ["Container", (line) => line.container ?? "–", "wrap"],
+    ["Container", (line) => dotted(line.container ?? "–"), "wrap"],
     ["From", (line) => line.address ?? "–"],
   ], lines, "No line of the log is like that.");
 }

@@ -1,7 +1,7 @@
 // Page: web apps whose API tokens this node accepts.
 
 import { get } from "/console/api.js";
-import { badge, h } from "/console/kit.js";
+import { badge, dotted, h } from "/console/kit.js";
 import { table } from "/console/table.js";
 
 export const title = "Web apps";
@@ -17,7 +17,7 @@ export async function page(main) {
       "This node takes no web apps: it was started without --web-apps."), hint));
   }
   main.append(h("section", { class: "card stack" }, table("Web apps", [
-    ["Id", (app) => h("code", {}, app.id)], ["Container", (app) => app.container, "wrap"],
+    ["Id", (app) => h("code", {}, app.id)], ["Container", (app) => dotted(app.container), "wrap"],
     ["Environment", (app) => app.environment],
     ["Origins", (app) => (app.origins.length > 0 ? app.origins.map((each) => h("div", {}, each))
       : badge("any", "warn")), "wrap"],

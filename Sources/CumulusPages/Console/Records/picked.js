@@ -18,12 +18,12 @@ export function pickedPart(picked, question, state, acts) {
   const count = h("span", { class: "small", role: "status" });
   const remove = button("Delete…", () => attempt(deleteAll), "bad little");
   const note = h("div", { "aria-live": "polite" });
-  const element = h("div", { class: "row middle" }, count,
-    button("Export CSV", () => attempt(() => save("csv")), "little"),
-    button("Export JSON", () => attempt(() => save("json")), "little"), remove);
+  const parts = [count, button("Export CSV", () => attempt(() => save("csv")), "little"),
+    button("Export JSON", () => attempt(() => save("json")), "little"), remove];
 
   function draw() {
     replace(count, picked.size > 0 ? `${number(picked.size)} picked` : "");
+    count.classList.toggle("hidden", picked.size === 0);
     remove.disabled = picked.size === 0 || !state.as;
     remove.title = state.as ? "" : "Act as a user to delete records";
   }
@@ -49,7 +49,7 @@ export function pickedPart(picked, question, state, acts) {
   }
 
   draw();
-  return { element, note, draw };
+  return { parts, note, draw };
 }
 
 function refusals(refused) {
@@ -81,7 +81,7 @@ async function findAll(question, state, note) {
 async function deleteRecords(records, state, note) {
   const refused = [];
   let done = 0;
-  for (const part of parts(records)) {
+  for (const part of batches(records)) {
     const { records: answers } = await web(state.scope, state.database, "records/modify", {
       atomic: false, numbersAsStrings: true, ...zoneFor(part[0], state),
       operations: part.map(({ recordName, recordChangeTag }) =>
@@ -96,7 +96,7 @@ async function deleteRecords(records, state, note) {
 }
 
 /// Records of one zone, as many as a call takes.
-function parts(records) {
+function batches(records) {
   const zones = Map.groupBy(records, (record) => record.zoneID?.zoneName);
   return [...zones.values()].flatMap((all) =>
     Array.from({ length: Math.ceil(all.length / perCall) }, (_, place) =>

@@ -38,11 +38,17 @@ function columnsOf(type, state) {
     cell: (record) => cell(record, state), key: (record) => key(record, state) }))];
 }
 
-/// Texts say most about a record, and those with an index more than others.
+/// What fields of a type say about a record: most first. All others stand between them.
+const telling = ["STRING", "ASSET"];
+const silent = ["BYTES", "LOCATION", "LIST<ASSET>"];
+
+/// Of equal types, fields with an index say more.
 function usual(type, state) {
   const fields = (type?.fields ?? []).filter(({ name }) => !name.startsWith("___"));
+  const kind = (type) => (telling.includes(type) ? telling.indexOf(type)
+    : silent.includes(type) || type.includes("ENCRYPTED") ? 3 : 2);
   const rank = ({ type, indexes }) =>
-    (type === "STRING" ? 0 : 2) + Number(indexes.length === 0);
+    2 * kind(type) + Number(indexes.length === 0 && type !== "ASSET");
   const ranked = fields.toSorted((a, b) => rank(a) - rank(b)).map(({ name }) => name);
   const isWide = state.database === "private" && !state.zone;
   return [...ranked.slice(0, fewColumns), ...(isWide ? ["Zone"] : []), "Modified"];
@@ -99,7 +105,7 @@ export function results(page, question, state, acts) {
     draw();
   });
   return [h("div", { class: "row middle" }, h("h2", { class: "grow" }, heading(page)),
-    columns, bar.element), bar.note, place, note, pager(page, acts), cost(page.work)];
+    bar.parts, columns), bar.note, place, note, pager(page, acts), cost(page.work)];
 }
 
 function sortOf(text, all) {
