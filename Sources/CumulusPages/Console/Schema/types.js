@@ -53,7 +53,8 @@ export function typesPart(scope, schema, wanted) {
     h("section", { class: "card stack text" }, h("h2", {}, "Text"), text.element, text.note,
       changes));
   guard(element, () => draft.isChanged);
-  queueMicrotask(() => text.reveal(`RECORD TYPE ${chosen} `));
+  // The text has a height once it is shown.
+  requestAnimationFrame(() => text.reveal(`RECORD TYPE ${chosen} `));
   return element;
 }
 
@@ -110,11 +111,15 @@ function typeForm(draft, type, isFixed) {
 
 function indexColumn(draft, type, index, isFixed) {
   const has = (field) => field.indexes.includes(index);
-  const cell = (field) => box(`${type.name}.${field.name}.${index}`, has(field),
-    isFixed || !field.possible.includes(index), (isSet) =>
-      draft.edit((model) => setIndex(model, type.name, field.name, index, isSet)));
+  const cell = (field) => (isFixed ? tick(has(field))
+    : box(`${type.name}.${field.name}.${index}`, has(field), !field.possible.includes(index),
+      (isSet) => draft.edit((model) =>
+        setIndex(model, type.name, field.name, index, isSet))));
   return [index.replace("ABLE", "").toLowerCase(), cell, "tick", (field) => Number(!has(field))];
 }
+
+/// What can't be changed here.
+function tick(isSet) { return isSet ? h("span", { role: "img", "aria-label": "yes" }, "✓") : ""; }
 
 /// A box that acts at once.
 function box(name, isChecked, isDisabled, act) {
@@ -149,13 +154,15 @@ function fieldForm(draft, type) {
 function grants(draft, type, isFixed) {
   const roles = new Set(["_world", "_icloud", "_creator", ...draft.roles,
     ...type.grants.map((grant) => grant.role)]);
+  const has = (role, right) => type.grants.some((grant) =>
+    grant.role === role && grant.rights.includes(right));
   const meanings = { _world: "everybody", _icloud: "signed-in users", _creator: "who made it" };
   return table("Grants", [
     ["Role", (role) => [h("code", {}, role), " ",
       meanings[role] && h("span", { class: "small muted" }, meanings[role])]],
-    ...rights.map((right) => [right.toLowerCase(), (role) => box(`${type.name}.${role}.${right}`,
-      type.grants.some((grant) => grant.role === role && grant.rights.includes(right)), isFixed,
-      (isSet) => draft.edit((model) => setGrant(model, type.name, role, right, isSet))), "tick"]),
+    ...rights.map((right) => [right.toLowerCase(), (role) => (isFixed ? tick(has(role, right))
+      : box(`${type.name}.${role}.${right}`, has(role, right), false, (isSet) =>
+        draft.edit((model) => setGrant(model, type.name, role, right, isSet)))), "tick"]),
   ], [...roles], "");
 }
 
