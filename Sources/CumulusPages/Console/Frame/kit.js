@@ -53,16 +53,22 @@ export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, error.message ?? String(error));
 }
 
+/// What was asked for last, by its place: a later answer to an earlier question is not shown.
+const asked = new WeakMap();
+
 /// Shows what a promise brings, or why it failed.
 export async function show(place, make) {
+  asked.set(place, make);
   place.setAttribute("aria-busy", "true");
   if (!place.hasChildNodes()) add(place, h("p", { class: "empty" }, "Loading…"));
+  let content;
   try {
-    const content = await make();
-    replace(place, content);
+    content = await make();
   } catch (error) {
-    replace(place, problem(error));
+    content = problem(error);
   }
+  if (asked.get(place) !== make) return place;
+  replace(place, content);
   place.removeAttribute("aria-busy");
   return place;
 }
