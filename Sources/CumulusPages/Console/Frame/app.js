@@ -65,7 +65,7 @@ export function address(page, scope, rest = [], values = {}) {
   return `#/${parts.join("/")}${search.size > 0 ? `?${search}` : ""}`;
 }
 
-/// Writes into the address what the page shows by now, for a reload and for who gets the link.
+/// Writes what the page shows into the address, so that a reload or a link brings it back.
 function remember(to) {
   history.replaceState(null, "", to);
   way = location.hash;
@@ -141,7 +141,7 @@ export async function open() {
     if (!containers.includes(at.scope.container)) {
       at.scope.container = containers[0] ?? "";
     }
-    // Asked once for all of the page; who needs no names doesn't wait for them.
+    // The page is asked for at once; only parts that show names wait for them.
     const names = readNames(at.scope.container ? at.scope : {});
     names.catch(() => {});
     const main = h("main", { id: "main", tabindex: "-1" });
