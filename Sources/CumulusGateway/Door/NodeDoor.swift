@@ -42,7 +42,7 @@ package struct NodeDoor: WebDoor {
         var calls = Calls(user: user, node: node, scope: entrance.scope, connection: connection)
         switch entrance.proof {
         case .operatorToken, .operatorSession: calls.namesScope = entrance.scope != .cluster
-        case .nothing, .session, .serviceKey, .webhook: break
+        case .nothing, .session, .accessToken, .serviceKey, .webhook: break
         }
         return calls
     }

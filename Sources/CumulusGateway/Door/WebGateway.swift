@@ -82,6 +82,8 @@ package struct WebGateway: Sendable {
         var origin = ""
         /// The id of a server's key.
         var serverKey: Bytes?
+        /// SHA-256 of the access token that a script shows.
+        var bearer: Bytes?
 
         /// Causal tokens of what it has seen, as far as they are waited for.
         func seen(now: Int64) -> [Bytes] {
@@ -93,8 +95,8 @@ package struct WebGateway: Sendable {
             let proof: WebAccess.Proof =
                 if let serverKey {
                     .server(serverKey)
-                } else if let token {
-                    .session(token.session)
+                } else if let session = bearer ?? token?.session {
+                    .session(session)
                 } else {
                     .nothing
                 }
@@ -201,6 +203,7 @@ package struct WebGateway: Sendable {
     /// A session that has ended is begun again by signing in.
     private func refusal(_ error: ServiceError, _ caller: Caller) -> WebError {
         guard error.code == .notAuthenticated else { return WebError(error) }
+        if caller.bearer != nil { return WebError(.authenticationFailed, error.message) }
         return caller.serverKey != nil ? ServerSignature.refusal : signIn(caller)
     }
 
@@ -234,6 +237,12 @@ package struct WebGateway: Sendable {
         let credentials = try WebCredentials(target: request.target) { request.headers[$0] }
         switch credentials {
         case .server(let signature): return try server(signature, request, route)
+        case .bearer(let token):
+            var caller = Caller()
+            let digest = Bytes(SHA256.hash(data: Bytes(token.utf8)))
+            caller.bearer = digest
+            caller.proof = .accessToken(digest: digest)
+            return caller
         case .tokens(let api, let user):
             var caller = Caller()
             caller.origin = request.headers["origin"] ?? ""

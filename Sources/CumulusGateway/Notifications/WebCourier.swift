@@ -98,6 +98,11 @@ package struct WebCourier: Sendable {
 
     private func admits(_ origin: String?, _ token: CourierToken) async throws(WebError) -> Bool {
         for station in token.stations {
+            // A script's access token belongs to no app, and so to no page.
+            if station.access.api.isEmpty {
+                if origin != nil { return false }
+                continue
+            }
             guard let app = await door.apiToken(station.access.api) else {
                 throw WebCourier.expired
             }

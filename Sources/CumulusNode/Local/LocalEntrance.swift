@@ -15,6 +15,9 @@ package struct LocalEntrance: Sendable {
         case nothing
         /// The session whose token has this SHA-256.
         case session(digest: Bytes)
+        /// The SHA-256 of an access token that the caller has sent as it is: only where nobody else
+        /// can read it, as in a HELLO.
+        case accessToken(digest: Bytes)
         /// A server's key; asks whether the caller has the private half of a public key.
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
         /// Nothing: the node acts on behalf of a user, to tell a webhook.
@@ -28,7 +31,7 @@ package struct LocalEntrance: Sendable {
         fileprivate var isOfOperator: Bool {
             switch self {
             case .operatorToken, .operatorSession: true
-            case .nothing, .session, .serviceKey, .webhook: false
+            case .nothing, .session, .accessToken, .serviceKey, .webhook: false
             }
         }
     }
@@ -104,6 +107,9 @@ extension CallerConnection {
         case .nothing, .operatorToken, .operatorSession: break
         case .session(let digest):
             try enter(&identity, withSession: digest, reader, epoch)
+        case .accessToken(let digest):
+            guard node.takesSecrets(over: link) else { throw Node.notOverPlainTCP }
+            try enter(&identity, withSession: digest, reader, epoch)
         case .serviceKey(let id, let isRight):
             try enter(&identity, by: id, of: entrance.scope, reader, epoch, isRight)
         case .webhook(let subscriber):
@@ -128,7 +134,7 @@ extension CallerConnection {
             if !isRight { try countWrongToken() }
         case .operatorSession(let digest):
             isRight = digest.isEqualInConstantTime(to: Bytes(SHA256.hash(data: token)))
-        case .nothing, .session, .serviceKey, .webhook: break
+        case .nothing, .session, .accessToken, .serviceKey, .webhook: break
         }
         guard isRight, !token.isEmpty else { throw Node.wrongOperatorToken }
         var identity = Identity()

@@ -155,4 +155,29 @@ import Testing
             #expect(refusal("/a", wrong) == .authenticationFailed, "\(date)")
         }
     }
+
+    @Test func anAccessTokenIsReadFromTheHeaderAlone() throws {
+        let token = "cumulus_5ff8eb68"
+        func credentials(_ header: String, _ target: String = "/a") throws -> WebCredentials {
+            try WebCredentials(target: target) { $0 == "authorization" ? header : nil }
+        }
+        for header in ["Bearer \(token)", "bearer \(token)", "BEARER   \(token)"] {
+            guard case .bearer(let read) = try credentials(header) else {
+                Issue.record("\(header) was taken for something else")
+                continue
+            }
+            #expect(read == token)
+        }
+        for header in ["Bearer ", "Bearer a b", "Basic \(token)", token, ""] {
+            #expect(throws: WebError.self, "\(header)") { try credentials(header) }
+        }
+        #expect(throws: WebError.self) {
+            try credentials("Bearer \(token)", "/a?ckAPIToken=x")
+        }
+        // A proxy's own password is no credential, and stands in nobody's way.
+        guard case .tokens = try credentials("Basic YTpi", "/a?ckAPIToken=x") else {
+            Issue.record("the API token was not read")
+            return
+        }
+    }
 }

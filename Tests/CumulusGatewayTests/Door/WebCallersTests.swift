@@ -77,6 +77,51 @@ import Testing
         }
     }
 
+    @Test func anAccessTokenOpensWhatItsUserMayReach() async throws {
+        try await withWebUser { user, server in
+            func send(
+                _ path: String,
+                _ token: String,
+                isSecret: Bool = true
+            ) async throws -> WebUser.Answer {
+                var request = WebRequest("GET", "\(WebUser.base)/\(path)")
+                request.headers["authorization"] = "Bearer \(token)"
+                request.isSecret = isSecret
+                return try await user.send(request)
+            }
+            let unknown = "cumulus_" + String(repeating: "0", count: 64)
+            for path in ["public/users/caller", "private/zones/list", "private/users/current"] {
+                #expect(try await send(path, user.session).status == 200, "\(path)")
+                #expect(try await send(path, unknown).status == 401, "\(path)")
+                let readable = try await send(path, user.session, isSecret: false)
+                #expect(readable.status == 401, "\(path)")
+                #expect(readable.json["reason"]?.string?.contains("plain TCP") == true, "\(path)")
+            }
+            let both = "public/users/caller?ckAPIToken=\(WebUser.apiToken)"
+            #expect(try await send(both, user.session).status == 401)
+            let answer = try await send("public/users/caller", user.session)
+            // The token stays as it is, and is told to nobody.
+            #expect(answer.headers["X-Apple-CloudKit-Web-Auth-Token"] == nil)
+            let other = try await user.get("public/users/caller")
+            #expect(answer.json["userRecordName"] == other.json["userRecordName"])
+            let admin = server.nodeOperator()
+            _ = try await admin.setState(of: "web", isDisabled: true)
+            await admin.close()
+            #expect(try await send("public/users/caller", user.session).status == 401)
+        }
+    }
+
+    /// A page of another site can't send a token that it was told: browsers ask first, and are not
+    /// allowed the header.
+    @Test func pagesAreNotAllowedAuthorization() async throws {
+        try await withWebUser { user, _ in
+            let ask = WebRequest("OPTIONS", "/x", headers: ["origin": "https://app"])
+            let allowed = try await user.send(ask).headers["Access-Control-Allow-Headers"] ?? ""
+            #expect(allowed.contains("content-type"))
+            #expect(!allowed.lowercased().contains("authorization"))
+        }
+    }
+
     @Test func aServersKeyOpensThePublicDatabase() async throws {
         try await withWebUser { user, server in
             let key = try TestServiceKey()
