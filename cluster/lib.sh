@@ -171,6 +171,8 @@ packages=(
     protobuf-c-compiler protobuf-compiler
     # The tests talk to a node from Python, with Google's protobuf.
     python3 python3-protobuf
+    # The tests run the commands of articles, one of which signs a request.
+    openssl
 )
 
 # The photographs that the examples are shown with: backgrounds of a desktop.

@@ -70,8 +70,11 @@ import Testing
             ),
             encoding: .utf8
         )
+        // Above it is the table of all targets.
+        let table = article.split(separator: "\n| target | folders |\n").last ?? ""
+        #expect(table.count < article.count)
         var named: [Substring: Set<String>] = [:]
-        for row in article.matches(of: /\n\| `([A-Za-z]+)` \| ([^\n]+)/) {
+        for row in table.matches(of: /\n\| `([A-Za-z]+)` \| ([^\n]+)/) {
             named[row.output.1] = Set(
                 row.output.2.matches(of: /`(\w+)`/).map { String($0.output.1) }
             )

@@ -225,36 +225,4 @@ import Testing
         try await story.change(["share", "stop", "Trips", "--root", "oslo"], by: ada)
         try await trip.expectRefusal(11, ["share", "accept", trip.url])
     }
-
-    /// The commands that the README shows, in their order and as they stand there.
-    @Test func theCommandsOfTheReadmeWork() async throws {
-        let readme = try String(contentsOf: Checkout.file("README.md"), encoding: .utf8)
-        let blocks = readme.split(separator: "```").filter { $0.contains("cumulus share accept") }
-        let lines = try #require(blocks.first).split(separator: "\n")
-        try #require(blocks.count == 1 && lines.count > 3, "\(blocks)")
-        try await Story.play(on: 1) { story in
-            var device = try story.otherDevice(of: "ada", in: "private")
-            let tokens = [
-                "$ADA": device["CUMULUS_TOKEN"] ?? "",
-                "$BOB": try story.otherDevice(of: "bo", in: "shared")["CUMULUS_TOKEN"] ?? "",
-            ]
-            device["CUMULUS_TOKEN"] = nil
-            device["CUMULUS_DATABASE"] = nil
-            var shown = ""
-            for line in lines {
-                let words = line.split(separator: " ").dropFirst().map { word -> String in
-                    switch word {
-                    case "cumulus:/share/...":
-                        shown.firstMatch(of: /cumulus:\/share\/[A-Za-z0-9_-]{22}/)?.output
-                            .description ?? String(word)
-                    case "_...":
-                        shown.firstMatch(of: /_[0-9a-f]{32}/)?.output.description ?? String(word)
-                    default: tokens[String(word)] ?? String(word)
-                    }
-                }
-                shown = try await story.ask(words, by: device)
-            }
-            #expect(shown.contains("oslo") && shown.contains("Note"), "\(shown)")
-        }
-    }
 }
