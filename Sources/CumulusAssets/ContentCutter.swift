@@ -1,7 +1,7 @@
 // Cuts assets into chunks by content (FastCDC), so that an edit moves few of the cuts.
 //
 // Called where a file is at hand: in the client, the bench, tests. The numbers here are part of the
-// format (`proto/README.md`, "Assets"): all that cut the same bytes get the same chunks. hot: once
+// format (`proto/assets.md`): all that cut the same bytes get the same chunks. hot: once
 // per byte of an asset.
 
 import Crypto

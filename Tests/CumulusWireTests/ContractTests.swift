@@ -1,4 +1,4 @@
-// `proto/README.md` and `proto/*.proto` against the code: numbers, limits, examples, the worked
+// The pages of `proto/` and `proto/*.proto` against the code: numbers, limits, examples, the worked
 // exchange.
 
 import CumulusModel
@@ -60,11 +60,11 @@ import Testing
         }
     }
 
-    @Test func theReadmeKnowsEveryMethodKindAndReason() throws {
-        let readme = try Golden.text("README.md")
+    @Test func thePagesKnowEveryMethodKindAndReason() throws {
+        let pages = try Golden.contract()
         for method in Method.allCases {
             let name = Self.constant("\(method)")
-            let row = readme.split(separator: "\n").first { line in
+            let row = pages.split(separator: "\n").first { line in
                 line.hasPrefix("| \(method.rawValue) | `\(name)` | `")
             }
             // Number, name, request, response, answer, wants.
@@ -74,17 +74,17 @@ import Testing
             .hello, .call, .message, .status, .cancel, .credit, .ping, .pong, .drain, .nonce,
         ] {
             let row = "| \(kind.rawValue) | \("\(kind)".uppercased()) |"
-            let isThere = readme.contains(row)
+            let isThere = pages.contains(row)
             #expect(isThere, "\(row)")
         }
         for reason in ServiceError.Reason.allCases where reason != .none {
-            let isThere = readme.contains(Self.constant("\(reason)"))
+            let isThere = pages.contains(Self.constant("\(reason)"))
             #expect(isThere, "\(reason)")
         }
     }
 
-    @Test func theReadmeHasTheDefaultLimits() throws {
-        let readme = try Golden.text("README.md")
+    @Test func thePagesHaveTheDefaultLimits() throws {
+        let pages = try Golden.contract()
         let limits = Limits.standard
         let caller = CallerLimits.standard
         let rows: [(String, Int, String)] = [
@@ -111,7 +111,7 @@ import Testing
             ("request_memory_ms", Int(limits.requestMemoryMilliseconds / 3_600_000), "24 hours"),
         ]
         for (name, value, text) in rows {
-            let isThere = readme.contains("| `\(name)` | \(text)")
+            let isThere = pages.contains("| `\(name)` | \(text)")
             #expect(isThere, "\(name)")
             #expect(text.hasPrefix("\(value)"), "\(name)")
         }
@@ -129,7 +129,7 @@ import Testing
         #expect(limits.subscriptionBytes == 16 << 10)
     }
 
-    @Test func theExamplesOfTheReadmeAreGolden() throws {
+    @Test func theExamplesOfThePagesAreGolden() throws {
         let blocks = try Golden.blocks("frame ")
         #expect(blocks.count >= 10)
         for (title, lines) in blocks {

@@ -22,9 +22,9 @@ import Testing
         #expect(Set(LibraryCodec.messages.keys) == golden.subtracting(["Frame", "Preface"]))
     }
 
-    @Test func theReadmeListsThem() throws {
-        let readme = try Golden.text("README.md")
-        for golden in try Golden.all() { #expect(readme.contains("`\(golden.name).hex`")) }
+    @Test func theirPageListsThem() throws {
+        let page = try Golden.text("golden/README.md")
+        for golden in try Golden.all() { #expect(page.contains("`\(golden.name).hex`")) }
     }
 
     @Test(arguments: try Golden.all().filter { !["Frame", "Preface"].contains($0.message) })

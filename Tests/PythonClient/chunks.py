@@ -1,4 +1,4 @@
-"""Cuts and names the sample assets of proto/golden/chunks.txt, from the words of proto/README.md.
+"""Cuts and names the sample assets of proto/golden/chunks.txt, from the words of proto/assets.md.
 
     python3 chunks.py GOLDEN     compares; says what differs
     python3 chunks.py --print    prints the file

@@ -1,4 +1,4 @@
-"""A single cumulusd; the frames and messages are those of proto/README.md."""
+"""A single cumulusd; the frames and messages are those of the pages in proto/."""
 
 import os
 import struct

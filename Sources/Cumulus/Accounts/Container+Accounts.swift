@@ -1,7 +1,7 @@
 // Signing in with a password or an ID token, and the sessions of the signed-in user.
 //
 // A container keeps the access token that it began with: what opens a session returns the token for
-// another container. How long a session is good, and where, is said by proto/README.md (Accounts).
+// another container. How long a session is good, and where, is said by proto/accounts.md.
 //
 // Folder: signing in, sessions, keys of servers, and how users find each other. Read
 // `Container+Accounts`, then `AccessSession`, `ServiceKey` and `Container+People`.

@@ -8,7 +8,7 @@ import CumulusTerminal
 enum KeyFile {
     /// The id of the cluster whose key a file holds; nil if it isn't on this machine.
     ///
-    /// How the id follows from the key is fixed by proto/README.md.
+    /// How the id follows from the key is fixed by proto/peers.md.
     static func cluster(of file: String) throws -> String? {
         guard FileManager.default.fileExists(atPath: file) else { return nil }
         let text = try? String(contentsOfFile: file, encoding: .utf8)

@@ -11,7 +11,7 @@ import CumulusTransfer
 enum TypedText {
     /// The field and the type that a refusal names; nil if it says anything else.
     ///
-    /// The form of the message is part of the contract: see WRONG_TYPE in `proto/README.md`.
+    /// The form of the message is part of the contract: see WRONG_TYPE in `proto/records.md`.
     static func expected(by error: any Error) -> (field: String, type: String)? {
         guard let error = error as? ServiceError, error.reason == .wrongType,
             let match = error.message.firstMatch(

@@ -2,7 +2,7 @@
 //
 // Both sides hold the cluster's key and prove it over both nonces, so that a proof is good for one
 // connection and one direction; over TLS also over the listener's certificate, so that nobody in
-// between can pass it on. The bytes are fixed by proto/README.md.
+// between can pass it on. The bytes are fixed by proto/peers.md.
 
 import Crypto
 package import CumulusModel

@@ -1,4 +1,4 @@
-// The bytes of `proto/golden` and the blocks of `proto/README.md`, as tests read them.
+// The bytes of `proto/golden` and the pages of `proto/`, as tests read them.
 
 package import CumulusModel
 import Foundation
@@ -41,11 +41,18 @@ package struct Golden: Hashable, Sendable, CustomStringConvertible {
         try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// The fenced blocks of `README.md` that begin with a word, each with what follows the word.
+    /// The contract's pages, in the order in which `README.md` lists them after itself.
+    package static func contract() throws -> String {
+        let first = try text("README.md")
+        let pages = first.matches(of: /\| \[[^\]]+\]\(([a-z\/]+\.md|golden\/README\.md)\) \|/)
+        return try pages.reduce(first) { $0 + "\n" + (try text(String($1.output.1))) }
+    }
+
+    /// The fenced blocks of the pages that begin with a word, each with what follows the word.
     package static func blocks(_ word: String) throws -> [(title: String, lines: [String])] {
         var blocks: [(title: String, lines: [String])] = []
         var isInside = false
-        for line in try text("README.md").split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in try contract().split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix("```") {
                 isInside = !isInside && line.hasPrefix("```\(word)")
                 if isInside { blocks.append((String(line.dropFirst(word.count + 3)), [])) }
@@ -59,7 +66,7 @@ package struct Golden: Hashable, Sendable, CustomStringConvertible {
     private static let folder = Checkout.file("proto")
 }
 
-/// The worked exchange of `README.md`: what is sent and what comes back, in order.
+/// The worked exchange of `proto/exchange.md`: what is sent and what comes back, in order.
 package struct WorkedExchange: Sendable {
     package struct Part: Sendable {
         package var isFromClient: Bool

@@ -12,7 +12,7 @@ package enum ServiceKeyProof {
     /// The bytes that are signed: good for one connection, one cluster and one scope; over TLS for
     /// one certificate, so that nobody in between can pass the signature on.
     ///
-    /// Fixed by proto/README.md.
+    /// Fixed by proto/accounts.md.
     ///
     /// - Parameters:
     ///   - scope: The one that the greeting names.

@@ -1,5 +1,5 @@
 // Holds the node's table of methods to the protocol: the numbers of `proto/connection.proto`, and
-// the table that `proto/README.md` shows to authors of clients, both ways.
+// the table that `proto/methods.md` shows to authors of clients, both ways.
 
 import CumulusTesting
 import CumulusWire
@@ -30,10 +30,9 @@ import Testing
         #expect(stated.filter { $0.number != "0" } == ours)
     }
 
-    @Test func theReadMeShowsTheSameTable() throws {
-        let text = try String(contentsOf: Checkout.file("proto/README.md"), encoding: .utf8)
-        let section = text.split(separator: "\n## Methods\n", maxSplits: 1).last ?? ""
-        let rows = section.split(separator: "\n").drop { !$0.hasPrefix("| 1 |") }
+    @Test func thePageShowsTheSameTable() throws {
+        let text = try String(contentsOf: Checkout.file("proto/methods.md"), encoding: .utf8)
+        let rows = text.split(separator: "\n").drop { !$0.hasPrefix("| 1 |") }
             .prefix { $0.hasPrefix("|") }
         let shown = rows.map { row in
             row.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast()

@@ -1,4 +1,4 @@
-// The exchange that proto/README.md shows, byte for byte, replayed against a node.
+// The exchange that proto/exchange.md shows, byte for byte, replayed against a node.
 
 import CumulusModel
 import CumulusTesting

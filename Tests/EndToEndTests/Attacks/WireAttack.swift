@@ -227,7 +227,7 @@ struct WireAttack {
     /// The golden requests of all methods that the contract lists.
     private static func readGoldens() throws -> [(method: Method, request: Bytes)] {
         let files = try Golden.all()
-        let rows = try Golden.text("README.md").matches(of: /\| (\d+) \| `[A-Z_]+` \| `(\w+)`/)
+        let rows = try Golden.text("methods.md").matches(of: /\| (\d+) \| `[A-Z_]+` \| `(\w+)`/)
         return rows.flatMap { row -> [(method: Method, request: Bytes)] in
             guard let number = UInt32(row.output.1), let method = Method(rawValue: number)
             else { return [] }
