@@ -19,11 +19,11 @@ import Testing
         #expect(named.filter { !files.contains($0 + ".swift") } == [])
     }
 
-    /// Each word that the article Access explains is a name in the code.
-    @Test func everyWordOfAccessNamesADeclaration() throws {
+    /// Each word that the article Sharing explains is a name in the code.
+    @Test func everyWordOfSharingNamesADeclaration() throws {
         let article = try String(
             contentsOf: SourceTree.root.appending(
-                path: "Sources/CumulusNode/CumulusNode.docc/Access.md"
+                path: "Sources/CumulusNode/CumulusNode.docc/Sharing.md"
             ),
             encoding: .utf8
         )
@@ -47,11 +47,11 @@ import Testing
         }
     }
 
-    /// The table of the article Access has a row for each case, one to 46.
-    @Test func everyCaseOfAccessNamesATestThatExists() throws {
+    /// The table of the article Sharing has a row for each case, one to 46.
+    @Test func everyCaseOfSharingNamesATestThatExists() throws {
         let article = try String(
             contentsOf: SourceTree.root.appending(
-                path: "Sources/CumulusNode/CumulusNode.docc/Access.md"
+                path: "Sources/CumulusNode/CumulusNode.docc/Sharing.md"
             ),
             encoding: .utf8
         )

@@ -1,4 +1,4 @@
-// Holds the table of costs in the article Guarantees to the methods that there are: a new method
+// Holds the table of costs in the article Costs to the methods that there are: a new method
 // says there what it may cost.
 
 import CumulusModel
@@ -10,7 +10,7 @@ import Testing
 @testable import CumulusNode
 
 @Suite struct CostTableTests {
-    private static let article = "Sources/CumulusNode/CumulusNode.docc/Guarantees.md"
+    private static let article = "Sources/CumulusNode/CumulusNode.docc/Costs.md"
 
     /// The rows of the table, as cells.
     private func rows() throws -> [[String]] {

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Case 40: all nodes are restored, so the removed user has access again, as the article Access
+    /// Case 40: all nodes are restored, so the removed user has access again, as the article Sharing
     /// says.
     @Test func allNodesGoBack() throws {
         let backup = try bed.store.backup()
