@@ -125,6 +125,26 @@ extension ConsoleBrowserTests {
         }
     }
 
+    /// The type has no index, and more records than a page.
+    @Test func aLargeTypeIsListedPageByPage() async throws {
+        try await walk { browser, url in
+            try Self.visit("records", browser, url)
+            try browser.type("Reading", into: "type")
+            try browser.see("No field of this type has an index")
+            try browser.see("Records 1 to 200")
+            try browser.type("1000", into: "size")
+            try browser.see("Records 1 to 1,000")
+            try browser.click("value", "th button")
+            try browser.see("Sorted among the 1,000 records of this page.")
+            try browser.click("Next page")
+            try browser.see("Records 1,001 to 1,050 of 1,050")
+            try browser.see("reading-11049")
+            try browser.click("Previous page")
+            try browser.see("Records 1 to 1,000")
+            #expect(try browser.complaints() == [])
+        }
+    }
+
     @Test func severalRecordsAreExportedAndDeleted() async throws {
         try await walk { browser, url in
             try Self.visit("records", browser, url)

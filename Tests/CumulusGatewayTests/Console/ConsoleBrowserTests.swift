@@ -27,7 +27,13 @@ struct ConsoleBrowserTests {
             GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator",
             GRANT READ, CREATE, WRITE TO editor
         );
+        RECORD TYPE Reading (
+            value INT64,
+            GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
+        );
         """
+    /// More than a page of records of the type Reading.
+    static let readings = 1_050
 
     /// Small gradients, as PNG.
     static let pictures = [
@@ -83,6 +89,20 @@ struct ConsoleBrowserTests {
             note["folder"] = .reference(.init(recordName: "travel"))
             note["place"] = .location(Location(latitude: 35.0116, longitude: 135.7681))
             _ = try await ada.publicCloudDatabase.save(note)
+        }
+        let readings = (0..<Self.readings).map { number in
+            let id = Record.ID(recordName: "reading-\(10_000 + number)")
+            var reading = Record(recordType: "Reading", recordID: id)
+            reading["value"] = .int64(Int64(number))
+            return reading
+        }
+        for start in stride(from: 0, to: readings.count, by: 150) {
+            let part = Array(readings[start..<min(start + 150, readings.count)])
+            _ = try await ada.publicCloudDatabase.modifyRecords(
+                saving: part,
+                deleting: [],
+                atomically: false
+            )
         }
         var diary = Record(recordType: "Note", recordID: .init(recordName: "diary"))
         diary["title"] = .string("Nobody else reads this")
@@ -178,7 +198,7 @@ struct ConsoleBrowserTests {
     }
 
     private func containers(_ browser: WebDriver) throws {
-        try browser.see("10\nrecords")
+        try browser.see("1,060\nrecords")
         try browser.type("iCloud.dev.cumulus.more", into: "new-container")
         try browser.click("Create")
         try browser.see("Container iCloud.dev.cumulus.more is there.")

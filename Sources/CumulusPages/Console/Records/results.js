@@ -118,8 +118,10 @@ function sortOf(text, all) {
 
 function heading({ records, before, hasMore }) {
   if (before === 0 && !hasMore) return many(records.length, "record");
+  // A list learns only from the next page that there is none.
+  if (records.length === 0) return `No records behind the first ${number(before)}`;
   const last = before + records.length;
-  return `Records ${number(Math.min(before + 1, last))} to ${number(last)}`
+  return `Records ${number(before + 1)} to ${number(last)}`
     + (hasMore ? "" : ` of ${number(last)}`);
 }
 
