@@ -13,6 +13,7 @@ import Testing
         "README.md",
         "Sources/Cumulus/Cumulus.docc/FirstApp.md",
         "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md",
+        "Sources/CumulusCloudKit/CumulusCloudKit.docc/CumulusCloudKit.md",
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md",
         "Sources/CumulusNode/CumulusNode.docc/Tour.md",
     ]
