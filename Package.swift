@@ -387,7 +387,8 @@ let package = Package(
         tests(
             "CumulusServerTests",
             [
-                "CumulusServer", "CumulusModel", "CumulusNode", "CumulusTesting", arguments, log,
+                "CumulusServer", "CumulusGateway", "CumulusModel", "CumulusNode", "CumulusTesting",
+                arguments, log,
             ]
         ),
         // Runs the programs, and so needs none of their modules.

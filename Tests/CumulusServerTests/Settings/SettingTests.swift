@@ -1,6 +1,7 @@
 // The settings of `cumulusd`: each one is a flag, a variable and a key of the file, by one name.
 
 import ArgumentParser
+import CumulusGateway
 import CumulusModel
 import CumulusNode
 import CumulusTesting
