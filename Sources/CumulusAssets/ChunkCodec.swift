@@ -85,8 +85,8 @@
             return try outcome.get()
         }
 
-        /// One frame, nothing behind it, of the announced size, without a dictionary, and with a window
-        /// that no reader has to fear.
+        /// One frame, nothing behind it, of the announced size, without a dictionary, and with a
+        /// window that no reader has to fear.
         private static func check(
             _ frame: UnsafeRawBufferPointer,
             _ size: Int
@@ -137,7 +137,7 @@
         /// Refuses every frame: a node that knows `Features.plainChunks` sends none.
         func expand(_ frame: ArraySlice<UInt8>, to size: Int) throws(MalformedBytes) -> Bytes {
             throw MalformedBytes(
-                "a chunk is compressed, and this program is built without zstd; is the node too old?"
+                "a chunk is compressed, and this program has no zstd; is the node too old?"
             )
         }
     }

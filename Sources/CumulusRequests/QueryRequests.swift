@@ -1,7 +1,7 @@
 // Queries, and subscriptions, which have predicates like queries.
 //
-// `queries.proto` and `subscriptions.proto`. What this release can't read of a predicate is refused,
-// with the reason. hot: once per page of a query.
+// `queries.proto` and `subscriptions.proto`. What this release can't read of a predicate is
+// refused, with the reason. hot: once per page of a query.
 
 import CCumulusWire
 package import CumulusModel

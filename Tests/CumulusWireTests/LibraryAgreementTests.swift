@@ -127,7 +127,8 @@ import Testing
 
     /// Whether we may take what the library refuses.
     ///
-    /// We look at the last member of a choice only; and a greeting has a field that no client needs.
+    /// We look at the last member of a choice only; and a greeting has a field that no client
+    /// needs.
     private static func isLenient(_ message: String) throws -> Bool {
         try hasChoice.get()[message] ?? false || message == "ServerHello"
     }

@@ -10,7 +10,8 @@ import CumulusWire
 public struct UserIdentity: Hashable, Sendable {
     /// The address or record by which a user is looked up.
     public enum LookupInfo: Hashable, Sendable {
-        /// An e-mail address; case, composition and the width of ASCII's letters make no difference.
+        /// An e-mail address; case, composition and the width of ASCII's letters make no
+        /// difference.
         ///
         /// Nodes refuse other compatibility forms of Unicode, such as ligatures.
         case emailAddress(String)

@@ -1,7 +1,7 @@
 // What the console shows of its process, and no call of the protocol returns.
 //
-// Filled by `cumulusd`, which makes the console, and read by the calls of this folder. A source that
-// is nil is one that the node doesn't have, and the page says so.
+// Filled by `cumulusd`, which makes the console, and read by the calls of this folder. A source
+// that is nil is one that the node doesn't have, and the page says so.
 //
 // Folder: the console's pages about the node. Read `ConsoleSources`, `ConsoleCall+Node`, then
 // `ConsoleCall+Audit` and `ConsoleCall+Process`.

@@ -127,11 +127,11 @@ package struct NodeDoor: WebDoor {
             _ message: Bytes,
             _ messages: [Bytes]
         ) async throws(ServiceError) -> [Bytes] {
-            try await connection.upload(CallHeader(method), message, messages)
+            try await connection.upload(header(method), message, messages)
         }
 
         func follow(_ method: Method, _ message: Bytes) async -> LocalStream {
-            await connection.follow(CallHeader(method), message)
+            await connection.follow(header(method), message)
         }
 
         func columns(

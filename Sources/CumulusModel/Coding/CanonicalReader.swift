@@ -1,7 +1,7 @@
 // Walks bytes in canonical form, a field or a bare value at a time.
 //
-// Called by CumulusStorage for rows and stored bodies, and by `StrictReader`. Every length is checked
-// before it is used. hot: once per field of a record.
+// Called by CumulusStorage for rows and stored bodies, and by `StrictReader`. Every length is
+// checked before it is used. hot: once per field of a record.
 
 /// The error for bytes that violate their format.
 @usableFromInline

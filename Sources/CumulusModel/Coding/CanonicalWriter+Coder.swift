@@ -1,7 +1,7 @@
 // The coder that writes a message's `code` in canonical form.
 //
-// Run by `Coded.encoded`. It refuses nothing, and leaves all values as they are. hot: once per field
-// of a message.
+// Run by `Coded.encoded`. It refuses nothing, and leaves all values as they are. hot: once per
+// field of a message.
 
 extension CanonicalWriter: Coder {
     @inlinable package static var reads: Bool { false }

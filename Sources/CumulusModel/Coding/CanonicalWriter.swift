@@ -1,6 +1,6 @@
-// Writes protobuf's canonical form, where bytes must be equal on every node: stored bodies, commits,
-// and all messages. Fields ascend, varints are shortest, default values and unknown fields don't
-// occur.
+// Writes protobuf's canonical form, where bytes must be equal on every node: stored bodies,
+// commits, and all messages. Fields ascend, varints are shortest, default values and unknown fields
+// don't occur.
 //
 // Called by CumulusStorage and CumulusWire, and as a `Coder` by what messages hold. hot: once per
 // field of a saved or fetched record.

@@ -2,9 +2,9 @@
 // which writes it or reads it.
 //
 // The messages are structs of CumulusWire and CumulusStorage. Three coders run their `code`:
-// `CanonicalWriter`, `StrictReader` for what nodes wrote in canonical form, and `TolerantReader` for
-// what comes over a connection. A `code` names the fields in the order of their numbers. hot: once
-// per field of a message.
+// `CanonicalWriter`, `StrictReader` for what nodes wrote in canonical form, and `TolerantReader`
+// for what comes over a connection. A `code` names the fields in the order of their numbers. hot:
+// once per field of a message.
 //
 // Folder: protobuf messages and the rows of stores as bytes. Read `Coder`, then `CanonicalWriter`,
 // `StrictReader` and `TolerantReader`.

@@ -1,14 +1,15 @@
 // Reads messages as protobuf wants it: fields in any order, unknown ones skipped, the last one of
 // several, numbers packed and single.
 //
-// Run over the answers of servers and over what nodes say to each other: bytes that may be anything.
-// It takes what libprotobuf-c takes, which reads callers' requests, and makes the same of it; tests
-// compare the two. What it reads takes `growth` bytes of memory for each byte of the message, and
-// 256 KB, at most; messages are nested 16 deep, at most. hot: once per field of an answer.
+// Run over the answers of servers and over what nodes say to each other: bytes that may be
+// anything. It takes what libprotobuf-c takes, which reads callers' requests, and makes the same of
+// it; tests compare the two. What it reads takes `growth` bytes of memory for each byte of the
+// message, and 256 KB, at most; messages are nested 16 deep, at most. hot: once per field of an
+// answer.
 //
-// When a message is entered its fields are listed, which finds what is cut off. All that our writers
-// make is in order. Fields of other writers that aren't are put in order, and `code` takes them one
-// after the other either way.
+// When a message is entered its fields are listed, which finds what is cut off. All that our
+// writers make is in order. Fields of other writers that aren't are put in order, and `code` takes
+// them one after the other either way.
 
 @usableFromInline
 package struct TolerantReader: Sendable {

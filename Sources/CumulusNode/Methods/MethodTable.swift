@@ -2,7 +2,8 @@
 //
 // `OpenCalls+Opening` asks it for each call. Each family of calls lists its own; a new method takes
 // a message, an entry in its family's list, and a handler. `MethodTableTests` compares the table
-// with `proto/connection.proto` and with the table of `proto/methods.md`. hot: one look-up per call.
+// with `proto/connection.proto` and with the table of `proto/methods.md`. hot: one look-up per
+// call.
 //
 // Folder: what a method is. Read `MethodEntry`, then `MethodForms`, which says how methods read,
 // change and answer, and `CallContext`, which is all that a handler gets.

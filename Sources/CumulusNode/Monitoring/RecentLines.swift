@@ -1,7 +1,7 @@
 // The newest lines of the process's log, kept in memory for the console.
 //
-// Made by `cumulusd`, which writes each line to standard error, too. Memory is bounded: a line takes
-// the place of the oldest one, and a very long line is not kept.
+// Made by `cumulusd`, which writes each line to standard error, too. Memory is bounded: a line
+// takes the place of the oldest one, and a very long line is not kept.
 
 package import CumulusModel
 import Synchronization

@@ -63,6 +63,9 @@ struct AssetClaims {
         guard takeRoom(), let zone = try zone(in: transaction), let number = zone.number else {
             return false
         }
+        // `room` bounds what is read here.
+        let read = transaction.recordBytes
+        defer { transaction.recordBytes = read }
         let uses = try transaction.rows(
             .index,
             .assetUses(of: number, asset),

@@ -1,7 +1,7 @@
 // Writes and drops the former parents of records, see `HangRows`.
 //
-// The steps of `ApplyCommit` note what a commit does to a life; the node's collector drops what is a
-// month old, a few rows at a time, and fewer where it has to read large records. Dropping rows of
+// The steps of `ApplyCommit` note what a commit does to a life; the node's collector drops what is
+// a month old, a few rows at a time, and fewer where it has to read large records. Dropping rows of
 // the past raises the zone's hang floor: an older token has expired.
 
 package import CumulusModel

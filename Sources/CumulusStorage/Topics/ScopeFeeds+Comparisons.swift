@@ -1,9 +1,10 @@
 // Compares changes of records with topics, and writes the events of those that match.
 //
-// `ScopeFeeds.noteRecord` calls `compare` while a commit is applied. A batch takes a bounded number of steps
-// for that, so that some users' subscriptions don't hold up the saves of all. A change beyond them
-// is owed: `payComparisons` compares it in a later turn of the writer. The events still get the
-// position of the commit, and feeds wait for them. hot: once per changed record of a watched type.
+// `ScopeFeeds.noteRecord` calls `compare` while a commit is applied. A batch takes a bounded number
+// of steps for that, so that some users' subscriptions don't hold up the saves of all. A change
+// beyond them is owed: `payComparisons` compares it in a later turn of the writer. The events still
+// get the position of the commit, and feeds wait for them. hot: once per changed record of a
+// watched type.
 
 import CumulusModel
 

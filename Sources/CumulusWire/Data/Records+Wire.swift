@@ -1,7 +1,7 @@
 // The calls on records: fetch, modify, list.
 //
-// `records.proto`, and `node.proto` where the node leaves fields as bytes. Requests are read as they
-// came, names unchecked: the session judges them. hot: once per call.
+// `records.proto`, and `node.proto` where the node leaves fields as bytes. Requests are read as
+// they came, names unchecked: the session judges them. hot: once per call.
 //
 // Folder: the messages of clients: records, zones, queries, changes, assets. Read `Records+Wire`,
 // then the family that you need, such as `Queries+Wire`.

@@ -1,4 +1,5 @@
-// Callers without zstd: their chunks come and go as plain bytes, and the node keeps compressed ones.
+// Callers without zstd: their chunks come and go as plain bytes, and the node keeps compressed
+// ones.
 
 import Cumulus
 import CumulusAssets

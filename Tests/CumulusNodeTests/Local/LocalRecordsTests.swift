@@ -96,7 +96,6 @@ import Testing
             )
             var request = QueryRecordsRequest(query, database: .private, zone: nil)
             request.limit = 2
-            request.counts = true
             let values = try await connection.query(.init(.recordsQuery), request)
             let messages = try await connection.call(.init(.recordsQuery), request.encoded())
             let frames = try QueryRecordsResponse(wire: try #require(messages.first))
@@ -105,6 +104,9 @@ import Testing
             #expect(values.count == frames.count)
             #expect(values.work == nil)
             #expect(!values.cursor.isEmpty)
+            var counting = request
+            counting.counts = true
+            #expect(try await connection.query(.init(.recordsQuery), counting).count == 3)
             request.cursor = frames.cursor
             let rest = try await connection.query(.init(.recordsQuery), request)
             #expect(rest.records.map(\.recordID.recordName) == ["c"])

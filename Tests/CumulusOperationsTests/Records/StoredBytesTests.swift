@@ -138,7 +138,7 @@ import Testing
         for name in ["a", "b"] { try store.save([Self.item(name, ["s": Self.large])]) }
         store.storedBytesPerRequest = 1_500
         let second = try store.run(request).get()
-        #expect(second == first && second.isRepeated)
+        #expect(second.codes == first.codes && second.isRepeated)
         #expect(try refusal(of: modify)?.code == .limitExceeded)
     }
 

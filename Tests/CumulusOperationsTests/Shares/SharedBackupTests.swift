@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    /// Case 40: all nodes are restored, so the removed user has access again, as the article Sharing
-    /// says.
+    /// Case 40: all nodes are restored, so the removed user has access again, as the article
+    /// Sharing says.
     @Test func allNodesGoBack() throws {
         let backup = try bed.store.backup()
         try bed.set([])

@@ -1,8 +1,8 @@
 // What a page says that a block prints, beside what it has printed.
 //
-// Used by `PageTests`. A page was written on another day and another machine: ids, times, tokens and
-// digests are compared by their form, all else as it is. Only a page decides where lines of JSON
-// break, and how wide the columns of a table are.
+// Used by `PageTests`. A page was written on another day and another machine: ids, times, tokens
+// and digests are compared by their form, all else as it is. Only a page decides where lines of
+// JSON break, and how wide the columns of a table are.
 
 import CumulusModel
 

@@ -1,6 +1,6 @@
 // The shell blocks of a page, run in its order by one bash in an empty folder.
 //
-// Used by `PageTests`. The programs are those of this build. A page says port 7420 and its
+// Used by `PageTests`. The programs come from this build. A page says port 7420 and its
 // neighbours; the blocks get free ports in their place, and their output is turned back. After a
 // block that starts nodes the next one waits until they are ready, as a reader does. All nodes have
 // ended when the run has.
