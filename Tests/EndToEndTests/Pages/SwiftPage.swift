@@ -86,8 +86,24 @@ struct SwiftPage {
         for library in ["CProtobufC", "CRocksDB", "CXXHash", "CZstd"] {
             words += ["-I", Checkout.file("Sources/\(library)").path]
         }
+        for place in headers(beside: build) { words += ["-I", place] }
         return words
     }()
+
+    /// The folders in which packages keep the C modules that they describe themselves.
+    private static func headers(beside build: URL) -> [String] {
+        let files = FileManager.default
+        func names(in folder: URL) -> [String] {
+            ((try? files.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+        }
+        let checkouts = build.resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "checkouts")
+        return names(in: checkouts).flatMap { package in
+            let sources = checkouts.appending(path: "\(package)/Sources")
+            return names(in: sources).map { sources.appending(path: "\($0)/include").path }
+                .filter { files.fileExists(atPath: "\($0)/module.modulemap") }
+        }
+    }
 
     // MARK: Manifests
 
