@@ -76,4 +76,44 @@ import Testing
             }
         }
     }
+
+    // MARK: Links
+
+    /// The Markdown files of the tree, without what stands in blocks of code.
+    private static func pages() throws -> [(path: String, text: String)] {
+        let folders = [".github", "Sources", "Tests", "cluster", "proto"]
+        let found = try folders.flatMap { folder in
+            try FileManager.default
+                .subpathsOfDirectory(atPath: SourceTree.root.appending(path: folder).path())
+                .filter { $0.hasSuffix(".md") }.map { "\(folder)/\($0)" }
+        }
+        return try (["README.md"] + found.sorted()).map { path in
+            let url = SourceTree.root.appending(path: path)
+            let text = try String(contentsOf: url, encoding: .utf8)
+            return (path, text.replacing(/\n```(?s:.*?)\n```/, with: ""))
+        }
+    }
+
+    /// Files in brackets are there, seen from the page's folder; articles are in its catalogue.
+    @Test func everyLinkLeadsToAFile() throws {
+        var links = 0
+        for page in try Self.pages() {
+            let folder = SourceTree.root.appending(path: page.path).deletingLastPathComponent()
+            let isArticle = page.path.contains(".docc/")
+            let files = page.text.matches(of: /\]\(([^)#:\s]+)(?:#[^)]*)?\)/)
+                .map { String($0.output.1) }
+                // An article names its pictures without the folder.
+                .filter { !isArticle || $0.hasSuffix(".md") }
+            let articles = page.text.matches(of: /<doc:(\w+)>/).map { "\($0.output.1).md" }
+            for name in files + articles {
+                let file = folder.appending(path: name).standardizedFileURL
+                links += 1
+                #expect(
+                    FileManager.default.fileExists(atPath: file.path()),
+                    "\(page.path): \(name)"
+                )
+            }
+        }
+        #expect(links > 50)
+    }
 }
