@@ -18,7 +18,9 @@ struct Page: Sendable {
         case needsCloudKitJS = "needs CloudKit JS"
         case needsGitHub = "needs GitHub"
         case needsGitLab = "needs GitLab"
-        /// A build of the client; `cluster/client` makes it in the long form.
+        /// An engine; `cluster/installs` runs the image without one in the long form.
+        case needsPodman = "needs podman"
+        /// A build: that of an app, which `cluster/client` makes in the long form, or `cluster/up`.
         case takesMinutes = "takes minutes"
     }
 

@@ -16,6 +16,7 @@ import Testing
         "Sources/CumulusCloudKit/CumulusCloudKit.docc/CumulusCloudKit.md",
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md",
         "Sources/CumulusNode/CumulusNode.docc/Tour.md",
+        "cluster/README.md",
     ]
 
     /// The blocks that nobody runs here, in the order of each page.
@@ -25,6 +26,7 @@ import Testing
         "Sources/Cumulus/Cumulus.docc/FirstApp.md": [.takesMinutes],
         "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md": [.needsGitHub, .needsGitLab],
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md": [.needsCloudKitJS],
+        "cluster/README.md": [.needsPodman, .takesMinutes],
     ]
 
     @Test(arguments: paths) func whatIsNotRunIsListed(_ path: String) throws {
