@@ -397,7 +397,7 @@ let package = Package(
             dependencies: [
                 "CumulusAssets", "CumulusTerminal", "CumulusTransfer", "Cumulus", "CumulusModel",
                 "CumulusRequests", "CumulusStorage", "CumulusTesting", "CumulusWire",
-                "ExampleTerminal", "RocksDBStorage",
+                "ExampleTerminal", "RocksDBStorage", crypto,
             ],
             exclude: ["Fixtures"],
             swiftSettings: plain

@@ -1,9 +1,11 @@
 // Data directories that release 0.1 wrote, of two nodes of one cluster: this release opens them
-// alone and together, and shows what was exported then.
+// alone and together, shows what was exported then, and goes on with the tokens of its users.
 //
 // `Fixtures/store-0.1.tar.gz` holds both, with tokens of three users and what they exported; the
 // first node had ended by SIGTERM, the second by SIGKILL.
 
+import Crypto
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing
@@ -63,6 +65,15 @@ import Testing
         #expect(run.output == (try text("out/public-Album.jsonl")), "\(run.errors)")
     }
 
+    /// The digests of all scopes in what `cumulus status --json` printed.
+    private func digests(in status: String) -> [Substring] {
+        status.matches(of: /"digest": "(?<digest>[0-9a-f]+)"/).map(\.output.digest)
+    }
+
+    private let shared = [
+        "--database", "shared", "--owner", "_4bc74fc86763ee9a5b0149c07cf156a8", "--zone", "Trips",
+    ]
+
     @Test(arguments: [0, 1]) func aNodeShowsWhatItHeld(number: Int) async throws {
         let node = try await start(number)
         try await expectOldContent(at: node)
@@ -82,6 +93,63 @@ import Testing
                 at: second
             )
             #expect(run.output.contains("Trips") == (user == "bob"), "\(run.errors)")
+        }
+    }
+
+    @Test func schemaFilesAndSumsAreTheSame() async throws {
+        let node = try await start(0)
+        let operatorsToken = ["--operator-token-file", node.operatorTokenFile]
+        let status = try await cumulus(["status", "--json"] + operatorsToken, as: "ada", at: node)
+        let found = digests(in: status.output)
+        #expect(found.count == 5)
+        #expect(found == digests(in: try text("out/status.json")))
+        #expect(status.output.contains("\"assetsNotWhole\": 0,"))
+        let schema = try await cumulus(["schema", "export"] + operatorsToken, as: "ada", at: node)
+        #expect(schema.output == (try text("out/schema.ckdb")), "\(schema.errors)")
+        let file = "\(folder.path)/p1"
+        let get = ["asset", "get", "p1", "image", "--zone", "Trips", "--output", file]
+        let asset = try await cumulus(get, as: "ada", at: node)
+        let sum = Bytes(SHA256.hash(data: try Data(contentsOf: URL(filePath: file)))).hex
+        #expect(try text("out/files.sha256").hasPrefix("\(sum)  f1\n"), "\(asset.errors)")
+    }
+
+    @Test func tokensOfThatTimeAreGoodForWhatCameAfter() async throws {
+        let node = try await start(0)
+        let changes = [
+            "changes", "records", "Trips", "--token-file", "\(folder.path)/changes.tok", "--json",
+        ]
+        let told = try await cumulus(changes, as: "ada", at: node)
+        for name in ["a4", "bobs", "cloudkit.zoneshare", "a3", "p2", "p32"] {
+            #expect(told.output.contains("\"\(name)\""), "\(name): \(told.output) \(told.errors)")
+        }
+        #expect(!told.output.contains("\"a1\""))
+        let watch = ["watch", "--token-file", "\(folder.path)/watch.tok", "--once"]
+        let news = try await cumulus(watch, as: "ada", at: node)
+        for line in [/created .* bobs/, /deleted .* a3/, /zone deleted .* Garden/, /updated .* a4/]
+        {
+            #expect(news.output.contains(line), "\(news.output) \(news.errors)")
+        }
+        // What happens now is told from where that run ended.
+        let save = ["record", "save", "Album", "a1", "--zone", "Trips", "--field", "stars=5"]
+        #expect(try await cumulus(save, as: "ada", at: node).code == 0)
+        let next = try await cumulus(watch, as: "ada", at: node)
+        #expect(next.output.contains(/updated .* a1/) && !next.output.contains("bobs"))
+        let changed = try await cumulus(changes, as: "ada", at: node)
+        #expect(changed.output.contains("\"a1\"") && !changed.output.contains("\"a4\""))
+    }
+
+    @Test func usersMayWhatTheyMight() async throws {
+        let node = try await start(0)
+        let words = ["record", "list"] + shared
+        let bob = try await cumulus(words, as: "bob", at: node)
+        #expect(bob.output.contains("bobs") && bob.output.contains("p1"), "\(bob.errors)")
+        let eve = try await cumulus(words, as: "eve", at: node)
+        #expect(eve.code == 1 && eve.errors.contains("zoneNotFound"))
+        for (password, code) in [("correct horse battery", Int32(0)), ("wrong", 1)] {
+            let file = "\(folder.path)/password"
+            try password.write(toFile: file, atomically: true, encoding: .utf8)
+            let signIn = ["sign-in", "ada", "--password-file", file]
+            #expect(try await cumulus(signIn, as: "ada", at: node).code == code)
         }
     }
 }
