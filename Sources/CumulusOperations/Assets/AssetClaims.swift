@@ -90,6 +90,9 @@ struct AssetClaims {
     ) throws(EngineError) -> Bool {
         if let saved, saved.name == name { return saved.assets.contains(asset) }
         var found: Set<Bytes> = []
+        // The batch counted the record when it loaded it.
+        let read = transaction.recordBytes
+        defer { transaction.recordBytes = read }
         if let zone = try zone(in: transaction), let number = zone.number,
             let row = try transaction.get(.record(number, name))
         {
