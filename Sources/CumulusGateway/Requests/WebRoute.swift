@@ -3,6 +3,10 @@
 // Called once per request. Behind a proxy something may stand in front of `/database` or `/device`;
 // it is skipped, and no part of what a server's key signs.
 //
+// A request's target and method become a `WebRoute`, its query and fields `WebCredentials`, and its
+// body a `WebObject`. `WebContext` makes calls of the binary protocol of them, which go through the
+// `WebDoor` into the node.
+//
 // Folder: what a request means, before any node is asked. Read `WebRoute`.
 
 package import CumulusModel
