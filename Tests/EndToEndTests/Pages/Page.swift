@@ -16,10 +16,14 @@ struct Page: Sendable {
     enum Mark: String, Sendable {
         /// Apple's library, which is no part of this project.
         case needsCloudKitJS = "needs CloudKit JS"
+        /// A server that nodes tell of changes.
+        case needsEndpoint = "needs an endpoint"
         case needsGitHub = "needs GitHub"
         case needsGitLab = "needs GitLab"
         /// An engine; `cluster/installs` runs the image without one in the long form.
         case needsPodman = "needs podman"
+        /// An identity provider; `cluster/oidc` fetches the keys of one.
+        case needsProvider = "needs a provider"
         /// A build: that of an app, which `cluster/client` makes in the long form, or `cluster/up`.
         case takesMinutes = "takes minutes"
     }

@@ -15,6 +15,11 @@ import Testing
         "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md",
         "Sources/CumulusCloudKit/CumulusCloudKit.docc/CumulusCloudKit.md",
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md",
+        "Sources/CumulusGateway/CumulusGateway.docc/Webhooks.md",
+        "Sources/CumulusNode/CumulusNode.docc/Access.md",
+        "Sources/CumulusNode/CumulusNode.docc/AuditLog.md",
+        "Sources/CumulusNode/CumulusNode.docc/Sharing.md",
+        "Sources/CumulusNode/CumulusNode.docc/SigningIn.md",
         "Sources/CumulusNode/CumulusNode.docc/Tour.md",
         "cluster/README.md",
     ]
@@ -26,6 +31,8 @@ import Testing
         "Sources/Cumulus/Cumulus.docc/FirstApp.md": [.takesMinutes],
         "Sources/Cumulus/Cumulus.docc/ForSwiftApps.md": [.needsGitHub, .needsGitLab],
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md": [.needsCloudKitJS],
+        "Sources/CumulusGateway/CumulusGateway.docc/Webhooks.md": [.needsEndpoint, .needsEndpoint],
+        "Sources/CumulusNode/CumulusNode.docc/SigningIn.md": [.needsProvider],
         "cluster/README.md": [.needsPodman, .takesMinutes],
     ]
 
