@@ -115,8 +115,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             "Z",
             "--database",
             "private",
-            "--policy",
-            "changed",
+            "--tag",
+            "0a1b",
             as: RecordCommand.Save.self
         )
         let record = try command.record()
@@ -129,7 +129,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(record.increments == ["visits": -3])
         #expect(record.parent?.recordName == "town")
         #expect(try command.connection.scope() == .private)
-        #expect(command.policy.savePolicy == .changedKeys)
+        #expect(record.recordChangeTag == "0a1b")
     }
 
     @Test func aSubscriptionGathersItsParts() throws {
@@ -187,12 +187,6 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         } throws: { error in
             Main.message(for: error).contains("--webhook needs a name")
         }
-    }
-
-    @Test func aSaveOverwritesUnlessToldOtherwise() throws {
-        let command = try parse("record", "save", "T", "n", as: RecordCommand.Save.self)
-        #expect(command.policy.savePolicy == .allKeys)
-        #expect(command.zone.zoneID == .default)
     }
 
     @Test(
@@ -282,7 +276,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
 
     @Test(arguments: [
         ["record", "save", "T"], ["record", "get"], ["record", "save", "T", "n", "--field", "a"],
-        ["record", "save", "T", "n", "--policy", "maybe"], ["import", "f"],
+        ["record", "save", "T", "n", "--tag", "maybe"], ["import", "f"],
         ["import", "f", "--type", "T", "--batch", "0"],
         ["import", "f", "--type", "T", "--batch", "401"],
         ["import", "f", "--type", "T", "--parallel", "0"], ["record", "list", "--limit", "0"],
@@ -562,12 +556,5 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["asset", "get", "r", "f", "-o", "-", "--json"], ["asset", "info", "r"],
     ]) func assetCommandsThatCanNotBe(words: [String]) {
         #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
-    }
-
-    @Test func bytesAreCountedInUnitsOfAThousand() {
-        #expect(ByteCount.text(999) == "999 bytes")
-        #expect(ByteCount.text(1_500) == "1.5 kB")
-        #expect(ByteCount.text(987_654_321) == "988 MB")
-        #expect(ByteCount.text(12_000_000_000_000_000) == "12000 TB")
     }
 }

@@ -110,10 +110,82 @@ import Testing
         #expect(json["version"] == .string("1.2"))
         #expect(json["residentBytes"] == .integer(1_500_000))
         let lines = TopScreen.lines(figures, of: "a:1")
-        #expect(lines[0].hasPrefix("a:1  ready  release 1.2"))
-        #expect(lines.contains { $0.contains("memory 1.5 MB") })
+        #expect(lines[0] == "a:1  ready  1.2  since 1970-01-01 00:00Z")
+        #expect(lines.contains { $0.contains(/^memory +1\.5 MB/) })
         #expect(lines.contains { $0.hasPrefix("RECORDS_FETCH  101.0") })
         #expect(lines.last?.hasPrefix("0a      7      2.5 s") == true, "\(lines.last ?? "")")
+    }
+
+    // MARK: The screen
+
+    /// A node that does much, for a cluster of so many members.
+    private func busy(methods: Int, peers: Int) -> TopFigures {
+        let nothing = MetricSamples(text: "")
+        var figures = TopFigures(from: nothing, to: nothing, seconds: 1)
+        (figures.version, figures.start) = ("10.11.12", 1_800_000_000)
+        figures.methods = (0..<methods).map { number in
+            .init(
+                name: "OPERATOR_SET_SOMETHING_OF_A_LONG_NAME_\(number)",
+                callsPerSecond: 123_456.7,
+                errorsPerSecond: 123_456.7,
+                times: .init(median: 0.99999, high: 12_345.6)
+            )
+        }
+        figures.peers = (0..<peers).map { number in
+            .init(
+                node: "\(number)-0123456789abcdef0123456789abcdef",
+                lagCommits: Double(number),
+                lagSeconds: 123_456.7,
+                delaySeconds: 123_456.7
+            )
+        }
+        for count in [\TopFigures.connections, \.callsInProgress, \.followers] {
+            figures[keyPath: count] = 123_456
+        }
+        for rate in [
+            \TopFigures.notificationsPerSecond, \.changesPerSecond, \.receivedPerSecond,
+            \.flushesPerSecond, \.waitingWrites, \.waitingReads, \.processors,
+        ] {
+            figures[keyPath: rate] = 999_999.9
+        }
+        for bytes in [
+            \TopFigures.residentBytes, \.storeBytes, \.assetBytes, \.logBytes, \.freeBytes,
+        ] {
+            figures[keyPath: bytes] = 999_499_999_999
+        }
+        figures.flushes = .init(median: 0.99999, high: 999.9)
+        figures.damagedRows = 7
+        return figures
+    }
+
+    @Test(
+        arguments: [(0, 0), (3, 2), (40, 2), (3, 30), (40, 30)],
+        [(80, 24), (80, 12), (40, 10), (132, 60), (1, 1)]
+    )
+    func aScreenFitsIntoItsTerminal(content: (Int, Int), size: (Int, Int)) {
+        let room = TopScreen.Room(columns: size.0, rows: size.1)
+        let figures = busy(methods: content.0, peers: content.1)
+        let lines = TopScreen.lines(figures, of: "node-1.cluster.example.org:7420", in: room)
+        #expect(lines.count <= size.1)
+        for line in lines { #expect(line.count <= size.0, "\(line)") }
+        let waiting = TopScreen.waiting(for: "node-1.cluster.example.org:7420", in: room)
+        #expect(waiting.count == 1 && waiting[0].count <= size.0)
+    }
+
+    /// 80 columns have room for all figures as they are usual, so nothing is cut off there.
+    @Test func nothingIsCutOffAtTheUsualSize() {
+        let room = TopScreen.Room(columns: 80, rows: 24)
+        let figures = busy(methods: 40, peers: 30)
+        let lines = TopScreen.lines(figures, of: "node-1.cluster.example.org:7420", in: room)
+        #expect(lines.count == 24)
+        #expect(lines.prefix(9).allSatisfy { !$0.contains("…") }, "\(lines)")
+        // Both tables are there, and say what they leave out; the member that lacks most is first.
+        #expect(lines.count { $0.hasPrefix("... and ") } == 2)
+        let members = lines.drop { !$0.hasPrefix("MEMBER") }.dropFirst()
+        #expect(members.first?.hasPrefix("29-") == true)
+        let all = TopScreen.lines(figures, of: "a:1")
+        #expect(all.count { $0.hasPrefix("OPERATOR_") } == 40)
+        #expect(all.filter { $0.contains("0123456789abcdef") }.count == 30)
     }
 
     /// A node that was started anew counts from zero.
@@ -140,9 +212,6 @@ import Testing
     }
 
     @Test func numbersAreShort() {
-        #expect(TopScreen.bytes(999) == "999 B")
-        #expect(TopScreen.bytes(1_234_567) == "1.2 MB")
-        #expect(TopScreen.bytes(.infinity) == "0 B")
         #expect(TopScreen.time(nil) == "-")
         #expect(TopScreen.time(0.00123) == "1.23 ms")
         #expect(TopScreen.time(12.34) == "12.3 s")

@@ -30,10 +30,11 @@ extension AssetCommand {
                 "cumulus asset put Album summer images beach.jpg boat.jpg",
                 "cumulus asset put Album winter images snow.jpg --list",
                 note: """
-                    Makes the record if it is not there. Only chunks that the database does not \
-                    have travel, so a command that was interrupted goes on when it is repeated. \
-                    A call may take 60 seconds, unless --timeout says another number. \
-                    For other fields in the same save: cumulus record save --asset KEY=FILE.
+                    Makes the record if it is not there, and replaces what its field held. Only \
+                    chunks that the database does not have travel, so a command that was \
+                    interrupted goes on when it is repeated. A call may take 60 seconds, unless \
+                    --timeout says another number. For other fields in the same save: cumulus \
+                    record save --asset KEY=FILE.
                     """
             )
         )
@@ -258,7 +259,9 @@ extension Database {
         var progress = progress
         defer { progress.clear() }
         let all = (range?.bytes ?? 0..<asset.size).clamped(to: 0..<asset.size)
-        if all.isEmpty, range != nil { throw InputProblem("the file has only \(asset.size) bytes") }
+        if all.isEmpty, range != nil {
+            throw InputProblem("the file ends before that: it has \(asset.size) bytes")
+        }
         var start = all.lowerBound
         while start < all.upperBound {
             let end = min(start + 4 << 20, all.upperBound)

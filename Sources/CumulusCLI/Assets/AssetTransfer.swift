@@ -48,20 +48,6 @@ final class AssetTransfer: Sendable {
     }
 }
 
-enum ByteCount {
-    /// "1.2 GB", with units of a thousand.
-    static func text(_ bytes: UInt64) -> String {
-        if bytes < 1_000 { return "\(bytes) bytes" }
-        var number = Double(bytes)
-        var unit = ""
-        for next in ["kB", "MB", "GB", "TB"] where number >= 1_000 {
-            number /= 1_000
-            unit = next
-        }
-        return "\(number.text(digits: number < 10 ? 1 : 0)) \(unit)"
-    }
-}
-
 extension ProgressBar {
     /// Draws a transfer anew, at most ten times a second.
     mutating func update(_ step: AssetProgress.Step) {

@@ -173,8 +173,8 @@ extension NodeOperator.ZoneStatus {
     fileprivate var row: [String] {
         let forgets = horizon.values.reduce(0, +)
         return [
-            database.name, owner, zone, "\(records)", "\(bytes)", "\(assetBytes)", "\(forgets)",
-            digest,
+            database.name, owner, zone, "\(records)", ByteCount.text(bytes),
+            ByteCount.text(assetBytes), "\(forgets)", digest,
         ]
     }
 

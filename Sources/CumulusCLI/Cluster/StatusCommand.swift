@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusModel
 import CumulusTerminal
 import CumulusTransfer
 
@@ -14,7 +15,8 @@ struct StatusCommand: AsyncParsableCommand {
             note: """
                 Each scope has a line. Nodes that show the same digits behind their commits have \
                 applied the same commits; nodes that show the same digest hold the same records. \
-                Schemas, settings and empty zones are told by the commits alone.
+                Schemas, settings and empty zones are told by the commits alone. Sizes are in \
+                units of a thousand; --json has them in bytes.
                 """
         )
     )
@@ -30,10 +32,24 @@ struct StatusCommand: AsyncParsableCommand {
             JSON.Member("peers", .array(status.peers.map(\.json))),
         ]
         let rows =
-            members.filter { $0.value != .null }.map { [$0.key, $0.value.plain] }
+            members.filter { $0.value != .null }.map { [$0.key, StatusCommand.text($0)] }
             + status.scopes.map { ["scope", $0.text] }
             + status.peers.map { ["peer", $0.text] }
         try output.show(.object(members + lists), rows: rows)
+    }
+
+    private static let sizes: Set = [
+        "rowBytes", "freeBytes", "assetBytes", "logBytes", "logLimit", "privateQuota",
+        "publicQuota",
+    ]
+
+    /// The value as people read it.
+    private static func text(_ member: JSON.Member) -> String {
+        guard case .integer(let number) = member.value, sizes.contains(member.key) else {
+            return member.value.plain
+        }
+        let isUnlimited = number == 0 && member.key.hasSuffix("Quota")
+        return isUnlimited ? "no limit" : ByteCount.text(number)
     }
 }
 

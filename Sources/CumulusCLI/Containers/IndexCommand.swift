@@ -1,4 +1,4 @@
-// `cumulus index`: how a node keeps the indexes that the schema asks for.
+// `cumulus index`: the indexes that the schema asks for, and how a node keeps them.
 
 import ArgumentParser
 import Cumulus
@@ -8,14 +8,17 @@ import CumulusTerminal
 struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
-        abstract: "List, verify and rebuild the indexes of a node, as the operator.",
-        discussion: help("cumulus index list --operator-token-file operator.token"),
-        subcommands: [List.self, Verify.self, Rebuild.self]
+        abstract: "Add, remove, list, verify and rebuild indexes, as the operator.",
+        discussion: help(
+            "cumulus index add City population --operator-token-file operator.token",
+            "cumulus index list City"
+        ),
+        subcommands: [Add.self, Remove.self, List.self, Verify.self, Rebuild.self]
     )
 
     static let note = """
-        The schema says which fields have indexes: 'cumulus schema'. Each node keeps its own, and \
-        the node that answers tells about its own.
+        The schema says which fields have indexes: 'cumulus index add' and 'remove' change it. \
+        Each node keeps its own, and the node that answers tells about its own.
         """
 }
 
@@ -50,6 +53,17 @@ struct IndexOptions: ParsableArguments {
     }
 }
 
+extension IndexOptions {
+    /// The indexes of the node, and the schema that asks for them.
+    func listed() async throws -> ([NodeOperator.Index], Schema?) {
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
+        let text = try await connection.withOperator {
+            try await $0.schema(of: name, environment)
+        }
+        return (try await run(.list), try? Schema(ckdb: text))
+    }
+}
+
 extension IndexCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -66,11 +80,17 @@ extension IndexCommand {
 
         func run() async throws {
             var listing = Listing(
-                ["TYPE", "FIELD", "HOLDS", "OF", "STATE"],
+                ["TYPE", "FIELD", "KINDS", "HOLDS", "OF", "STATE"],
                 isJSON: output.json
             )
-            for index in try await indexes.run(.list) {
-                try listing.add(.object(index.members), row: index.row)
+            let (found, schema) = try await indexes.listed()
+            for index in found {
+                let kinds = index.kinds(in: schema)
+                let json = JSON.Member("kinds", .array(kinds.map { .string($0) }))
+                try listing.add(
+                    .object(index.members + [json]),
+                    row: index.row(kinds.joined(separator: " "))
+                )
             }
             try listing.end()
         }
@@ -106,7 +126,7 @@ extension IndexCommand {
                 unready += index.isReady ? 0 : 1
                 try listing.add(
                     .object(index.members + index.verdict),
-                    row: index.row + index.verdictRow
+                    row: index.row() + index.verdictRow
                 )
             }
             try listing.end()
@@ -157,6 +177,15 @@ extension IndexCommand {
 }
 
 extension NodeOperator.Index {
+    /// What the schema lets queries do with the field by this index.
+    fileprivate func kinds(in schema: Schema?) -> [String] {
+        let indexes = schema?.recordType(recordType)?.field(field)?.indexes ?? []
+        return IndexKinds.names(
+            of: form == "words"
+                ? indexes.intersection(.searchable) : indexes.subtracting(.searchable)
+        )
+    }
+
     fileprivate var members: [JSON.Member] {
         [
             .init("recordType", .string(recordType)), .init("field", .string(field)),
@@ -173,9 +202,11 @@ extension NodeOperator.Index {
         ]
     }
 
-    fileprivate var row: [String] {
+    /// - Parameter kinds: What stands behind the field.
+    fileprivate func row(_ kinds: String? = nil) -> [String] {
         let part = records == 0 ? 100 : looked * 100 / records
-        return [recordType, field, form, type, isReady ? "ready" : "building, \(part) %"]
+        return [recordType, field] + (kinds.map { [$0] } ?? [])
+            + [form, type, isReady ? "ready" : "building, \(part) %"]
     }
 
     fileprivate var verdictRow: [String] {

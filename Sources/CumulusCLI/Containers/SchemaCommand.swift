@@ -56,7 +56,7 @@ extension SchemaCommand {
             let count = text.utf8.count
             try format.show(
                 ["bytes": .integer(Int64(count)), "file": .string(output)],
-                rows: [["\(count) bytes in \(output)"]]
+                rows: [["\(ByteCount.text(count)) in \(output)"]]
             )
         }
     }
@@ -92,7 +92,7 @@ extension SchemaCommand {
                 onlyValidates: false,
                 drops: drop
             )
-            try show(changes, done: "imported", output)
+            try SchemaCommand.show(changes, done: "imported", output)
         }
     }
 
@@ -121,7 +121,7 @@ extension SchemaCommand {
                 onlyValidates: true,
                 drops: true
             )
-            try show(changes, done: nil, output)
+            try SchemaCommand.show(changes, done: nil, output)
         }
     }
 
@@ -140,7 +140,7 @@ extension SchemaCommand {
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: true)
             }
-            try show(changes, done: nil, output)
+            try SchemaCommand.show(changes, done: nil, output)
         }
     }
 
@@ -168,7 +168,7 @@ extension SchemaCommand {
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: !yes)
             }
-            try show(changes, done: yes ? "deployed" : nil, output)
+            try SchemaCommand.show(changes, done: yes ? "deployed" : nil, output)
             if !yes, !changes.isEmpty { complain("Nothing was changed yet; --yes deploys it.") }
         }
     }
@@ -199,7 +199,7 @@ extension SchemaCommand {
                 try await $0.resetSchema(of: name, environment, onlyShows: !yes)
             }
             let gone = (zones: zones, roles: roles)
-            try show(changes, gone: gone, done: yes ? "made" : nil, output)
+            try SchemaCommand.show(changes, gone: gone, done: yes ? "made" : nil, output)
             let isThere = !changes.isEmpty || zones > 0 || roles > 0
             if !yes, isThere { complain("Nothing was changed yet; --yes resets development.") }
         }
@@ -236,32 +236,34 @@ private func change(
     }
 }
 
-/// Prints changes, a line each.
-///
-/// - Parameters:
-///   - gone: How many zones are deleted, and roles taken away; nil means none can be.
-///   - done: The word for what was done with them; nil means nothing yet.
-private func show(
-    _ changes: [String],
-    gone: (zones: Int, roles: Int)? = nil,
-    done: String?,
-    _ output: OutputOptions
-) throws {
-    let isEmpty = changes.isEmpty && gone.map { $0.zones + $0.roles } ?? 0 == 0
-    var members = [
-        JSON.Member("changes", .array(changes.map { .string($0) })),
-        JSON.Member("made", .bool(done != nil && !isEmpty)),
-    ]
-    var parts = [counted(changes.count, "change")]
-    if let gone {
-        members.append(JSON.Member("zones", .integer(Int64(gone.zones))))
-        members.append(JSON.Member("roles", .integer(Int64(gone.roles))))
-        parts.append("\(counted(gone.zones, "zone")) with all records")
-        if gone.roles > 0 { parts.append("\(counted(gone.roles, "role")) of users") }
+extension SchemaCommand {
+    /// Prints changes, a line each.
+    ///
+    /// - Parameters:
+    ///   - gone: How many zones are deleted, and roles taken away; nil means none can be.
+    ///   - done: The word for what was done with them; nil means nothing yet.
+    static func show(
+        _ changes: [String],
+        gone: (zones: Int, roles: Int)? = nil,
+        done: String?,
+        _ output: OutputOptions
+    ) throws {
+        let isEmpty = changes.isEmpty && gone.map { $0.zones + $0.roles } ?? 0 == 0
+        var members = [
+            JSON.Member("changes", .array(changes.map { .string($0) })),
+            JSON.Member("made", .bool(done != nil && !isEmpty)),
+        ]
+        var parts = [counted(changes.count, "change")]
+        if let gone {
+            members.append(JSON.Member("zones", .integer(Int64(gone.zones))))
+            members.append(JSON.Member("roles", .integer(Int64(gone.roles))))
+            parts.append("\(counted(gone.zones, "zone")) with all records")
+            if gone.roles > 0 { parts.append("\(counted(gone.roles, "role")) of users") }
+        }
+        parts.append(done ?? "not made yet")
+        let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")
+        try output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
     }
-    parts.append(done ?? "not made yet")
-    let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")
-    try output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
 }
 
 private func counted(_ count: Int, _ what: String) -> String {

@@ -12,6 +12,7 @@ struct QueryCommand: AsyncParsableCommand {
         commandName: "query",
         abstract: "Find the records of a type that satisfy a predicate.",
         discussion: help(
+            "cumulus query City",
             "cumulus query City --where \"country == 'JP' AND population > 500000\"",
             "cumulus query City --where \"country == 'JP'\" --sort -population,name --limit 10",
             "cumulus query Note --where \"self CONTAINS 'tea'\" --all --json",
@@ -22,12 +23,18 @@ struct QueryCommand: AsyncParsableCommand {
             note: """
                 Predicates are NSPredicate formats, as far as CloudKit takes them: the article \
                 Queries shows every form. OR and tests for nil go beyond CloudKit and need \
-                --extensions. Fields need the indexes of CloudKit; 'cumulus schema export' and \
-                'import' show and change them. Without --where all records of the type are meant, \
-                for which ___recordID must be QUERYABLE. 100 records are shown, or --limit, or \
-                with --all every one; pages hold 400 at most. --count counts all. Texts are \
-                sorted by their first 512 bytes; names decide last, in the direction of the last \
-                key.
+                --extensions. Fields in predicates and keys to sort by need the indexes of \
+                CloudKit: 'cumulus index list' shows them, and 'cumulus index add' adds one. 100 \
+                records are shown, or --limit, or with --all every one; pages hold 400 at most. \
+                --count counts all. Texts are sorted by their first 512 bytes; names decide last, \
+                in the direction of the last key.
+
+                Without --where and --sort all records of the type are meant. That works without \
+                an index, and then costs a walk through all records of the zone, or of all zones \
+                of the private database, whatever their type, in the order of zones and names. It \
+                ends after \(TypeScan.mostLooks) records and says so; with --all and --count it \
+                goes on to the end. 'cumulus index add TYPE recordName --kind queryable' saves \
+                the walk.
                 """
         )
     )
@@ -118,15 +125,25 @@ struct QueryCommand: AsyncParsableCommand {
             of: zone == nil ? nil : owner,
             encryption: encryption
         ) { database in
-            if count {
-                let count = try await database.count(matching: query, inZoneWith: zoneID)
-                try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
-            } else if explain {
-                try await explain(query, in: database, zoneID)
-            } else {
-                try await list(query, in: database, zoneID)
+            do {
+                if count {
+                    try show(try await database.count(matching: query, inZoneWith: zoneID))
+                } else if explain {
+                    try await explain(query, in: database, zoneID)
+                } else {
+                    try await list(query, in: database, zoneID)
+                }
+            } catch {
+                guard asksForAll, let missing = MissingIndex(error), missing.isOfAllRecords else {
+                    throw try MissingIndex.advised(error, by: connection.user.scope)
+                }
+                try await scan(database, zoneID, missing)
             }
         }
+    }
+
+    private func show(_ count: Int) throws {
+        try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
     }
 
     private func explain(
@@ -160,23 +177,16 @@ struct QueryCommand: AsyncParsableCommand {
         in database: Database,
         _ zoneID: RecordZone.ID?
     ) async throws {
-        // Names are unique in their zones only.
-        let showsZones = database.databaseScope == .private && zoneID == nil
-        let columns = ["NAME", "TYPE", "MODIFIED", "FIELDS"]
-        var listing = Listing((showsZones ? ["ZONE"] : []) + columns, isJSON: output.json)
         var page = try await database.records(
             matching: query,
             inZoneWith: zoneID,
             desiredKeys: keys.list,
             resultsLimit: limit ?? Database.maximumResults
         )
+        var rows = Rows(of: database, zoneID, isJSON: output.json)
         var count = 0
         while true {
-            for (_, result) in page.matchResults {
-                let record = try result.get()
-                let zone = showsZones ? [record.recordID.zoneID.zoneName] : []
-                try listing.add(record.json, row: zone + record.row)
-            }
+            for (_, result) in page.matchResults { try rows.add(try result.get()) }
             count += page.matchResults.count
             // A page may hold fewer than are wanted.
             let left = (limit ?? 0) - count
@@ -187,10 +197,75 @@ struct QueryCommand: AsyncParsableCommand {
                 resultsLimit: all ? limit ?? Database.maximumResults : left
             )
         }
-        try listing.end()
-        if page.queryCursor != nil {
-            complain("There are more; --all fetches them.")
+        try rows.listing.end()
+        if page.queryCursor != nil { complain(QueryCommand.more) }
+    }
+
+    private static let more = "There are more; --all fetches them."
+
+    /// The rows of a table with records.
+    private struct Rows {
+        var listing: Listing
+        private let showsZones: Bool
+
+        init(of database: Database, _ zoneID: RecordZone.ID?, isJSON: Bool) {
+            // Names are unique in their zones only.
+            showsZones = database.databaseScope == .private && zoneID == nil
+            let columns = ["NAME", "TYPE", "MODIFIED", "FIELDS"]
+            listing = Listing((showsZones ? ["ZONE"] : []) + columns, isJSON: isJSON)
         }
+
+        mutating func add(_ record: Record) throws {
+            let zone = showsZones ? [record.recordID.zoneID.zoneName] : []
+            try listing.add(record.json, row: zone + record.row)
+        }
+    }
+
+    // MARK: Without an index
+
+    private var asksForAll: Bool { format == "TRUEPREDICATE" && sort == nil && near == nil }
+
+    /// Does without the index that leads to all records of the type.
+    private func scan(
+        _ database: Database,
+        _ zoneID: RecordZone.ID?,
+        _ missing: MissingIndex
+    ) async throws {
+        if explain { return try explainScan() }
+        let wanted = count ? [] : keys.list
+        let zones = try await database.zonesToScan(zoneID, keys: wanted)
+        if count {
+            var count = 0
+            let scan = TypeScan(recordType: type, limit: nil, looks: nil)
+            _ = try await scan.run(through: zones) { _ in count += 1 }
+            return try show(count)
+        }
+        let scan = TypeScan(
+            recordType: type,
+            limit: all ? nil : limit ?? TypeScan.usualLimit,
+            looks: all ? nil : TypeScan.mostLooks
+        )
+        var rows = Rows(of: database, zoneID, isJSON: output.json)
+        let end = try await scan.run(through: zones) { try rows.add($0) }
+        try rows.listing.end()
+        switch end {
+        case .complete: break
+        case .more: complain(QueryCommand.more)
+        case .cut:
+            complain(
+                "Looked at \(TypeScan.mostLooks) records of all types; --all looks at the others, "
+                    + "too. With an index none need be looked at: add one, "
+                    + (try missing.advice(in: connection.user.scope))
+            )
+        }
+    }
+
+    private func explainScan() throws {
+        let plan = "list records of all types by name and keep those of this type: no index"
+        try output.show(
+            ["predicate": .string(format), "plan": .string(plan)],
+            rows: [["predicate", format], ["plan", plan]]
+        )
     }
 }
 

@@ -31,37 +31,32 @@ extension RecordCommand {
                 #"cumulus record save Place home --json-fields '{"floors": 2, "name": null}'"#,
                 "cumulus record save Page front --increment visits=1",
                 "cumulus record save Photo front --field title=Front --asset image=front.jpg",
+                "cumulus record save Greeting hello --field text=Hej --tag 4f6e3cfc869a11f4",
+                "cumulus record save Greeting hello --field text=Hej --force",
+                "cumulus record save Place home --field zip:string=11122 --field at:location=59,18",
                 note: """
-                    With the policies 'all' and 'changed' the record is saved whatever the server \
-                    holds, with 'unchanged' only if it is not there yet.
+                    A record that is there is not overwritten unseen: name the change tag that \
+                    'cumulus record get' shows with --tag, or overwrite it with --force. A save of \
+                    increments alone needs neither. Fields that are not named keep their values.
+
+                    A text is read by the type that its field has. In a new field a number like 3 \
+                    makes an INT64, one like 0.5 a DOUBLE, and everything else a STRING; \
+                    KEY:TYPE=TEXT makes another type, of \(TypedText.typeNames). A list is written \
+                    in JSON, a location as LATITUDE,LONGITUDE, bytes in base64, a reference as the \
+                    name of a record.
                     """
             )
         )
 
-        enum Policy: String, CaseIterable, ExpressibleByArgument {
-            case unchanged
-            case changed
-            case all
-
-            var savePolicy: RecordSavePolicy {
-                switch self {
-                case .unchanged: .ifServerRecordUnchanged
-                case .changed: .changedKeys
-                case .all: .allKeys
-                }
-            }
-        }
-
         @Argument(help: "Type of the record.") var type: String
         @Argument(help: "Name of the record.") var name: String
-        @Option(help: "A field, KEY=TEXT; the text is read by the field's type, if it has one.")
-        var field: [Assignment] = []
+        @Option(help: "A field, KEY=TEXT or KEY:TYPE=TEXT.") var field: [FieldAssignment] = []
         @Option(help: "Fields of any kind as a JSON object; null removes a field.")
         var jsonFields: String?
         @Option(help: "A field with a file, KEY=FILE.") var asset: [Assignment] = []
         @Option(help: "Adds to an integer field, KEY=NUMBER.") var increment: [Assignment] = []
         @Option(help: "Record name of the parent.") var parent: String?
-        @Option(help: "What a save overwrites.") var policy = Policy.all
+        @OptionGroup var rule: SaveRule
         @OptionGroup var zone: ZoneOption
         @OptionGroup var replicas: ReplicasOption
         @OptionGroup var encryption: EncryptionOption
@@ -69,6 +64,7 @@ extension RecordCommand {
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
+            for field in field { try field.check() }
             for increment in increment where Int64(increment.value) == nil {
                 throw ValidationError("--increment: '\(increment.value)' is not an integer.")
             }
@@ -99,10 +95,27 @@ extension RecordCommand {
                 timeout: timeout,
                 replicas: replicas,
                 encryption: encryption
-            ) { try await save(record, in: $0, transfer) }
+            ) { database in
+                do {
+                    return try await save(record, in: database, transfer)
+                } catch {
+                    throw rule.advised(error, get: get)
+                }
+            }
             guard let saved else { return }
             let sent = asset.isEmpty ? [] : [["", transfer.text("sent")]]
             try output.show(saved.json, rows: saved.rows + sent)
+        }
+
+        /// The command that shows the record.
+        var get: String {
+            var words = ["cumulus", "record", "get", name]
+            if zone.zoneID.zoneName != RecordZone.ID.default.zoneName {
+                words += ["--zone", zone.zone]
+            }
+            if let database = connection.database { words += ["--database", database] }
+            if let owner = zone.owner.owner { words += ["--owner", owner] }
+            return words.joined(separator: " ")
         }
 
         /// Saves the record; texts whose fields have another type are read by it.
@@ -115,7 +128,7 @@ extension RecordCommand {
                 try await database.modifyRecords(
                     saving: [record],
                     deleting: [],
-                    savePolicy: policy.savePolicy,
+                    savePolicy: policy(for: record),
                     progress: progress
                 )
             }
@@ -124,12 +137,16 @@ extension RecordCommand {
             } catch {
                 // A text that was read has another type, so each field comes here once.
                 guard let (key, type) = TypedText.expected(by: error),
-                    let text = field.first(where: { $0.key == key })
+                    let field = field.first(where: { $0.key == key && $0.typeName == nil })
                 else { throw error }
                 var typed = record
-                typed[key] = try TypedText.value(of: text, as: type)
+                typed[key] = try TypedText.value(of: field.text, in: key, as: type)
                 return try await save(typed, in: database, transfer)
             }
+        }
+
+        func policy(for record: Record) -> RecordSavePolicy {
+            rule.policy(isSum: keys.isEmpty && parent == nil && !record.increments.isEmpty)
         }
 
         func record() throws -> Record {
@@ -137,7 +154,8 @@ extension RecordCommand {
                 recordType: type,
                 recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
             )
-            for field in field { record[field.key] = .string(field.value) }
+            record.recordChangeTag = rule.tag
+            for field in field { record[field.key] = try field.value() }
             for asset in asset {
                 record[asset.key] = .asset(try AssetFile.asset(asset.value))
             }

@@ -118,6 +118,8 @@ extension SubscriptionCommand {
                 } catch var error as ServiceError where error.isOfTwin {
                     error.message += ": use that one, or delete it first"
                     throw error
+                } catch {
+                    throw try MissingIndex.advised(error, by: connection.user.scope)
                 }
             }
             try output.show([subscription])

@@ -25,7 +25,9 @@ struct TopCommand: AsyncParsableCommand {
                 how many commits, AGE is the age of the oldest, both as the member reported last; \
                 DELAY is how old that member's newest commit was when it came. Times are of the \
                 last second; they lie between the bounds of the node's histograms. q or Ctrl-C \
-                ends it. --json prints an object per line and sample. The same numbers are on the \
+                ends it. What has no room on the screen is counted in its last line. Where \
+                standard input or output is no terminal, each sample is printed below the last \
+                one. --json prints an object per line and sample. The same numbers are on the \
                 page /metrics of a node with --http.
                 """
         )
@@ -43,14 +45,25 @@ struct TopCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await connection.withOperator { node in
-            let interruption = Interruption { Task { await node.close() } }
-            defer { interruption.stopListening() }
             let terminal = output.json ? nil : LiveTerminal()
-            defer { terminal?.leave() }
+            // The first signal gives the terminal back, since another one ends the process.
+            let interruption = Interruption {
+                terminal?.leave()
+                Task { await node.close() }
+            }
+            let keys = terminal.map { terminal in
+                Task { if await terminal.waitForQuit() { await node.close() } }
+            }
+            defer {
+                keys?.cancel()
+                terminal?.leave()
+                interruption.stopListening()
+            }
+            func isOver() -> Bool { interruption.hasCome || terminal?.hasLeft == true }
             do {
-                try await watch(node, terminal) { interruption.hasCome }
+                try await watch(node, terminal, isOver: isOver)
             } catch let error as ServiceError where error.code == .operationCancelled {
-                guard interruption.hasCome else { throw error }
+                guard isOver() else { throw error }
             }
         }
     }
@@ -63,11 +76,14 @@ struct TopCommand: AsyncParsableCommand {
         isOver: () -> Bool
     ) async throws {
         var (last, time) = (MetricSamples(text: try await node.metrics()), TopCommand.time)
+        // A node that does not answer is told on the screen where the command was typed.
+        try terminal?.enter()
+        try terminal?.show { TopScreen.waiting(for: endpoint, in: $0) }
         var left = samples ?? .max
         while left > 0 {
             let due = time + TopCommand.sampleNanoseconds
             while TopCommand.time < due {
-                if isOver() || terminal?.isQuitTyped == true { return }
+                if isOver() { return }
                 let rest = due - min(due, TopCommand.time)
                 try await Task.sleep(nanoseconds: min(rest, 50_000_000))
             }
@@ -80,10 +96,14 @@ struct TopCommand: AsyncParsableCommand {
         }
     }
 
+    private var endpoint: String { connection.nodes.endpoints[0] }
+
     private func show(_ figures: TopFigures, on terminal: LiveTerminal?) throws {
         if output.json { return try StandardOutput.write(line: figures.json.text) }
-        let lines = TopScreen.lines(figures, of: connection.nodes.endpoints[0])
-        if let terminal { return try terminal.show(lines) }
+        if let terminal {
+            return try terminal.show { TopScreen.lines(figures, of: endpoint, in: $0) }
+        }
+        let lines = TopScreen.lines(figures, of: endpoint)
         try StandardOutput.write(line: lines.joined(separator: "\n") + "\n")
     }
 

@@ -1,29 +1,76 @@
 // The lines that `cumulus top` shows of one sample.
+//
+// Pure. On a terminal they fit into its columns and rows; what has no room is counted in a line.
 
 import CumulusModel
 import CumulusSystem
 
 enum TopScreen {
-    static func lines(_ figures: TopFigures, of endpoint: String) -> [String] {
-        let began = Timestamp(millisecondsSince1970: Int64(clamped(figures.start * 1_000)))
-        return [
-            "\(endpoint)  \(figures.isReady ? "ready" : "not ready")  release \(figures.version)"
-                + "  since \(began.text)",
-            "",
-            "connections \(count(figures.connections))"
-                + "  calls in progress \(count(figures.callsInProgress))"
-                + "  followers \(count(figures.followers))"
-                + "  notifications \(rate(figures.notificationsPerSecond))/s",
-            "changes \(rate(figures.changesPerSecond))/s"
-                + "  from other nodes \(rate(figures.receivedPerSecond))/s"
-                + "  waiting: \(count(figures.waitingWrites)) writes,"
-                + " \(count(figures.waitingReads)) reads",
-            "flushes \(rate(figures.flushesPerSecond))/s  p50 \(time(figures.flushes.median))"
-                + "  p99 \(time(figures.flushes.high))",
-            "memory \(bytes(figures.residentBytes))  processors \(fixed(figures.processors, 2))"
-                + "  store \(bytes(figures.storeBytes))  assets \(bytes(figures.assetBytes))"
-                + "  logs \(bytes(figures.logBytes))  free \(bytes(figures.freeBytes))",
-        ] + damage(figures) + [""] + methods(figures) + peers(figures)
+    /// How much room there is.
+    struct Room: Equatable {
+        var columns: Int
+        var rows: Int
+
+        static let unlimited = Room(columns: .max, rows: .max)
+    }
+
+    static func lines(
+        _ figures: TopFigures,
+        of endpoint: String,
+        in room: Room = .unlimited
+    ) -> [String] {
+        let fixed = [head(figures, endpoint), ""] + grid(figures) + damage(figures)
+        let left = room.rows == .max ? .max : max(0, room.rows - fixed.count)
+        let peers = peers(figures, room: left == .max ? .max : left / 2)
+        let methods = methods(figures, room: left == .max ? .max : left - peers.count)
+        return (fixed + methods + peers).prefix(room.rows).map { fit($0, room.columns) }
+    }
+
+    /// What stands there until there are two samples.
+    static func waiting(for endpoint: String, in room: Room) -> [String] {
+        [fit("\(endpoint)  measuring the first second; q ends it", room.columns)]
+    }
+
+    private static func head(_ figures: TopFigures, _ endpoint: String) -> String {
+        let began = Timestamp(millisecondsSince1970: Int64(clamped(figures.start * 1_000))).text
+        let since = began.prefix(16).replacing("T", with: " ")
+        let state = figures.isReady ? "ready" : "not ready"
+        return "\(fit(endpoint, 32))  \(state)  \(figures.version)  since \(since)Z"
+    }
+
+    /// Names and values in three pairs of columns, which are never wider than 80 together.
+    private static func grid(_ figures: TopFigures) -> [String] {
+        let rows = [
+            [
+                "connections", count(figures.connections),
+                "calls running", count(figures.callsInProgress),
+                "followers", count(figures.followers),
+            ],
+            [
+                "changes", perSecond(figures.changesPerSecond),
+                "from others", perSecond(figures.receivedPerSecond),
+                "notifications", perSecond(figures.notificationsPerSecond),
+            ],
+            [
+                "flushes", perSecond(figures.flushesPerSecond),
+                "flush p50", time(figures.flushes.median), "flush p99", time(figures.flushes.high),
+            ],
+            [
+                "waiting writes", count(figures.waitingWrites),
+                "waiting reads", count(figures.waitingReads),
+                "processors", fixed(figures.processors, 2),
+            ],
+            [
+                "memory", ByteCount.text(figures.residentBytes),
+                "store", ByteCount.text(figures.storeBytes),
+                "assets", ByteCount.text(figures.assetBytes),
+            ],
+            [
+                "logs", ByteCount.text(figures.logBytes),
+                "disk free", ByteCount.text(figures.freeBytes),
+            ],
+        ]
+        return lines(rows)
     }
 
     private static func damage(_ figures: TopFigures) -> [String] {
@@ -31,28 +78,46 @@ enum TopScreen {
         return ["damaged rows \(count(figures.damagedRows)): see the node's log"]
     }
 
-    private static func methods(_ figures: TopFigures) -> [String] {
+    private static func methods(_ figures: TopFigures, room: Int) -> [String] {
         let rows = figures.methods.map { method in
             [
-                method.name, rate(method.callsPerSecond), rate(method.errorsPerSecond),
+                fit(method.name, 34), rate(method.callsPerSecond), rate(method.errorsPerSecond),
                 time(method.times.median), time(method.times.high),
             ]
         }
-        return table(["METHOD", "CALLS/S", "ERRORS/S", "P50", "P99"], rows)
+        return table(["METHOD", "CALLS/S", "ERRORS/S", "P50", "P99"], rows, room: room)
     }
 
-    private static func peers(_ figures: TopFigures) -> [String] {
+    /// Those that lack most come first where not all have room.
+    private static func peers(_ figures: TopFigures, room: Int) -> [String] {
         if figures.peers.isEmpty { return [] }
-        let rows = figures.peers.map { peer in
+        let isCut = room < figures.peers.count + 2
+        let peers =
+            isCut ? figures.peers.sorted { $0.lagCommits > $1.lagCommits } : figures.peers
+        let rows = peers.map { peer in
             [
-                peer.node, count(peer.lagCommits), time(peer.lagSeconds), time(peer.delaySeconds),
+                fit(peer.node, 34), count(peer.lagCommits), time(peer.lagSeconds),
+                time(peer.delaySeconds),
             ]
         }
-        return [""] + table(["MEMBER", "LACKS", "AGE", "DELAY"], rows)
+        return table(["MEMBER", "LACKS", "AGE", "DELAY"], rows, room: room)
     }
 
-    private static func table(_ titles: [String], _ rows: [[String]]) -> [String] {
-        Table.aligned([titles] + rows).split(separator: "\n").map(String.init)
+    /// A blank line, titles, and as many rows as have room.
+    private static func table(_ titles: [String], _ rows: [[String]], room: Int) -> [String] {
+        guard room >= 3 else { return [] }
+        let places = room - 2
+        if rows.count <= places { return [""] + lines([titles] + rows) }
+        let shown = rows.prefix(places - 1)
+        return [""] + lines([titles] + shown) + ["... and \(rows.count - shown.count) more"]
+    }
+
+    private static func lines(_ rows: [[String]]) -> [String] {
+        Table.aligned(rows).split(separator: "\n").map(String.init)
+    }
+
+    private static func fit(_ text: String, _ columns: Int) -> String {
+        text.count <= columns ? text : text.prefix(max(0, columns - 1)) + "…"
     }
 
     // MARK: Numbers
@@ -66,21 +131,12 @@ enum TopScreen {
 
     private static func rate(_ value: Double) -> String { fixed(value, 1) }
 
+    private static func perSecond(_ value: Double) -> String { rate(value) + "/s" }
+
     static func time(_ seconds: Double?) -> String {
         guard let seconds else { return "-" }
         if seconds < 1 { return fixed(seconds * 1_000, 2) + " ms" }
         return fixed(seconds, 1) + " s"
-    }
-
-    static func bytes(_ count: Double) -> String {
-        var (value, units) = (clamped(count), ["kB", "MB", "GB", "TB"][...])
-        guard value >= 1_000 else { return "\(Int64(value)) B" }
-        value /= 1_000
-        while value >= 1_000, units.count > 1 {
-            value /= 1_000
-            units = units.dropFirst()
-        }
-        return fixed(value, 1) + " " + (units.first ?? "")
     }
 
     private static func fixed(_ value: Double, _ digits: Int) -> String {

@@ -52,7 +52,7 @@ import Testing
         try Self.schema.write(toFile: file, atomically: true, encoding: .utf8)
         _ = try await run(["schema", "import", file], nobody)
 
-        let save = ["record", "save", "Comment", "first", "--field", "text=hello"]
+        let save = ["record", "save", "Comment", "first", "--field", "text=hello", "--force"]
         _ = try await run(save, nobody, fails: "signed-in user")
         _ = try await run(save, ada)
         for reader in [nobody, ada, ben] {

@@ -11,7 +11,9 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct AccountCommandTests {
     private let folder: TestFolder
     private let key: String
-    private static let save = ["record", "save", "Note", "note", "--field", "text=hello"]
+    private static let save = [
+        "record", "save", "Note", "note", "--field", "text=hello", "--force",
+    ]
     private static let refused = "notAuthenticated"
 
     init() throws {

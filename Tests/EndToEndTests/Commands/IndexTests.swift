@@ -72,6 +72,46 @@ import Testing
         try await again.end(SIGKILL)
     }
 
+    @Test func indexesComeAndGo() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_DATABASE": "public",
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        try await importSchema("n INT64, s STRING", variables)
+        _ = try await cumulus(["record", "save", "Note", "a", "--field", "n=7"], variables)
+        let query = ["query", "Note", "--where", "n > 5", "--json"]
+        let refused = try await CommandLineRun(query, variables: variables)
+        #expect(refused.code == 1, "\(refused.output)")
+        #expect(refused.errors.contains("Type is not marked indexable: Note"))
+        #expect(refused.errors.contains("'cumulus index add Note FIELD --kind queryable'"))
+
+        let add = ["index", "add", "Note", "n", "--kind"]
+        let added = try await cumulus(add + ["queryable"], variables)
+        #expect(added == "~ field Note.n indexes: none -> QUERYABLE\n1 change, made\n")
+        let unsorted = try await CommandLineRun(query, variables: variables)
+        #expect(unsorted.errors.contains("'cumulus index add Note n --kind sortable'"))
+        let json = try await cumulus(add + ["sortable", "--json"], variables)
+        #expect(json.contains("n indexes: QUERYABLE -> QUERYABLE SORTABLE"))
+        #expect(try await cumulus(add + ["sortable"], variables) == "nothing to change\n")
+        #expect(try await cumulus(query, variables).contains("\"a\""))
+        let listed = try await cumulus(["index", "list", "Note"], variables)
+        let words = listed.split(separator: "\n").last?.split(separator: " ")
+        #expect(words?.prefix(5) == ["Note", "n", "QUERYABLE", "SORTABLE", "values"])
+
+        let removed = try await cumulus(["index", "remove", "Note", "n"], variables)
+        #expect(removed.hasPrefix("~ field Note.n indexes: QUERYABLE SORTABLE -> none\n"))
+        #expect(try await CommandLineRun(query, variables: variables).code == 1)
+        // The fields and what they hold are as they were.
+        #expect(try await cumulus(["record", "get", "a"], variables).contains("7"))
+        let nobody = try await CommandLineRun(
+            add + ["queryable"],
+            variables: ["CUMULUS_ENDPOINT": try node.endpoint]
+        )
+        #expect(nobody.code == 64 && nobody.errors.contains("this needs the operator's token"))
+    }
+
     @Test func refusalsSayWhatToDo() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = [
@@ -81,6 +121,12 @@ import Testing
         for (words, code, message) in [
             (["verify", "Nothing"], 1 as Int32, "Did not find record type: Nothing"),
             (["list", "--field", "n"], 64, "Name the record type whose --field is meant."),
+            (["add", "Nothing", "n"], 1, "Did not find record type: Nothing"),
+            (["remove", "Users", "nope"], 1, "type Users has no field 'nope'"),
+            (
+                ["add", "Users", "roles", "--environment", "production"], 64,
+                "'cumulus schema deploy --yes'"
+            ),
             (["verify", "Users", "--field", "nope"], 1, "type Users has no field 'nope'"),
             (
                 ["verify", "Users", "--field", "roles"], 1,

@@ -151,7 +151,7 @@ import Testing
         _ variables: [String: String],
         output: String? = nil
     ) async throws -> String {
-        let terminal = try Terminal()
+        let terminal = try TestTerminal()
         let process = try ChildProcess(
             [try ChildProcess.builtProgram("cumulus")] + words,
             variables: variables,
@@ -162,6 +162,47 @@ import Testing
         let text = terminal.shown()
         #expect(ending == .exit(0), "\(words): \(text)")
         return text
+    }
+
+    /// Each way to end it gives the terminal back as it was; nothing is wider or longer than it.
+    @Test(arguments: [nil, SIGINT, SIGTERM] as [Int32?]) func topGivesItsTerminalBack(
+        signal: Int32?
+    ) async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let terminal = try TestTerminal(columns: 80, rows: 24)
+        let before = terminal.localModes
+        var variables = try await variables(node)
+        variables["TERM"] = "xterm"
+        let process = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus"), "top"],
+            variables: variables,
+            input: terminal.far,
+            output: terminal.path,
+            errors: terminal.path
+        )
+        var text = ""
+        let isDrawn = try await eventually(seconds: 20) {
+            text += terminal.shown()
+            return text.contains("METHOD")
+        }
+        try #require(isDrawn, "\(text)")
+        #expect(terminal.localModes & tcflag_t(ECHO | ICANON) == 0)
+        if let signal { process.kill(signal) } else { terminal.type("xq") }
+        #expect(try await process.waitForEnd(seconds: 10) == .exit(0))
+        text += terminal.shown()
+        #expect(terminal.localModes == before)
+        #expect(text.hasPrefix("\u{1B}[?1049h") && text.hasSuffix("\u{1B}[?1049l"), "\(text)")
+        // The terminal adds carriage returns.
+        let plain = String(String.UnicodeScalarView(text.unicodeScalars.filter { $0 != "\r" }))
+        let screens = plain.split(separator: "\u{1B}[H").dropFirst()
+        for screen in screens {
+            let lines = screen.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.count <= 24)
+            for line in lines {
+                #expect(line.replacing(/\u{1B}\[[?0-9]*[A-Za-z]/, with: "").count <= 80, "\(line)")
+            }
+        }
+        #expect(screens.count > 1)
     }
 
     @Test func longCommandsShowHowFarTheyAre() async throws {
@@ -189,37 +230,5 @@ import Testing
         // Content and bar would stand in each other's lines.
         let both = try await watch(["export", "--type", "Photo"] + place, variables)
         #expect(both.contains("front") && !both.contains("\u{1B}[K"))
-    }
-}
-
-/// A terminal at which nobody sits.
-private final class Terminal {
-    let path: String
-    private let descriptor: Int32
-    /// Held, so that what was written stays after the command's end.
-    private let far: Int32
-
-    init() throws {
-        var (near, far): (Int32, Int32) = (-1, -1)
-        try #require(openpty(&near, &far, nil, nil, nil) == 0)
-        (descriptor, self.far) = (near, far)
-        path = try #require(ttyname(far).map { String(cString: $0) })
-    }
-
-    deinit {
-        close(far)
-        close(descriptor)
-    }
-
-    /// Everything that was written so far.
-    func shown() -> String {
-        var bytes: [UInt8] = []
-        var buffer: [UInt8] = Array(repeating: 0, count: 1 << 16)
-        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-            bytes += buffer[..<count]
-        }
     }
 }

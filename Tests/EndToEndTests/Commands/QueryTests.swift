@@ -116,7 +116,11 @@ import Testing
         for (words, code, message) in [
             (["--where", "inhabitants LIKE 'x'"], 64 as Int32, "LIKE"),
             (["--where", "nothing == 1"], 1, "Unknown field 'nothing'"),
-            ([], 1, "Field 'recordName' is not marked queryable; add QUERYABLE to '___recordID'"),
+            (
+                ["--sort", "inhabitants"], 1,
+                "operator: 'cumulus index add Place ___recordID --kind queryable'"
+            ),
+            (["--where", "recordName == 'a'"], 1, "'cumulus index add Place ___recordID"),
             (["--where", "inhabitants == nil"], 1, "a test for nil is not supported by CloudKit"),
             (["--count", "--all"], 64, "Give one of --all, --count and --explain"),
         ] {
@@ -124,6 +128,47 @@ import Testing
             #expect(run.code == code, "\(run.errors)")
             #expect(run.errors.contains(message), "\(run.errors)")
         }
+    }
+
+    /// What a type without an index shows is what it shows with one.
+    @Test func allRecordsOfATypeNeedNoIndex() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        _ = try await cumulus(["import", Self.fixture, "--type", "Place"], variables)
+        _ = try await cumulus(["record", "save", "Other", "aaa"], variables)
+        let all = try expected { _ in true }
+        for isIndexed in [false, true] {
+            if isIndexed {
+                let add = ["index", "add", "Place", "recordName", "--kind", "queryable"]
+                let added = try await cumulus(add, variables)
+                let change = "~ field Place.___recordID indexes: none -> QUERYABLE"
+                #expect(added.output == "\(change)\n1 change, made\n")
+            }
+            #expect(try await names(["--all"], variables) == all)
+            #expect(try await names(["--limit", "3"], variables) == Array(all.prefix(3)))
+            let count = try await cumulus(["query", "Place", "--count"], variables)
+            #expect(count.output == "\(all.count)\n")
+            let few = try await cumulus(["query", "Place", "--limit", "3"], variables)
+            #expect(few.errors.contains("--all fetches them"))
+            let plan = try await cumulus(["query", "Place", "--explain"], variables)
+            #expect(plan.output.contains("no index") == !isIndexed, "\(plan.output)")
+        }
+        let unknown = try await CommandLineRun(["query", "Nothing"], variables: variables)
+        #expect(unknown.code == 1 && unknown.errors.contains("Did not find record type: Nothing"))
+
+        // All zones of the private database are searched.
+        var mine = variables
+        mine["CUMULUS_DATABASE"] = "private"
+        _ = try await cumulus(["zone", "create", "Trips"], mine)
+        _ = try await cumulus(["record", "save", "Other", "b", "--zone", "Trips"], mine)
+        _ = try await cumulus(["record", "save", "Other", "a"], mine)
+        let found = try await cumulus(["query", "Other"], mine)
+        let rows = found.output.split(separator: "\n").dropFirst().map { line in
+            line.split(separator: " ").prefix(2).joined(separator: " ")
+        }
+        #expect(rows == ["Trips b", "_defaultZone a"])
+        let one = try await cumulus(["query", "Other", "--zone", "Trips", "--count"], mine)
+        #expect(one.output == "1\n")
     }
 
     /// A full disk or a reader that has gone causes no crash and no exit code of success.
@@ -184,29 +229,6 @@ import Testing
         _ = try await cumulus(save + production, variables)
         let none = try await cumulus(["schema", "diff", "--json"], variables)
         #expect(try JSONReader.read(none.output.utf8)["changes"] == .array([]))
-    }
-
-    /// In a new field it is text.
-    @Test func aTextIsReadByTheTypeOfItsField() async throws {
-        let node = try await NodeProcess.ready(data: folder.node)
-        let variables = try await variables(node)
-        let save = ["record", "save", "Num", "a"]
-        let json = ##"{"v": 1, "d": 0.5, "at": {"$date": 0}, "tags": ["x"]}"##
-        _ = try await cumulus(save + ["--json-fields", json], variables)
-        let time = "2024-02-29T12:00:00.000Z"
-        let texts = ["v=3", "d=4", "at=\(time)", ##"tags=["a", "b"]"##, "name=7"]
-        let saved = try await cumulus(
-            save + texts.flatMap { ["--field", $0] } + ["--json"],
-            variables
-        )
-        let fields = try #require(try JSONReader.read(saved.output.utf8)["fields"])
-        let date: JSON = ["$date": .string(time)]
-        #expect(fields["v"] == .integer(3) && fields["d"] == .decimal(4))
-        #expect(fields["at"] == date && fields["name"] == .string("7"))
-        #expect(fields["tags"] == .array([.string("a"), .string("b")]))
-        let wrong = try await CommandLineRun(save + ["--field", "v=x"], variables: variables)
-        #expect(wrong.code == 65)
-        #expect(wrong.errors.contains("--field v: 'x' is no INT64; write a whole number"))
     }
 
     @Test func whatASchemaDropsStaysAwayOverAKill() async throws {

@@ -103,7 +103,7 @@ import Testing
         _ = try await run(["role", "list", "--role", "Admin"], one, fails: unknown)
 
         #expect(try await says("CREATE ROLE Moderator", ["schema", "export"], other))
-        let save = ["record", "save", "Comment", "first", "--field", "text=hello"]
+        let save = ["record", "save", "Comment", "first", "--field", "text=hello", "--force"]
         let report = ["record", "save", "Report", "spam", "--field", "text=spam"]
         #expect(try await succeeds(report, ada))
         _ = try await run(save, ada)

@@ -130,7 +130,8 @@ import Testing
             #expect(news.output.contains(line), "\(news.output) \(news.errors)")
         }
         // What happens now is told from where that run ended.
-        let save = ["record", "save", "Album", "a1", "--zone", "Trips", "--field", "stars=5"]
+        let fields = ["--field", "stars=5", "--force"]
+        let save = ["record", "save", "Album", "a1", "--zone", "Trips"] + fields
         #expect(try await cumulus(save, as: "ada", at: node).code == 0)
         let next = try await cumulus(watch, as: "ada", at: node)
         #expect(next.output.contains(/updated .* a1/) && !next.output.contains("bobs"))

@@ -62,7 +62,7 @@ import Testing
             by device: Story.Device,
             _ story: Story
         ) async throws {
-            let place = ["--zone", "Trips", "--field", "text=about \(name)"]
+            let place = ["--zone", "Trips", "--field", "text=about \(name)", "--force"]
             try await story.change(["record", "save", "Note", name] + place + words, by: device)
         }
 

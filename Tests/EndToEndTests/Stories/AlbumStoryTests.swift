@@ -48,7 +48,7 @@ import Testing
         try await story.change(
             [
                 "record", "save", "Photo", "boat", "--zone", "Album", "--field", "title=Sailing",
-                "--policy", "changed",
+                "--force",
             ],
             by: phone
         )

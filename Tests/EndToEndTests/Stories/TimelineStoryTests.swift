@@ -98,6 +98,7 @@ private final class TimelineTablet {
         try await story.change(
             [
                 "record", "save", "Entry", name, "--zone", "Timeline", "--field", "text=\(text)",
+                "--force",
             ],
             by: other
         )
