@@ -2,7 +2,7 @@
 // `HandleCommand` has how others find them.
 //
 // Folder: how users come in, and what the operator does about them. Read `UserCommand`, then
-// `SignInCommand`, `LoginCommand` and `SessionCommand`.
+// `SignInCommand` and `SessionCommand`.
 
 import ArgumentParser
 import Cumulus
