@@ -9,7 +9,7 @@ struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
         abstract: "List, verify and rebuild the indexes of a node, as the operator.",
-        discussion: help("cumulus index list --operator-token-file operator.token"),
+        discussion: help("cumulus index list --token-file operator.token"),
         subcommands: [List.self, Verify.self, Rebuild.self]
     )
 
@@ -55,7 +55,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "List them, and how far those are that are being built.",
             discussion: help(
-                "cumulus index list --operator-token-file operator.token",
+                "cumulus index list --token-file operator.token",
                 "cumulus index list City --json",
                 note: IndexCommand.note
             )
@@ -80,7 +80,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Compare them with all records.",
             discussion: help(
-                "cumulus index verify --operator-token-file operator.token",
+                "cumulus index verify --token-file operator.token",
                 "cumulus index verify City --field population",
                 note: """
                     Reads every record and every row. Ends with 1 if a row is missing or wrong: \
@@ -123,7 +123,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Build them anew; until they are ready, queries read records instead.",
             discussion: help(
-                "cumulus index rebuild City --operator-token-file operator.token",
+                "cumulus index rebuild City --token-file operator.token",
                 "cumulus index rebuild --no-wait",
                 note: IndexCommand.note
             )
