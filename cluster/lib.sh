@@ -15,6 +15,8 @@ for name in ${!CUMULUS_@}; do
     esac
 done
 unset name
+# Nor is the profile of 'cumulus login'.
+export CUMULUS_CLIENT_PROFILE=none
 
 say() { printf '%s\n' "$*"; }
 
@@ -303,7 +305,7 @@ node_url() {
 cumulus() { CUMULUS_ENDPOINT=$(node_address) "$bin/cumulus" "$@"; }
 
 # The same as the node's operator.
-cumulus_operator() { cumulus "$@" --operator-token-file "$data/operator.token"; }
+cumulus_operator() { cumulus "$@" --token-file "$data/operator.token"; }
 
 # What the selected node says that it holds, a line for each scope.
 digests() { cumulus_operator status | grep digest; }

@@ -219,7 +219,7 @@ The nodes of this demo are gone. To use $example by hand, type:
     cluster/up
     export PATH="$bin:$build/release:\$PATH"
     export CUMULUS_CONTAINER=iCloud.example.$example
-    operator="--operator-token-file $root/.cumulus/node1/operator.token"
+    operator="--token-file $root/.cumulus/node1/operator.token"
     cumulus container create \$CUMULUS_CONTAINER \$operator
     cumulus schema import $root/Sources/Examples/$example/Demo/schema.ckdb \$operator$(grants)
     CUMULUS_TOKEN=\$(cat $root/.cumulus/demo.token) $example

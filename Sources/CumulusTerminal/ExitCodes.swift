@@ -20,20 +20,25 @@ extension ExitCode {
 
 /// The end of a command's `--help`: examples, then the exit codes, the same everywhere.
 package func help(_ examples: String..., note: String? = nil) -> String {
+    help(examples, note: note, end: exitCodeText)
+}
+
+/// The same with another end.
+package func help(_ examples: [String], note: String?, end: String) -> String {
     let lines = examples.map { "  " + $0 }.joined(separator: "\n")
     let heading = examples.count == 1 ? "Example" : "Examples"
-    return (note.map { $0 + "\n\n" } ?? "") + """
-        \(heading):
-        \(lines)
-
-        Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
-        65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
-        written, 141 nobody reads it any more.
-
-        With --json an error is a line of JSON on standard error: {"error": {"code": 11, "name": \
-        "unknownItem", "message": "..."}}. The code is null where no server refused anything.
-        """
+    return (note.map { $0 + "\n\n" } ?? "") + "\(heading):\n\(lines)\n\n\(end)"
 }
+
+/// The exit codes of all commands, and how errors look with --json.
+package let exitCodeText = """
+    Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
+    65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
+    written, 141 nobody reads it any more.
+
+    With --json an error is a line of JSON on standard error: {"error": {"code": 11, "name": \
+    "unknownItem", "message": "..."}}. The code is null where no server refused anything.
+    """
 
 extension ServiceError {
     /// No answer came: nothing was reached, or the connection was lost and stayed so.

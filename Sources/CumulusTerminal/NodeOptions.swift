@@ -92,8 +92,10 @@ package struct NodeOptions: ParsableArguments {
 
     /// - Parameter standard: Seconds of a call, if no others are named.
     package func configuration(timeout standard: Double) throws -> Container.Configuration {
+        _ = try Setting.profile.get()
         var configuration = Container.Configuration(endpoints: endpoints)
         configuration.timeout = .seconds(timeout ?? standard)
+        configuration.failsFast = true
         configuration.tls = try tlsValue()
         configuration.authority = authoritySetting.file
         return configuration

@@ -75,7 +75,10 @@ package struct Exporter {
             } catch let error as ServiceError where error.isUnreachable {
                 // It was there until now.
                 if count > 0 { end = ContinuousClock.now + patience }
-                guard attempt < Exporter.attempts, ContinuousClock.now < end else { throw error }
+                // It is no use to wait for a node that was not there from the beginning.
+                guard attempt < Exporter.attempts, ContinuousClock.now < end,
+                    error.code != .networkUnavailable
+                else { throw error }
                 try file.empty()
                 try await Task.sleep(for: .milliseconds(500))
             }

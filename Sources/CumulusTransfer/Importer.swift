@@ -382,8 +382,10 @@ extension ServiceError {
     /// The same call may succeed later: nothing was reached, or the server is busy or going down.
     fileprivate var mayPass: Bool {
         switch code {
-        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited,
-            .zoneBusy, .serverResponseLost:
+        // It is no use to wait for a node that was not there from the beginning.
+        case .networkUnavailable: false
+        case .networkFailure, .serviceUnavailable, .requestRateLimited, .zoneBusy,
+            .serverResponseLost:
             true
         default: false
         }

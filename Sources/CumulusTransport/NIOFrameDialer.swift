@@ -25,13 +25,16 @@ package struct NIOFrameDialer: FrameDialer {
         /// The address does not have the form "host:port".
         case badEndpoint(String)
         case unreachable(String)
+        /// The system said at once that nobody is there: no program listens, no way leads to the
+        /// host, or its name is not known.
+        case absent(String)
         /// The server can't prove its identity; trying again won't help.
         case untrusted(String)
 
         package var description: String {
             switch self {
             case .badEndpoint(let endpoint): "'\(endpoint)' is not of the form host:port"
-            case .unreachable(let reason), .untrusted(let reason): reason
+            case .unreachable(let reason), .absent(let reason), .untrusted(let reason): reason
             }
         }
     }
@@ -46,8 +49,7 @@ package struct NIOFrameDialer: FrameDialer {
         do {
             try await connect(host, port, try trust?.context(for: host), make)
         } catch let error as NIOConnectionError {
-            let reason = error.connectionErrors.first.map { SocketProblem($0.error).description }
-            throw Failure.unreachable(reason ?? "\(host) is not known")
+            throw NIOFrameDialer.failure(of: error, host)
         } catch let error as TLSProblem {
             throw Failure.untrusted(error.description)
         } catch let error as NIOSSLExtraError where error == .failedToValidateHostname {
@@ -59,6 +61,17 @@ package struct NIOFrameDialer: FrameDialer {
         } catch let error as ChannelError where error == .eof {
             throw Failure.unreachable("\(endpoint) closed the connection at once")
         }
+    }
+
+    /// Of several addresses of a host none was reached.
+    private static func failure(of error: NIOConnectionError, _ host: String) -> Failure {
+        let problems = error.connectionErrors.map(\.error)
+        guard let first = problems.first else { return .absent("the name \(host) is not known") }
+        let reason = SocketProblem(first).description
+        let isAbsent = problems.allSatisfy { problem in
+            [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains((problem as? IOError)?.errnoCode)
+        }
+        return isAbsent ? .absent(reason) : .unreachable(reason)
     }
 
     private static func failure(of error: NIOSSLError, _ endpoint: String) -> Failure {

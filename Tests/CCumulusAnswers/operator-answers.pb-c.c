@@ -1215,7 +1215,7 @@ const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor =
   (ProtobufCMessageInit) cumulus__v1__who_am_iresponse__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[24] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[25] =
 {
   {
     "node_id",
@@ -1505,6 +1505,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "console",
+    25,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, console),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   15,   /* field[15] = asset_bytes */
@@ -1513,6 +1525,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   2,   /* field[2] = cluster_id */
   8,   /* field[8] = commits */
   6,   /* field[6] = connections */
+  24,   /* field[24] = console */
   9,   /* field[9] = flushes */
   10,   /* field[10] = free_bytes */
   1,   /* field[1] = incarnation */
@@ -1535,7 +1548,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 24 }
+  { 0, 25 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -1545,7 +1558,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  24,
+  25,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,

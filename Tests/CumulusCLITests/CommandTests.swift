@@ -15,8 +15,10 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     var type: any ParsableCommand.Type
     var testDescription: String { words.joined(separator: " ") }
 
-    /// Every command that does something itself, without groups of commands.
-    static let leaves = all.filter { $0.type.configuration.subcommands.isEmpty }
+    /// Every command that does something itself, without groups of commands and pages of help.
+    static let leaves = all.filter {
+        $0.type.configuration.subcommands.isEmpty && $0.type.configuration.shouldDisplay
+    }
     /// The groups of commands.
     static let groups = all.filter { !$0.type.configuration.subcommands.isEmpty }
 
@@ -46,7 +48,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
                 "session", "sign-in", "login", "logout", "key", "share", "register", "password",
-                "top",
+                "top", "use", "whoami", "console",
             ]
         )
     }
@@ -55,10 +57,38 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     func everyCommandExplainsItself(command: CommandPath) {
         let help = Main.helpMessage(for: command.type, columns: 400)
         #expect(help.contains("--json"))
-        #expect(help.contains("Exit codes: 0 done, 1 "))
-        for code in ["64", "65", "69", "70", "74", "141"] { #expect(help.contains(", \(code) ")) }
+        #expect(help.contains("cumulus help connection") && help.contains("cumulus help errors"))
         #expect(!command.examples(in: help).isEmpty)
         #expect(help.contains("Example:\n") || help.contains("Examples:\n"))
+    }
+
+    /// Every example is a line that the command line takes, in the spelling of today.
+    @Test(arguments: CommandPath.leaves)
+    func examplesCanBeCopied(command: CommandPath) throws {
+        let help = Main.helpMessage(for: command.type, columns: 400)
+        for line in command.examples(in: help) where !line.contains(where: "\"'<|$=".contains) {
+            let words = line.split(separator: " ").drop { $0 != "cumulus" }.dropFirst()
+            #expect(throws: Never.self, "\(line)") { try Main.parseAsRoot(words.map(String.init)) }
+        }
+        #expect(!help.contains("--operator-token-file <"))
+    }
+
+    /// What all commands share is shown once.
+    @Test func sharedOptionsStandOnOnePage() throws {
+        let page = Main.helpMessage(for: ConnectionTopic.self, columns: 80)
+        let shared = [
+            "--profile", "--endpoint", "--tls", "--authority", "--timeout", "--container",
+            "--environment", "--token-file", "--token", "--key", "--key-id", "--session",
+        ]
+        for option in shared { #expect(page.contains("\n  \(option) <"), "\(option)") }
+        for name in Setting.Name.allCases {
+            #expect(name.variable.map(page.contains) ?? true, "\(name)")
+        }
+        let get = Main.helpMessage(for: RecordCommand.Get.self, columns: 80)
+        #expect(shared.allSatisfy { !get.contains("\n  \($0) <") })
+        let errors = Main.helpMessage(for: ErrorTopic.self, columns: 400)
+        #expect(errors.contains("Exit codes: 0 done, 1 "))
+        for code in ["64", "65", "69", "70", "74", "141"] { #expect(errors.contains(", \(code) ")) }
     }
 
     /// Each of their examples is one that the command line takes.
@@ -205,7 +235,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         try Setting.$variables.withValue(variables) {
             let commands: [any ParsableCommand] = try [
                 ["record", "get", "n"], ["record", "list"], ["zone", "list"], ["changes", "zones"],
-                ["import", "f", "--type", "T"], ["asset", "info", "n", "f"],
+                ["import", "T", "f"], ["asset", "info", "n", "f"],
             ].map { try Main.parseAsRoot($0 + words) }
             for command in commands {
                 let connection = Mirror(reflecting: command).children
@@ -277,9 +307,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test(arguments: [
         ["record", "save", "T"], ["record", "get"], ["record", "save", "T", "n", "--field", "a"],
         ["record", "save", "T", "n", "--tag", "maybe"], ["import", "f"],
-        ["import", "f", "--type", "T", "--batch", "0"],
-        ["import", "f", "--type", "T", "--batch", "401"],
-        ["import", "f", "--type", "T", "--parallel", "0"], ["record", "list", "--limit", "0"],
+        ["import", "T", "f", "--batch", "0"], ["import", "T", "f", "--batch", "401"],
+        ["import", "T", "f", "--parallel", "0"], ["record", "list", "--limit", "0"], ["export"],
         ["changes", "zones", "--follow", "--limit", "1"],
         ["zone", "list", "--database", "theirs"], ["status", "--timeout", "0"],
         ["subscription", "save"], ["subscription", "save", "s", "--query", "T", "--where", "a ="],
@@ -287,9 +316,15 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["subscription", "delete"], ["notification", "read"], ["notification", "read", "12"],
         ["notification", "read", "--all", "000102030405060708090a0b0c0d0e0f"],
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
-        ["export", "--type", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
-        ["login"], ["login", "u", "--access-token-file", "f"], ["logout", "u"],
-        ["login", "--access-token-file", "f", "--password-file", "g"],
+        ["export", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
+        ["login"], ["login", "u", "--token-file", "f"], ["logout", "u", "--file", "f"],
+        ["login", "--token-file", "f", "--password-file", "g"],
+        ["login", "--token-file", "f", "--access-token-file", "g"], ["use", "a", "b"],
+        ["login", "--operator"], ["login", "u", "--operator", "--token-file", "f"],
+        ["login", "--operator", "--token-file", "f", "--file", "g"],
+        ["login", "--operator", "--token-file", "f", "--endpoint", "a:1,b:2"],
+        ["record", "list", "--token", "t", "--token-file", "f"],
+        ["status", "--token-file", "f", "--operator-token-file", "g"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
         ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
         ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
@@ -353,11 +388,21 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["conflicts", "list", "--operator-token-file", "f"],
         ["session", "revoke", "--all", "--user", "u", "--operator-token-file", "f"],
         ["session", "list", "--token", "t", "--container", "c"],
-        ["sign-in", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
+        ["sign-in", "u", "--container", "c", "-o", "f", "--password-file", "g"],
+        ["session", "revoke", "--all", "--user", "u", "--token-file", "f"],
+        ["session", "list", "--token-file", "f"], ["record", "list", "--token-file", "f"],
+        ["status", "--token-file", "f"], ["conflicts", "list", "--token-file", "f"],
+        ["import", "T", "f"], ["export", "T", "-o", "f"], ["schema", "export", "-o", "f"],
+        ["use"], ["use", "a"], ["whoami", "--profile", "a"], ["console", "--print"],
+        ["login", "--operator", "--token-file", "f", "--profile", "a"], ["logout", "a"],
+        // As in release 0.1.
+        ["import", "f", "--type", "T"], ["export", "--type", "T"],
+        ["status", "--operator-token-file", "f"], ["login", "--access-token-file", "f"],
+        ["sign-in", "u", "--token-file", "f"],
         ["login", "u", "--container", "c", "--environment", "production", "--file", "f"],
-        ["login", "--access-token-file", "-", "--endpoint", "a:1,b:2", "--tls", "never"],
+        ["login", "--token-file", "-", "--endpoint", "a:1,b:2", "--tls", "never"],
         ["logout", "--file", "f", "--revoke", "--json"],
-        ["register", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
+        ["register", "u", "--container", "c", "--output", "f", "--password-file", "g"],
         ["password", "--password-file", "f", "--new-password-file", "g", "--token", "t"],
         ["query", "T", "--database", "shared", "--owner", "_a", "--zone", "Z"],
     ])
@@ -413,6 +458,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test func defaultsStandAlone() throws {
         let settings = try settings([:])
         #expect(settings.values.allSatisfy { $0.origin == "default" })
+        #expect(settings.count == Setting.Name.allCases.count)
         #expect(settings["endpoint"]?.value == "127.0.0.1:7420")
         #expect(settings["container"]?.value == "iCloud.dev.cumulus")
         #expect(settings["environment"]?.value == "development")
@@ -431,6 +477,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             ]) { $1 }
         ).values.map(\.origin)
         found.removeAll { $0 == "default" }
+        // A token's file stands in for CUMULUS_TOKEN, and a profile is looked for elsewhere.
+        let file = try self.settings(["CUMULUS_TOKEN_FILE": "f"])["token-file"]
+        #expect(file?.origin == "environment CUMULUS_TOKEN_FILE")
         #expect(Set(found) == Set(names.map { "environment \($0)" }))
         let help = Main.helpMessage(for: ConfigCommand.Show.self, columns: 400)
         #expect(names.filter { !help.contains($0) } == [])
@@ -482,7 +531,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         let problem = await #expect(throws: UsageProblem.self) { try await get.run() }
         let message = try #require(problem?.message)
         #expect(message.contains("--token is an operator's") && !message.contains("5a5a"))
-        #expect(message.contains("--operator-token-file"))
+        #expect(message.contains("--token-file"))
     }
 
     @Test func aTokenIsNeverShownWhole() throws {

@@ -26,7 +26,7 @@ import Testing
             ("/dev/null/t", "Not a directory"),
         ] {
             let parsed = try Main.parseAsRoot(
-                words + ["--token-file", file, "--endpoint", "127.0.0.1:1"]
+                words + ["--output", file, "--endpoint", "127.0.0.1:1"]
             )
             var command = try #require(parsed as? any AsyncParsableCommand)
             let error = await #expect(throws: OutputProblem.self) { try await command.run() }

@@ -14,15 +14,15 @@ import Testing
     private let changed = Timestamp(millisecondsSince1970: 1_795_230_000_000)
 
     @Test func argumentsAreTaken() throws {
-        let words = ["watch", "--token-file", "f", "--once", "--container", "c", "--json"]
+        let words = ["watch", "--since", "f", "--once", "--container", "c", "--json"]
         let command = try #require(try Main.parseAsRoot(words) as? WatchCommand)
-        #expect(command.tokenFile == "f" && command.once && command.output.json)
+        #expect(command.since == "f" && command.once && command.output.json)
         #expect(command.connection.scope.containerName == "c")
         let plain = try #require(try Main.parseAsRoot(["watch"]) as? WatchCommand)
-        #expect(plain.tokenFile == nil && !plain.once && !plain.output.json)
+        #expect(plain.since == nil && !plain.once && !plain.output.json)
     }
 
-    @Test(arguments: [["x"], ["--token-file"], ["--replicas", "1"], ["--database", "private"]])
+    @Test(arguments: [["x"], ["--since"], ["--replicas", "1"], ["--database", "private"]])
     func argumentsAreRefused(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(["watch"] + words) }
         #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))

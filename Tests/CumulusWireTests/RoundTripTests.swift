@@ -580,6 +580,7 @@ import Testing
             status.nodeID = Self.bytes(using: &dice)
             status.incarnation = dice.next()
             status.state = Self.text(using: &dice)
+            status.console = Self.text(using: &dice)
             status.started = Int64(bitPattern: dice.next())
             status.calls = dice.next()
             status.callsInProgress = Self.number(using: &dice)

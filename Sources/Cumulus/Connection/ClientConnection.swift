@@ -15,6 +15,8 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         /// event.
         case reached(run: UInt64, Bytes)
         case refused(ServiceError)
+        /// An HTTP server is at that port.
+        case foreign(String)
         /// No new calls; those in flight go on.
         case draining
         case closed(String)
@@ -209,8 +211,15 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     func closed() {
         isClosed = true
         loseCalls()
+        if !isOpen, connection.isAnsweredByHTTP {
+            closeReason = ClientConnection.isHTTP
+            notify(self, .foreign(closeReason))
+        }
         notify(self, .closed(closeReason))
     }
+
+    private static let isHTTP =
+        "an HTTP port; the endpoint is the port of 'cumulusd --listen', 7420 by default"
 
     private func loseCalls() {
         let ended = calls.values

@@ -61,9 +61,8 @@ final class ConnectionPool: Sendable {
         /// All connections that were greeted and have not ended, also to a draining server.
         var connections: [ObjectIdentifier: ClientConnection] = [:]
         var isClosed = false
-        /// The results of the endpoints that were tried since a node last accepted this client: the
-        /// refusal, or nil if there was no answer.
-        var verdicts: [String: ServiceError?] = [:]
+        /// The results of the endpoints that were tried since a node last accepted this client.
+        var verdicts: Verdicts
         /// Waits for the last loan of a container that is closed.
         var onLastRelease: [@Sendable () -> Void] = []
         /// Connections that are being made.
@@ -86,7 +85,8 @@ final class ConnectionPool: Sendable {
         self.seen = seen
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
         let turns = EndpointTurns(longestPause: settings.longestBackoffMilliseconds)
-        state = Mutex(State(slots: slots, turns: turns))
+        let verdicts = Verdicts(failsFast: settings.failsFast)
+        state = Mutex(State(slots: slots, turns: turns, verdicts: verdicts))
     }
 
     /// The server's greeting on a connection that is open now; nil if there is none.
@@ -328,11 +328,7 @@ final class ConnectionPool: Sendable {
                 )
             }
         } catch {
-            if case NIOFrameDialer.Failure.untrusted(let reason) = error {
-                note(ServiceError(.networkFailure, reason), of: endpoint)
-            } else {
-                note(nil, of: endpoint)
-            }
+            note(Verdicts.Verdict(failure: error), of: endpoint)
             lose(slot, attempt, endpoint, "\(error)")
         }
     }
@@ -362,7 +358,7 @@ final class ConnectionPool: Sendable {
                 guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
                 let turn = state.slots[slot].turn
                 state.slots[slot] = Slot(state: .open(loan), turn: turn, attempt: attempt)
-                state.verdicts = [:]
+                state.verdicts.admit()
                 state.turns.admit(endpoint)
                 state.connections[ObjectIdentifier(connection)] = connection
                 return true
@@ -375,7 +371,8 @@ final class ConnectionPool: Sendable {
         case .refused(let error) where error.isPassing:
             let now = environment.now()
             state.withLock { $0.turns.refuse(endpoint, error, attempt: attempt, now: now) }
-        case .refused(let error): note(error, of: endpoint)
+        case .refused(let error): note(.refusal(error), of: endpoint)
+        case .foreign(let reason): note(.foreign(reason), of: endpoint)
         case .draining: lose(slot, attempt, endpoint, "the server is shutting down")
         case .closed(let reason):
             let next = state.withLock { state in
@@ -401,23 +398,10 @@ final class ConnectionPool: Sendable {
         if isNeeded { connect() }
     }
 
-    /// A node doesn't want this client; or, with nil, can't be reached.
-    ///
-    /// Once all were tried and one of them refused, waiting longer won't help.
-    private func note(_ verdict: ServiceError?, of endpoint: String) {
-        let refusal = state.withLock { state -> ServiceError? in
-            if let verdict {
-                state.verdicts.updateValue(verdict, forKey: endpoint)
-            } else if state.verdicts[endpoint] == nil {
-                state.verdicts.updateValue(nil, forKey: endpoint)
-            }
-            guard settings.endpoints.allSatisfy({ state.verdicts[$0] != nil }),
-                let refusal = state.verdicts.values.lazy.compactMap(\.self).first
-            else { return nil }
-            state.verdicts = [:]
-            return refusal
-        }
-        if let refusal { failWaiters(refusal) }
+    /// Ends the waiting, if an attempt that failed shows that it won't help.
+    private func note(_ verdict: Verdicts.Verdict, of endpoint: String) {
+        let error = state.withLock { $0.verdicts.note(verdict, of: endpoint, settings.endpoints) }
+        if let error { failWaiters(error) }
     }
 
     private func failWaiters(_ error: ServiceError) {

@@ -23,6 +23,8 @@ struct ClientSettings: Sendable {
     var keyring = Keyring([], container: "")
     /// Milliseconds that a call may take, retries included.
     var callMilliseconds: Int64
+    /// Calls don't wait for a node if none was ever reached, and none listens at any endpoint.
+    var failsFast = false
     var waitingLimit = 1_000
     /// How long it may take to connect to a node and to be greeted.
     var attemptMilliseconds = Limits.standard.greetingMilliseconds

@@ -50,6 +50,9 @@ public struct Container: Sendable {
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
         /// again before another one is.
         package var silenceMilliseconds: Int64 = 10_000
+        /// Whether calls fail as soon as it is known that no node listens at any endpoint; without
+        /// it, and once a node was reached, they wait until their time is up.
+        package var failsFast = false
         package var firstStream: UInt32 = 1
 
         /// Settings for nodes at these addresses.
@@ -263,6 +266,7 @@ extension ClientSettings {
                 environment: configuration.environment
             ),
             callMilliseconds: configuration.callMilliseconds,
+            failsFast: configuration.failsFast,
             attemptMilliseconds: configuration.attemptMilliseconds,
             silenceMilliseconds: min(
                 configuration.silenceMilliseconds,

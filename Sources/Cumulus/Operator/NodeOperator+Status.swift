@@ -1,5 +1,6 @@
 // A node's description of itself: its state, the content of each scope and zone, and its peers.
 
+import Crypto
 package import CumulusModel
 import CumulusWire
 
@@ -168,5 +169,27 @@ extension NodeOperator.ZoneStatus {
         assetBytes = wire.assetBytes
         digest = wire.digest.hex
         horizon = wire.horizon.byRun
+    }
+}
+
+extension NodeOperator {
+    /// The URL of the console, with a link that is good once and for a minute; nil: the node serves
+    /// no HTTP.
+    ///
+    /// - Parameter host: The host where the node names none, since it listens on all addresses.
+    package func consoleURL(host: String) async throws -> String? {
+        let status = try await call(.operatorStatus) { try NodeStatus(wire: $0) }
+        guard !status.console.isEmpty else { return nil }
+        // The connection is new: the clock of its greeting is the node's.
+        let time = try await core.hello().clock
+        var dice = ClientDice(random: core.environment.random)
+        let nonce = Bytes(dice.nonce().prefix(ConsoleLink.nonceBytes))
+        let code = HMAC<SHA256>.authenticationCode(
+            for: ConsoleLink.message(of: status.incarnation, time: time, nonce: nonce),
+            using: SymmetricKey(data: core.settings.hello.token)
+        )
+        let link = ConsoleLink(time: time, nonce: nonce, code: Bytes(code))
+        let site = status.console.replacing("://:", with: "://\(host):")
+        return "\(site)/console#link=\(link.text)"
     }
 }

@@ -9,7 +9,7 @@ struct BackupCommand: AsyncParsableCommand {
         commandName: "backup",
         abstract: "Let a node make a directory with all that it holds, while it runs.",
         discussion: help(
-            "cumulus backup /backups/monday --operator-token-file operator.token",
+            "cumulus backup /backups/monday --token-file operator.token",
             note: """
                 The directory is made on the node's machine; it holds the cluster's key and the \
                 operator's token, so guard it. To go back to it, stop the node and put a copy of \

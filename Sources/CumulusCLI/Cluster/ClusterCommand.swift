@@ -14,7 +14,7 @@ struct ClusterCommand: AsyncParsableCommand {
         abstract: "Show the members of the cluster, compare them, take one off; as the operator.",
         discussion: help(
             "cumulus cluster init cluster.key",
-            "cumulus cluster status --operator-token-file operator.token",
+            "cumulus cluster status --token-file operator.token",
             note: """
                 The first node makes the cluster's key (DATA/cluster.key), or takes one that \
                 'cumulus cluster init' made. Another one joins by being started with that key and \
@@ -39,7 +39,7 @@ extension ClusterCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the members, and how far each has read.",
             discussion: help(
-                "cumulus cluster status --operator-token-file operator.token",
+                "cumulus cluster status --token-file operator.token",
                 "cumulus cluster status --zones --container iCloud.dev.cumulus",
                 note: """
                     An address that the node is told of and can't reach has a line too, with the \
@@ -205,7 +205,7 @@ extension ClusterCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take a node off the list, for good: its process ends, nobody waits for it.",
             discussion: help(
-                "cumulus cluster remove 5d25f33e --operator-token-file operator.token",
+                "cumulus cluster remove 5d25f33e --token-file operator.token",
                 note: """
                     What only that node had stays in its data directory, so one that the node \
                     that is asked is connected to is not removed: let it leave, or say --force. \
@@ -293,7 +293,7 @@ extension ClusterCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a node hand over what only it has, leave the cluster and end.",
             discussion: help(
-                "cumulus cluster leave --endpoint 127.0.0.1:7421 --operator-token-file op.token",
+                "cumulus cluster leave --endpoint 127.0.0.1:7421 --token-file op.token",
                 note: """
                     Ask the node that is to go. It takes no more writes, waits until another \
                     member has everything, takes itself off the list, and ends. It tries for 60 \
@@ -319,7 +319,7 @@ extension ClusterCommand {
             commandName: "truncate-marker",
             abstract: "After nodes went back to backups: let tokens of what nobody has expire.",
             discussion: help(
-                "cumulus cluster truncate-marker --yes --operator-token-file operator.token",
+                "cumulus cluster truncate-marker --yes --token-file operator.token",
                 "cumulus cluster truncate-marker --yes --end-sessions",
                 note: """
                     Without --yes nothing is marked. \

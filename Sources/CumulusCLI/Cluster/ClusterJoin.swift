@@ -12,7 +12,7 @@ extension ClusterCommand {
             discussion: help(
                 """
                 cumulus cluster join node3.json --cluster-key cluster.key --data node3 \
-                --listen 127.0.0.1:7423 --operator-token-file operator.token
+                --listen 127.0.0.1:7423 --token-file operator.token
                 """,
                 note: """
                     The cluster's key is DATA/cluster.key of any member, or what 'cumulus cluster \

@@ -31,8 +31,9 @@ enum KeyFile {
         _ file: String,
         _ read: (String) throws -> Value
     ) throws -> Value {
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-            throw InputProblem("the key \(file) can't be read")
+        let content = try InputFile.content(file, "the key")
+        guard let text = String(utf8: Bytes(content)[...]) else {
+            throw InputProblem("\(file) holds no key: it is no text")
         }
         do {
             return try read(text)

@@ -12,7 +12,7 @@ struct RescueCommand: AsyncParsableCommand {
         commandName: "rescue",
         abstract: "Hand the cluster what only the directory of a removed node holds.",
         discussion: help(
-            "cumulus cluster rescue /var/lib/cumulus-old --operator-token-file operator.token",
+            "cumulus cluster rescue /var/lib/cumulus-old --token-file operator.token",
             "cumulus cluster rescue /var/lib/cumulus-old --dry-run --json",
             note: """
                 For a node that was taken off the list while it was away. No process may use its \

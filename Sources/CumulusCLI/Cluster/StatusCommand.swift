@@ -11,7 +11,7 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show how a node is, as its operator.",
         discussion: help(
-            "cumulus status --operator-token-file cumulus-data/operator.token",
+            "cumulus status --token-file cumulus-data/operator.token",
             note: """
                 Each scope has a line. Nodes that show the same digits behind their commits have \
                 applied the same commits; nodes that show the same digest hold the same records. \

@@ -10,7 +10,7 @@ struct VerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Read all rows of a node, compare its records with another node's, and mend it.",
         discussion: help(
-            "cumulus cluster verify 5d25f33e --operator-token-file operator.token",
+            "cumulus cluster verify 5d25f33e --token-file operator.token",
             "cumulus cluster verify 5d25f33e --repair --json | jq '.damagedRows[]'",
             note: """
                 The node reads every row of its store and names those that can't be read or don't \

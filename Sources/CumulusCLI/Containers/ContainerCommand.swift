@@ -12,7 +12,7 @@ struct ContainerCommand: AsyncParsableCommand {
         commandName: "container",
         abstract: "Create and list containers, as the operator.",
         discussion: help(
-            "cumulus container create iCloud.com.example --operator-token-file operator.token",
+            "cumulus container create iCloud.com.example --token-file operator.token",
             "cumulus container list --json"
         ),
         subcommands: [Create.self, List.self]
@@ -24,7 +24,7 @@ extension ContainerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a container; one that exists stays as it is.",
             discussion: help(
-                "cumulus container create iCloud.com.example --operator-token-file operator.token"
+                "cumulus container create iCloud.com.example --token-file operator.token"
             )
         )
 
@@ -44,7 +44,7 @@ extension ContainerCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the containers.",
-            discussion: help("cumulus container list --operator-token-file operator.token")
+            discussion: help("cumulus container list --token-file operator.token")
         )
 
         @OptionGroup var connection: OperatorConnection

@@ -168,7 +168,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let queries ask about fields: find, sort by or search them.",
             discussion: help(
-                "cumulus index add City population --operator-token-file operator.token",
+                "cumulus index add City population --token-file operator.token",
                 "cumulus index add City name country --kind queryable,sortable",
                 "cumulus index add City recordName --kind queryable",
                 note: """
@@ -192,7 +192,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take indexes away from fields, which then cost less to save.",
             discussion: help(
-                "cumulus index remove City population --operator-token-file operator.token",
+                "cumulus index remove City population --token-file operator.token",
                 "cumulus index remove Note text --kind searchable",
                 note: """
                     What records hold stays. Queries that need the index are refused from then on. \

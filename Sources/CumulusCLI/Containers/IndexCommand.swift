@@ -10,7 +10,7 @@ struct IndexCommand: AsyncParsableCommand {
         commandName: "index",
         abstract: "Add, remove, list, verify and rebuild indexes, as the operator.",
         discussion: help(
-            "cumulus index add City population --operator-token-file operator.token",
+            "cumulus index add City population --token-file operator.token",
             "cumulus index list City"
         ),
         subcommands: [Add.self, Remove.self, List.self, Verify.self, Rebuild.self]
@@ -69,7 +69,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "List them, and how far those are that are being built.",
             discussion: help(
-                "cumulus index list --operator-token-file operator.token",
+                "cumulus index list --token-file operator.token",
                 "cumulus index list City --json",
                 note: IndexCommand.note
             )
@@ -100,7 +100,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Compare them with all records.",
             discussion: help(
-                "cumulus index verify --operator-token-file operator.token",
+                "cumulus index verify --token-file operator.token",
                 "cumulus index verify City --field population",
                 note: """
                     Reads every record and every row. Ends with 1 if a row is missing or wrong: \
@@ -143,7 +143,7 @@ extension IndexCommand {
         static let configuration = CommandConfiguration(
             abstract: "Build them anew; until they are ready, queries read records instead.",
             discussion: help(
-                "cumulus index rebuild City --operator-token-file operator.token",
+                "cumulus index rebuild City --token-file operator.token",
                 "cumulus index rebuild --no-wait",
                 note: IndexCommand.note
             )

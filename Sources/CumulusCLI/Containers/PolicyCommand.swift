@@ -9,7 +9,7 @@ struct PolicyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy",
         abstract: "Say what of a record changes as one, per record type, as the operator.",
-        discussion: help("cumulus policy list --operator-token-file operator.token"),
+        discussion: help("cumulus policy list --token-file operator.token"),
         subcommands: [Set.self, List.self]
     )
 
@@ -31,7 +31,7 @@ extension PolicyCommand {
         static let configuration = CommandConfiguration(
             abstract: "Set the policy of a record type; saves follow it from then on.",
             discussion: help(
-                "cumulus policy set Page --merge record --operator-token-file operator.token",
+                "cumulus policy set Page --merge record --token-file operator.token",
                 "cumulus policy set Invoice --group amount,currency --group street,city",
                 "cumulus policy set Page --merge fields",
                 note: PolicyCommand.note
@@ -87,7 +87,7 @@ extension PolicyCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the types whose records don't merge by fields.",
             discussion: help(
-                "cumulus policy list --operator-token-file operator.token",
+                "cumulus policy list --token-file operator.token",
                 note: PolicyCommand.note
             )
         )

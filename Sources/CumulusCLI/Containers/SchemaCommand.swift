@@ -11,7 +11,7 @@ struct SchemaCommand: AsyncParsableCommand {
         commandName: "schema",
         abstract: "Export, check, import, deploy and reset a container's schema, as the operator.",
         discussion: help(
-            "cumulus schema export --operator-token-file operator.token",
+            "cumulus schema export --token-file operator.token",
             "cumulus schema deploy --yes"
         ),
         subcommands: [
@@ -25,13 +25,14 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the schema of an environment in the schema language.",
             discussion: help(
-                "cumulus schema export --operator-token-file operator.token",
+                "cumulus schema export --token-file operator.token",
                 "cumulus schema export --environment production --output app.ckdb",
                 note: "--json prints a summary to standard output, and so needs --output."
             )
         )
 
-        @Option(help: "The file to write; standard output if left out.") var output: String?
+        @Option(name: .shortAndLong, help: "The file to write; standard output if left out.")
+        var output: String?
         @OptionGroup var scope: ScopeOptions
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var format: OutputOptions
@@ -65,7 +66,7 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make the schema of development what a file says.",
             discussion: help(
-                "cumulus schema import app.ckdb --operator-token-file operator.token",
+                "cumulus schema import app.ckdb --token-file operator.token",
                 "cumulus schema import app.ckdb --drop",
                 note: """
                     The file is the complete schema. If it lacks a type or a field that is there, \
@@ -100,7 +101,7 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Say what an import of a file would change, and change nothing.",
             discussion: help(
-                "cumulus schema validate app.ckdb --operator-token-file operator.token",
+                "cumulus schema validate app.ckdb --token-file operator.token",
                 note: """
                     Lines with a - before a type or field, and changes of a field's type, need \
                     --drop when the file is imported.
@@ -128,7 +129,7 @@ extension SchemaCommand {
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Say what a deployment would change in production.",
-            discussion: help("cumulus schema diff --operator-token-file operator.token")
+            discussion: help("cumulus schema diff --token-file operator.token")
         )
 
         @OptionGroup var container: ContainerOption
@@ -148,7 +149,7 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deploy development's schema to production, all of it or nothing.",
             discussion: help(
-                "cumulus schema deploy --operator-token-file operator.token",
+                "cumulus schema deploy --token-file operator.token",
                 "cumulus schema deploy --yes",
                 note: """
                     Without --yes it only says what would change. Types and fields are added, and \
@@ -177,7 +178,7 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make development what production is, without records.",
             discussion: help(
-                "cumulus schema reset --operator-token-file operator.token",
+                "cumulus schema reset --token-file operator.token",
                 "cumulus schema reset --yes",
                 note: """
                     Without --yes it only says what would change. The schema becomes \

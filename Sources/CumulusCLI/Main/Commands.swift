@@ -8,28 +8,50 @@ import CumulusModel
 import CumulusTerminal
 
 /// Runs the command that the command line names, and ends the process if it fails.
-package func runCommandLine() async { await Main.main() }
+package func runCommandLine() async {
+    let profile = ProfileChoice.profile(of: Array(CommandLine.arguments.dropFirst()))
+    await Setting.$profile.withValue(profile) { await Main.main() }
+}
 
 struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulus",
         abstract: "Talks to a Cumulus server: records, zones, users, import and export.",
         discussion: help(
-            "cumulus status --operator-token-file cumulus-data/operator.token",
+            "cumulus login --operator --token-file cumulus-data/operator.token",
+            "cumulus status",
             "cumulus record get hello",
-            "cumulus import places.jsonl --type Place"
+            "cumulus import Place places.jsonl"
         ),
         version: Release.version,
-        subcommands: [
-            RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
-            ShareCommand.self, ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
-            NotificationCommand.self,
-            ImportCommand.self, ExportCommand.self, RegisterCommand.self, SignInCommand.self,
-            PasswordCommand.self, LoginCommand.self, LogoutCommand.self, SessionCommand.self,
-            UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
-            ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
-            BackupCommand.self, ContainerCommand.self,
-            StatusCommand.self, TopCommand.self, ConfigCommand.self,
+        subcommands: [ConnectionTopic.self, ErrorTopic.self],
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Records",
+                subcommands: [
+                    RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
+                    ShareCommand.self, ChangesCommand.self, SubscriptionCommand.self,
+                    WatchCommand.self, NotificationCommand.self, ConflictsCommand.self,
+                    ImportCommand.self, ExportCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Signing in",
+                subcommands: [
+                    LoginCommand.self, UseCommand.self, WhoAmICommand.self, LogoutCommand.self,
+                    ConfigCommand.self, RegisterCommand.self, SignInCommand.self,
+                    PasswordCommand.self, SessionCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Operator",
+                subcommands: [
+                    StatusCommand.self, TopCommand.self, ConsoleCommand.self, ClusterCommand.self,
+                    BackupCommand.self,
+                    ContainerCommand.self, SchemaCommand.self, IndexCommand.self,
+                    PolicyCommand.self, UserCommand.self, RoleCommand.self, KeyCommand.self,
+                ]
+            ),
         ]
     )
 

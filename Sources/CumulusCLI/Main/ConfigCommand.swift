@@ -16,12 +16,14 @@ struct ConfigCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show each setting and where its value comes from.",
             discussion: help(
+                "cumulus config show --profile work",
                 "CUMULUS_ENDPOINT=10.0.0.5:7420 cumulus config show --json",
                 note: """
                     A flag goes before the environment \
                     (\(Setting.Name.allCases.compactMap(\.variable).joined(separator: ", "))), \
-                    and that before the default; an empty variable is not set, but an empty token \
-                    is refused when it is used. Of the token only the beginning is shown.
+                    that before the profile of 'cumulus login', and that before the default; an \
+                    empty variable is not set, but an empty token is refused when it is used. Of \
+                    tokens only the beginning is shown.
                     """
             )
         )
@@ -33,11 +35,15 @@ struct ConfigCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         var settings: [Setting] {
-            let others = [role.setting, encryption.setting, replicas.setting]
+            let others = [
+                Setting.ofProfile, role.setting(), role.tokenSetting.masked, encryption.setting,
+                replicas.setting,
+            ]
             return (connection.settings + others).sorted { $0.name < $1.name }
         }
 
         func run() throws {
+            _ = try Setting.profile.get()
             try output.show(
                 settings,
                 columns: ["SETTING", "VALUE", "ORIGIN"],

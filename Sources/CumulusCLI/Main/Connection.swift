@@ -1,4 +1,4 @@
-// How a command reaches the server, as a user or as the operator: groups of options.
+// How a command reaches the server, as a user: groups of options.
 //
 // Each command has those groups whose every option does something for it. Where the values come
 // from is the business of `Setting`.
@@ -57,12 +57,11 @@ struct ScopeOptions: ParsableArguments {
 
 // MARK: Users
 
-/// Options for commands that ask as a user or as a server, or anonymously without a token and a
-/// key.
-struct Connection: ParsableArguments {
-    @OptionGroup var nodes: NodeOptions
-    @OptionGroup var scope: ScopeOptions
-    @Option(help: "Access token of a user.")
+/// Who asks, for commands that users have.
+struct CallerOptions: ParsableArguments {
+    @Option(help: "File or pipe with a user's access token; - is standard input.")
+    var tokenFile: String?
+    @Option(help: "That token itself, which the list of processes shows.")
     var token: String?
     @Option(help: "PEM file with a server's key, in place of a token.")
     var key: String?
@@ -70,9 +69,27 @@ struct Connection: ParsableArguments {
     var keyID: String?
     @Option(help: "File that carries what was seen from one command to the next, on any node.")
     var session: String?
+}
+
+/// Options for commands that ask as a user or as a server, or anonymously without a token and a
+/// key.
+struct Connection: ParsableArguments {
+    // `cumulus help connection` shows them.
+    @OptionGroup(visibility: .hidden) var nodes: NodeOptions
+    @OptionGroup(visibility: .hidden) var scope: ScopeOptions
+    @OptionGroup(visibility: .hidden) var caller: CallerOptions
+
+    var token: String? { caller.token }
+    var tokenFile: String? { caller.tokenFile }
+    var key: String? { caller.key }
+    private var keyID: String? { caller.keyID }
+    var session: String? { caller.session }
 
     func validate() throws {
         guard token?.isEmpty != true else { throw ValidationError(emptyToken("--token")) }
+        guard token == nil || tokenFile == nil else {
+            throw ValidationError("--token and --token-file exclude each other.")
+        }
     }
 
     /// Nobody means an empty token: what should have made it has failed.
@@ -82,38 +99,73 @@ struct Connection: ParsableArguments {
         """
     }
 
+    /// The user's token; nil if no user asks.
+    ///
     /// Throws for a variable that is there and empty, unless a server asks with its key, and for an
     /// operator's token as nodes make it: it is no user's, and need not travel.
-    private func checkToken() throws {
-        let shown = tokenSetting
-        guard !shown.value.hasPrefix("cumulus_operator_") else {
+    private func readToken() throws -> String? {
+        try checkVariable()
+        let (shown, file) = (tokenSetting, tokenFileSetting)
+        let token = try file.file.map { try TokenFile.token($0) } ?? shown.value
+        guard !token.hasPrefix("cumulus_operator_") else {
             throw UsageProblem(
-                "\(shown.source) is an operator's token, and this command asks as a user: "
-                    + "'cumulus sign-in NAME' gives a user's token; commands of operators take the "
-                    + "file of theirs with --operator-token-file"
+                "\(token == shown.value ? shown.source : file.source) is an operator's token, and "
+                    + "this command asks as a user: 'cumulus sign-in NAME' gives a user's token; "
+                    + "commands of operators take the file of theirs with --token-file"
             )
         }
-        guard token == nil, let variable = Setting.Name.token.variable,
-            Setting.variables[variable]?.isEmpty == true, keySetting.value.isEmpty
+        return token.isEmpty ? nil : token
+    }
+
+    private func checkVariable() throws {
+        guard token == nil, tokenFile == nil, let variable = Setting.Name.token.variable,
+            Setting.variables[variable]?.isEmpty == true, keySetting.value.isEmpty,
+            tokenFileSetting.value.isEmpty
         else { return }
         throw UsageProblem(emptyToken(variable))
     }
 
-    /// A flag of the one goes before the other one in the environment.
+    /// Whether a flag says that a server asks.
+    private var isByKey: Bool { key != nil || keyID != nil }
+
+    /// Whether a flag says that a user asks.
+    private var isByToken: Bool { token != nil || tokenFile != nil }
+
+    /// A flag of the one goes before the other one in the environment, and both before a profile.
     private var tokenSetting: Setting {
-        key == nil && keyID == nil ? Setting(.token, flag: token) : Setting(.token, only: token)
+        if isByKey || tokenFile != nil { return Setting(.token, only: token) }
+        let setting = Setting(.token, flag: token)
+        guard setting.isOfProfile, !(keySetting.isStandard && tokenFileSetting.isStandard) else {
+            return setting
+        }
+        return Setting(.token, only: nil)
+    }
+
+    private var tokenFileSetting: Setting {
+        let isNamed = Setting.Name.token.variable.map { Setting.variables[$0]?.isEmpty == false }
+        let isOther = isByKey || token != nil || (tokenFile == nil && isNamed == true)
+        return isOther
+            ? Setting(.tokenFile, only: tokenFile) : Setting(.tokenFile, flag: tokenFile)
     }
 
     private var keySetting: Setting {
-        token == nil ? Setting(.key, flag: key) : Setting(.key, only: key)
+        isByToken ? Setting(.key, only: key) : Setting(.key, flag: key)
     }
 
     private var keyIDSetting: Setting {
-        token == nil ? Setting(.keyID, flag: keyID) : Setting(.keyID, only: keyID)
+        isByToken ? Setting(.keyID, only: keyID) : Setting(.keyID, flag: keyID)
     }
 
     /// Whether the caller is a user; a server has no private database.
-    var isSignedIn: Bool { !tokenSetting.value.isEmpty }
+    var isSignedIn: Bool { !tokenSetting.value.isEmpty || !tokenFileSetting.value.isEmpty }
+
+    /// Who asks.
+    var role: CallerRole {
+        isSignedIn ? .user : keySetting.value.isEmpty ? .nobody : .server
+    }
+
+    /// Whether the user's token is the profile's.
+    var isOfProfile: Bool { tokenSetting.isOfProfile }
 
     /// The key of a server; nil if the command asks as a user or as nobody.
     private func serviceKey() throws -> ServiceKey? {
@@ -126,8 +178,9 @@ struct Connection: ParsableArguments {
         }
         guard let file = key.file else { return nil }
         guard !isSignedIn else {
+            let token = tokenSetting.value.isEmpty ? tokenFileSetting : tokenSetting
             throw UsageProblem(
-                "name a token (\(tokenSetting.source)) or a server's key (\(key.source)), not both"
+                "name a token (\(token.source)) or a server's key (\(key.source)), not both"
             )
         }
         return try KeyFile.reading(file) { try ServiceKey(id: id.value, pem: $0) }
@@ -137,14 +190,9 @@ struct Connection: ParsableArguments {
 
     /// The settings; the token shows only its beginning.
     var settings: [Setting] {
-        var token = tokenSetting
-        if !token.value.isEmpty {
-            // Tokens share their beginning; four of the 64 digits behind it tell them apart.
-            let count = token.value.count
-            token.value = token.value.prefix(count == 72 ? 12 : min(4, count / 2)) + "…"
-        }
-        return nodes.settings + scope.settings
-            + [token, keySetting, keyIDSetting, sessionSetting]
+        nodes.settings + scope.settings + [
+            tokenSetting.masked, tokenFileSetting, keySetting, keyIDSetting, sessionSetting,
+        ]
     }
 
     /// Runs with a container and closes it after.
@@ -160,11 +208,11 @@ struct Connection: ParsableArguments {
         encryption: EncryptionOption? = nil,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
-        try checkToken()
+        let token = try readToken()
         var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
         configuration.environment = try scope.environmentValue()
-        configuration.accessToken = isSignedIn ? tokenSetting.value : nil
+        configuration.accessToken = token
         configuration.serviceKey = try serviceKey()
         configuration.connections = 1
         if let count = replicas?.replicas { configuration.writeConcern = .replicated(count) }
@@ -183,8 +231,8 @@ struct Connection: ParsableArguments {
 
     /// Throws if nobody is signed in.
     func needToken() throws {
-        try checkToken()
-        guard !isSignedIn else { return }
+        _ = try Setting.profile.get()
+        guard try readToken() == nil else { return }
         throw advised(
             ServiceError(
                 .notAuthenticated,
@@ -198,7 +246,9 @@ struct Connection: ParsableArguments {
         guard var error = error as? ServiceError, error.code == .notAuthenticated, !isSignedIn,
             keySetting.value.isEmpty
         else { return error }
-        error.message += ": 'cumulus sign-in NAME' gives one, for --token or CUMULUS_TOKEN"
+        error.message +=
+            ": 'cumulus sign-in NAME' gives one, for --token-file or CUMULUS_TOKEN, and 'cumulus "
+            + "login NAME' keeps one"
         return error
     }
 
@@ -269,8 +319,9 @@ struct EncryptionOption: ParsableArguments {
 
     func keys() throws -> [EncryptionKey] {
         guard let file = setting.file else { return [] }
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-            throw InputProblem("the keys \(file) can't be read")
+        let content = try InputFile.content(file, "the keys")
+        guard let text = String(utf8: Bytes(content)[...]) else {
+            throw InputProblem("the keys \(file) are no text in UTF-8")
         }
         let keys = text.split(whereSeparator: \.isWhitespace).map {
             EncryptionKey(text: String($0))
@@ -281,65 +332,5 @@ struct EncryptionOption: ParsableArguments {
             )
         }
         return keys.compactMap(\.self)
-    }
-}
-
-// MARK: The operator
-
-struct OperatorOption: ParsableArguments {
-    @Option(help: "File with the operator's token, from the node's data directory.")
-    var operatorTokenFile: String?
-
-    var setting: Setting { Setting(.operatorTokenFile, flag: operatorTokenFile) }
-
-    /// Runs as the operator of the first of the nodes.
-    ///
-    /// - Parameter standard: Seconds of a call, if no others are named.
-    func withOperator<Value>(
-        of nodes: NodeOptions,
-        timeout standard: Double = 10,
-        _ body: (NodeOperator) async throws -> Value
-    ) async throws -> Value {
-        var configuration = try nodes.configuration(timeout: standard)
-        configuration.endpoints = [nodes.endpoints[0]]
-        let node = NodeOperator(configuration, token: try token())
-        let result = await Result { try await body(node) }
-        await node.close()
-        return try result.get()
-    }
-
-    private func token() throws -> String {
-        guard let path = setting.file else {
-            throw UsageProblem(
-                """
-                this needs the operator's token: name its file, operator.token in the node's data \
-                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE
-                """
-            )
-        }
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw InputProblem("the operator's token \(path) can't be read")
-        }
-        let token = text.trimmed
-        guard !token.isEmpty, token.utf8.count <= 1_024, !token.contains(where: \.isWhitespace)
-        else { throw InputProblem("\(path) holds no operator's token: it is one word") }
-        return token
-    }
-}
-
-/// Options for commands that ask as a node's operator.
-struct OperatorConnection: ParsableArguments {
-    @OptionGroup var nodes: NodeOptions
-    @OptionGroup var role: OperatorOption
-
-    func validate() throws {
-        try nodes.checkSingle()
-    }
-
-    func withOperator<Value>(
-        timeout standard: Double = 10,
-        _ body: (NodeOperator) async throws -> Value
-    ) async throws -> Value {
-        try await role.withOperator(of: nodes, timeout: standard, body)
     }
 }

@@ -13,7 +13,7 @@ struct ChangesCommand: AsyncParsableCommand {
         commandName: "changes",
         abstract: "Show what changed in a database or a zone since the last time.",
         discussion: help(
-            "cumulus changes zones --token-file zones.token",
+            "cumulus changes zones --since zones.token",
             "cumulus changes records Notes --follow --json"
         ),
         subcommands: [Zones.self, Records.self]
@@ -23,7 +23,7 @@ struct ChangesCommand: AsyncParsableCommand {
 /// The range of a fetch; reads and writes the token file.
 struct ChangeTokenOptions: ParsableArguments {
     @Option(help: "File that carries the token from one run to the next.")
-    var tokenFile: String?
+    var since: String?
     @Option(help: "Fetch one page of at most so many items; without it, all pages.")
     var limit: Int?
     @Flag(help: "Go on with each change as it is made, until you interrupt it.")
@@ -38,14 +38,14 @@ struct ChangeTokenOptions: ParsableArguments {
 
     /// The token in the file; nil if there is no file yet.
     func read() throws -> ServerChangeToken? {
-        guard let tokenFile, FileManager.default.fileExists(atPath: tokenFile) else { return nil }
-        guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8),
+        guard let since, FileManager.default.fileExists(atPath: since) else { return nil }
+        guard let text = try? String(contentsOfFile: since, encoding: .utf8),
             let token = ServerChangeToken(
                 text: text.trimmed
             )
         else {
             throw InputProblem(
-                "\(tokenFile) holds no change token; delete it to begin from the beginning"
+                "\(since) holds no change token; delete it to begin from the beginning"
             )
         }
         return token
@@ -64,18 +64,18 @@ struct ChangeTokenOptions: ParsableArguments {
 
     /// Writes a token, once the changes that came with it are shown.
     func write(_ token: ServerChangeToken) throws {
-        guard let tokenFile else { return }
+        guard let since else { return }
         do {
             try Data((token.text + "\n").utf8)
-                .write(to: URL(filePath: tokenFile), options: .atomic)
+                .write(to: URL(filePath: since), options: .atomic)
         } catch {
-            throw OutputProblem("the change token can't be written to \(tokenFile)")
+            throw OutputProblem("the change token can't be written to \(since)")
         }
     }
 
     static let note = """
         Of default zones, and so of the public database, only --follow shows changes: CloudKit \
-        keeps none there. Without --token-file everything is shown as it is now. With it, the \
+        keeps none there. Without --since everything is shown as it is now. With it, the \
         command shows what changed since the run that wrote the file. If the token has expired \
         (21), delete the file and the copy that you made from the changes, and begin again.
         With --follow the command goes on until it is interrupted, and writes the file after each \
@@ -91,7 +91,7 @@ extension ChangesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the zones that were made, changed or deleted.",
             discussion: help(
-                "cumulus changes zones --token-file zones.token",
+                "cumulus changes zones --since zones.token",
                 "cumulus changes zones --follow",
                 "cumulus changes zones --database shared --follow --json",
                 note: ChangeTokenOptions.note
@@ -149,8 +149,8 @@ extension ChangesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the records of a zone that were saved or deleted.",
             discussion: help(
-                "cumulus changes records Notes --token-file notes.token",
-                "cumulus changes records Notes --token-file notes.token --json --keys title",
+                "cumulus changes records Notes --since notes.token",
+                "cumulus changes records Notes --since notes.token --json --keys title",
                 "cumulus changes records Notes --follow --json",
                 "cumulus changes records _defaultZone --follow --database public",
                 "cumulus changes records Trips --database shared --owner _0f3c... --follow",

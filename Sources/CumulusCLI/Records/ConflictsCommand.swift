@@ -50,7 +50,7 @@ struct ConflictsOptions: ParsableArguments {
         }
         let scope = connection.scope
         let (name, environment) = (scope.containerName, try scope.environmentValue())
-        try await role.withOperator(of: connection.nodes) {
+        try await role.withOperator(of: connection.nodes, tokenFile: connection.tokenFile) {
             try await $0.conflicts(of: name, environment, visit)
         }
     }
@@ -61,7 +61,7 @@ extension ConflictsCommand {
         static let configuration = CommandConfiguration(
             abstract: "List them, newest first.",
             discussion: help(
-                "cumulus conflicts list --operator-token-file operator.token",
+                "cumulus conflicts list --token-file operator.token",
                 "cumulus conflicts list --mine --record note-7 --json",
                 note: ConflictsCommand.note
             )
@@ -94,7 +94,7 @@ extension ConflictsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show one with all that was lost.",
             discussion: help(
-                "cumulus conflicts show 019aa1 --operator-token-file operator.token",
+                "cumulus conflicts show 019aa1 --token-file operator.token",
                 note: ConflictsCommand.note
             )
         )

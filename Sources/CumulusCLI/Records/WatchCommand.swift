@@ -14,14 +14,14 @@ struct WatchCommand: AsyncParsableCommand {
         abstract: "Show what the user's subscriptions tell, as it happens.",
         discussion: help(
             "cumulus watch",
-            "cumulus watch --token-file feed.token --json",
-            "cumulus watch --token-file feed.token --once",
+            "cumulus watch --since feed.token --json",
+            "cumulus watch --since feed.token --once",
             note: """
                 Subscriptions are made by 'cumulus subscription save'; those of all databases of \
                 the container are shown. It goes on until it is interrupted: at another node if \
                 one is lost, and if no node can be reached it tries again until one can. It ends \
                 with 69 only if none could be reached from the beginning, or with --once.
-                Without --token-file it begins now. With it, it begins where the run ended that \
+                Without --since it begins now. With it, it begins where the run ended that \
                 wrote the file; the file is written after each page that was shown. If the token \
                 has expired (21), delete the file and ask anew, by a query or 'cumulus changes'.
                 A line 'reset' names a subscription of which not everything can be told: ask anew \
@@ -33,13 +33,13 @@ struct WatchCommand: AsyncParsableCommand {
     )
 
     @Option(help: "File that carries the token from one run to the next.")
-    var tokenFile: String?
+    var since: String?
     @Flag(help: "End when all that happened so far is shown.") var once = false
     @OptionGroup var connection: Connection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let file = FeedTokenFile(path: tokenFile)
+        let file = FeedTokenFile(path: since)
         let start = try file.read()
         try await connection.withContainer { container in
             let interruption = Interruption { Task { await container.close() } }

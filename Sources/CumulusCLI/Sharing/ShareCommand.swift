@@ -37,7 +37,7 @@ extension ShareCommand {
                 "cumulus share list",
                 "cumulus share list --database shared --json",
                 "cumulus share list --zone Trips",
-                "cumulus share list --user alice --operator-token-file operator.token",
+                "cumulus share list --user alice --token-file operator.token",
                 note: """
                     It reads through all records of the zones, since any of them may be shared. \
                     With --user the operator sees who is in the shares of a user, and no titles.
@@ -121,7 +121,7 @@ extension ShareCommand {
             discussion: help(
                 "cumulus share stop Trips",
                 "cumulus share stop Trips --root oslo",
-                "cumulus share stop Trips --user alice --operator-token-file operator.token",
+                "cumulus share stop Trips --user alice --token-file operator.token",
                 note: """
                     The records stay. Shared again, the zone or record gets the same URL, and its \
                     participants have to be invited again. With --user the operator stops a \

@@ -97,9 +97,20 @@ struct UserOfShares: ParsableArguments {
         guard let user else { return nil }
         let scope = connection.scope
         let (name, environment) = (scope.containerName, try scope.environmentValue())
-        return try await role.withOperator(of: connection.nodes) { node in
+        return try await asOperator(connection) { node in
             try await node.shares(of: user, in: name, environment)
         }.filter { zone == nil || $0.recordID.zoneID.zoneName == zone }
+    }
+
+    private func asOperator<Value>(
+        _ connection: Connection,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        try await role.withOperator(
+            of: connection.nodes,
+            tokenFile: connection.tokenFile,
+            body
+        )
     }
 
     /// Ends the share of the user's zone or root, and returns it; nil if a user asks.
@@ -117,7 +128,7 @@ struct UserOfShares: ParsableArguments {
         let scope = connection.scope
         let (name, environment) = (scope.containerName, try scope.environmentValue())
         // Another node may have stopped it meanwhile.
-        _ = try await role.withOperator(of: connection.nodes) { node in
+        _ = try await asOperator(connection) { node in
             try await node.stop(share.recordID, of: user, in: name, environment)
         }
         return share

@@ -10,9 +10,10 @@ import CumulusModel
 import CumulusSystem
 import CumulusTerminal
 
-/// `--json`, which every command has.
+/// `--json` and `--profile`, which every command has.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON.") var json = false
+    @OptionGroup(visibility: .hidden) var profile: ProfileOption
 
     /// Prints one thing: an object, or its rows of name and value.
     func show(_ object: @autoclosure () -> JSON, rows: @autoclosure () -> [[String]]) throws {

@@ -42,10 +42,7 @@ struct PasswordOption: ParsableArguments {
 
     /// The only line of a file.
     static func password(of file: String) throws -> String {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw InputProblem("the password file \(file) can't be read")
-        }
-        return try password(in: data, file)
+        try password(in: InputFile.content(file, "the password file"), InputFile.name(file))
     }
 
     /// The only line of some data, without its end.

@@ -17,7 +17,7 @@ struct TopCommand: AsyncParsableCommand {
         commandName: "top",
         abstract: "Show what a node does, second by second, as its operator.",
         discussion: help(
-            "cumulus top --operator-token-file cumulus-data/operator.token",
+            "cumulus top --token-file cumulus-data/operator.token",
             "cumulus top --samples 10 --json",
             note: """
                 Calls, errors and times by method, changes and flushes, connections and memory of \

@@ -13,8 +13,8 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Write the records of a type as JSON lines, in the order of their names.",
         discussion: help(
-            "cumulus export --type Place --output places.jsonl",
-            "cumulus export --type Place | gzip > places.jsonl.gz",
+            "cumulus export Place --output places.jsonl",
+            "cumulus export Place | gzip > places.jsonl.gz",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
                 How many there were is said on standard error; a type or a zone that isn't there \
@@ -25,14 +25,19 @@ struct ExportCommand: AsyncParsableCommand {
         )
     )
 
-    @Option(help: "Type of the records.") var type: String
-    @Option(help: "The file to write; standard output if left out.") var output: String?
+    @Argument(help: "Type of the records.") var type = ""
+    /// The type in release 0.1.
+    @Option(name: .customLong("type"), help: .hidden) var oldType: String?
+    @Option(name: .shortAndLong, help: "The file to write; standard output if left out.")
+    var output: String?
     @OptionGroup var zone: ZoneOption
     @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: DatabaseConnection
     @OptionGroup var format: OutputOptions
 
-    func validate() throws {
+    mutating func validate() throws {
+        if let oldType, type.isEmpty { type = oldType }
+        guard !type.isEmpty else { throw ValidationError("name the type of the records.") }
         guard !format.json || output != nil else {
             throw ValidationError("--json prints a summary; name the records' file with --output.")
         }

@@ -16,8 +16,8 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import",
         abstract: "Save the records of a file of JSON lines.",
         discussion: help(
-            "cumulus import places.jsonl --type Place",
-            "zcat places.jsonl.gz | cumulus import - --type Place --strict",
+            "cumulus import Place places.jsonl",
+            "zcat places.jsonl.gz | cumulus import Place - --strict",
             note: """
                 Each line is an object: recordName and a key per field. Text, integer, decimal \
                 and array are STRING, INT64, DOUBLE and LIST, an object of latitude and longitude \
@@ -40,8 +40,10 @@ struct ImportCommand: AsyncParsableCommand {
         )
     )
 
-    @Argument(help: "The file; - for standard input.") var file: String
-    @Option(help: "Type of the records.") var type: String
+    @Argument(help: "Type of the records.") var type: String
+    @Argument(help: "The file; - for standard input.") var file = ""
+    /// The type in release 0.1, in which the only argument was the file.
+    @Option(name: .customLong("type"), help: .hidden) var oldType: String?
     @Option(help: "The key that holds the record's name.") var nameKey = "recordName"
     @Flag(
         help: """
@@ -58,7 +60,11 @@ struct ImportCommand: AsyncParsableCommand {
     @OptionGroup var connection: DatabaseConnection
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
+    mutating func validate() throws {
+        if let oldType, file.isEmpty { (type, file) = (oldType, type) }
+        guard !file.isEmpty else {
+            throw ValidationError("name the type, then the file: cumulus import Place FILE.")
+        }
         guard (1...400).contains(batch) else {
             throw ValidationError("--batch must be 1 to 400.")
         }

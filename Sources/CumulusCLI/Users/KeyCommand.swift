@@ -11,7 +11,7 @@ struct KeyCommand: AsyncParsableCommand {
         commandName: "key",
         abstract: "Register keys of servers, list and revoke them, as the operator.",
         discussion: help(
-            "cumulus key add server.pem --operator-token-file operator.token",
+            "cumulus key add server.pem --token-file operator.token",
             "cumulus key list --json"
         ),
         subcommands: [Add.self, List.self, Revoke.self]
@@ -29,7 +29,7 @@ extension KeyCommand {
         static let configuration = CommandConfiguration(
             abstract: "Register the key of a file, and make both if there is no such file.",
             discussion: help(
-                "cumulus key add server.pem --operator-token-file operator.token",
+                "cumulus key add server.pem --token-file operator.token",
                 "cumulus key add server.pem --label importer --days 90 --environment production",
                 note: KeyCommand.note + """
                      The file holds a P-256 key as PEM, and may hold the public half only: the \
@@ -92,7 +92,7 @@ extension KeyCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the keys of a container's environment, oldest first.",
             discussion: help(
-                "cumulus key list --operator-token-file operator.token",
+                "cumulus key list --token-file operator.token",
                 "cumulus key list --environment production --json",
                 note: KeyCommand.note + " Keys that were revoked are not listed."
             )
@@ -125,7 +125,7 @@ extension KeyCommand {
         static let configuration = CommandConfiguration(
             abstract: "End a key for good.",
             discussion: help(
-                "cumulus key revoke 5f0c...e1 --operator-token-file operator.token",
+                "cumulus key revoke 5f0c...e1 --token-file operator.token",
                 note: """
                     Each node refuses the key as soon as it has heard of it. It can't be \
                     registered again: make a new one. What its server saved stays.

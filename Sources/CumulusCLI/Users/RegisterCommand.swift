@@ -10,7 +10,7 @@ struct RegisterCommand: AsyncParsableCommand {
         abstract: "Make a user with a password, and sign in.",
         discussion: help(
             "export CUMULUS_TOKEN=$(cumulus register alice)",
-            "cumulus register alice --token-file alice.token --password-file alice.password",
+            "cumulus register alice --output alice.token --password-file alice.password",
             "cumulus register alice --label \"Alice's laptop\" --json",
             note: """
                 For nodes that run with 'cumulusd --registration'; on others an operator makes \
@@ -23,18 +23,23 @@ struct RegisterCommand: AsyncParsableCommand {
     @Argument(help: "Name of the new user.") var name: String
     @OptionGroup var password: PasswordOption
     @Option(help: "What the list of sessions is to say about it.") var label: String?
-    @Option(help: "File that gets the token, in place of standard output.") var tokenFile: String?
+    @OptionGroup var target: TokenOutput
+    /// The name of --output in release 0.1.
+    @Option(help: .hidden) var tokenFile: String?
     @OptionGroup var container: ContainerOption
-    @OptionGroup var nodes: NodeOptions
+    @OptionGroup(visibility: .hidden) var nodes: NodeOptions
     @OptionGroup var output: OutputOptions
+
+    /// The file that gets the token.
+    private var file: String? { target.output ?? tokenFile }
 
     func run() async throws {
         // The file is checked first: the name stays taken even if the token can't be written.
-        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
+        if let file { try KeyFile.checkWritable(file) }
         let password = try password.new(of: name)
         let session = try await nodes.asVisitor(of: container) {
             try await $0.register(name: name, password: password, label: label ?? "")
         }
-        try output.show(session, of: name, keptIn: tokenFile)
+        try output.show(session, of: name, keptIn: file)
     }
 }

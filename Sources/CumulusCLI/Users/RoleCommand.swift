@@ -9,7 +9,7 @@ struct RoleCommand: AsyncParsableCommand {
         commandName: "role",
         abstract: "Give users roles of the schema, take them away, list them, as the operator.",
         discussion: help(
-            "cumulus role assign alice Moderator --operator-token-file operator.token",
+            "cumulus role assign alice Moderator --token-file operator.token",
             "cumulus role list --user alice --json"
         ),
         subcommands: [Assign.self, Unassign.self, List.self]
@@ -50,7 +50,7 @@ extension RoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give a user a role; one who has it keeps it.",
             discussion: help(
-                "cumulus role assign alice Moderator --operator-token-file operator.token",
+                "cumulus role assign alice Moderator --token-file operator.token",
                 "cumulus role assign alice Moderator --environment production",
                 note: RoleCommand.note
             )
@@ -67,7 +67,7 @@ extension RoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take a role away from a user.",
             discussion: help(
-                "cumulus role unassign alice Moderator --operator-token-file operator.token",
+                "cumulus role unassign alice Moderator --token-file operator.token",
                 note: """
                     If another node gives the role at the same time, it stays taken away. What the \
                     user changed before stays.
@@ -86,7 +86,7 @@ extension RoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the users who have roles.",
             discussion: help(
-                "cumulus role list --operator-token-file operator.token",
+                "cumulus role list --token-file operator.token",
                 "cumulus role list --user alice --json",
                 "cumulus role list --role Moderator",
                 note: "A role that the schema dropped gives nothing; it is listed until taken away."

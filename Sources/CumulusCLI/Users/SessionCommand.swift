@@ -10,7 +10,7 @@ struct SessionCommand: AsyncParsableCommand {
         abstract: "List and end the sessions of a user.",
         discussion: help(
             "cumulus session list",
-            "cumulus session revoke --all --user alice --operator-token-file operator.token"
+            "cumulus session revoke --all --user alice --token-file operator.token"
         ),
         subcommands: [List.self, Revoke.self]
     )
@@ -51,7 +51,7 @@ struct SessionOwner: ParsableArguments {
         asOperator: (NodeOperator, _ user: String) async throws -> Value
     ) async throws -> Value {
         guard let user else { return try await connection.withContainer { try await asUser($0) } }
-        return try await role.withOperator(of: connection.nodes) {
+        return try await role.withOperator(of: connection.nodes, tokenFile: connection.tokenFile) {
             try await asOperator($0, user)
         }
     }
@@ -63,7 +63,7 @@ extension SessionCommand {
             abstract: "List the sessions of a user, oldest first.",
             discussion: help(
                 "cumulus session list",
-                "cumulus session list --user alice --operator-token-file operator.token --json",
+                "cumulus session list --user alice --token-file operator.token --json",
                 note: SessionCommand.note
                     + " Tokens that earlier releases made are good, and not listed."
             )
@@ -97,7 +97,7 @@ extension SessionCommand {
             abstract: "End a session of a user, or all.",
             discussion: help(
                 "cumulus session revoke 5f0c...e1",
-                "cumulus session revoke --all --user alice --operator-token-file operator.token",
+                "cumulus session revoke --all --user alice --token-file operator.token",
                 note: SessionCommand.note + """
                      Each node refuses a token that was ended as soon as it has heard of it. With \
                     --all those end too that other nodes open at the same time.

@@ -13,9 +13,9 @@ struct SignInCommand: AsyncParsableCommand {
         abstract: "Sign in, and print the session's token or keep it in a file.",
         discussion: help(
             "export CUMULUS_TOKEN=$(cumulus sign-in alice)",
-            "cumulus sign-in alice --token-file alice.token --password-file alice.password",
+            "cumulus sign-in alice --output alice.token --password-file alice.password",
             "cumulus sign-in alice --label \"Alice's laptop\" --json",
-            "get-id-token | cumulus sign-in --id-token-file - --token-file my.token",
+            "get-id-token | cumulus sign-in --id-token-file - --output my.token",
             note: """
                 The token is shown once. It is good for 30 days, and for as long again when it is \
                 used in the second half of them; 'cumulus session revoke' ends it before. A file \
@@ -31,15 +31,17 @@ struct SignInCommand: AsyncParsableCommand {
     @OptionGroup var password: PasswordOption
     @Option(
         help: """
-            File with an ID token of OpenID Connect that signs in, in place of name and password; \
-            - is standard input.
+            File or pipe with an ID token of OpenID Connect that signs in, in place of name and \
+            password; - is standard input.
             """
     )
     var idTokenFile: String?
     @Option(help: "What the list of sessions is to say about it.") var label: String?
-    @Option(help: "File that gets the token, in place of standard output.") var tokenFile: String?
+    @OptionGroup var target: TokenOutput
+    /// The name of --output in release 0.1.
+    @Option(help: .hidden) var tokenFile: String?
     @OptionGroup var container: ContainerOption
-    @OptionGroup var nodes: NodeOptions
+    @OptionGroup(visibility: .hidden) var nodes: NodeOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
@@ -51,9 +53,12 @@ struct SignInCommand: AsyncParsableCommand {
         }
     }
 
+    /// The file that gets the token.
+    private var file: String? { target.output ?? tokenFile }
+
     func run() async throws {
-        if let tokenFile { try KeyFile.checkWritable(tokenFile) }
-        try output.show(try await signIn(by: try proof()), of: name, keptIn: tokenFile)
+        if let file { try KeyFile.checkWritable(file) }
+        try output.show(try await signIn(by: try proof()), of: name, keptIn: file)
     }
 
     private enum Proof {
@@ -63,18 +68,7 @@ struct SignInCommand: AsyncParsableCommand {
 
     private func proof() throws -> Proof {
         if let name { return .password(try password.present(of: name), user: name) }
-        let file = idTokenFile ?? "-"
-        let data =
-            file == "-"
-            ? try OpenFile.standardInput.readToEnd()
-            : FileManager.default.contents(atPath: file)
-        guard
-            let token = data.flatMap({ String(data: $0, encoding: .utf8) })?.trimmed,
-            !token.isEmpty
-        else {
-            throw InputProblem("\(file == "-" ? "standard input" : file) holds no ID token")
-        }
-        return .idToken(token)
+        return .idToken(try TokenFile.token(idTokenFile ?? "-", "an ID token"))
     }
 
     private func signIn(by proof: Proof) async throws -> AccessSession {
@@ -101,6 +95,12 @@ extension NodeOptions {
         await visitor.close()
         return try result.get()
     }
+}
+
+/// The place of a new token.
+struct TokenOutput: ParsableArguments {
+    @Option(name: .shortAndLong, help: "File that gets the token; standard output if left out.")
+    var output: String?
 }
 
 extension OutputOptions {

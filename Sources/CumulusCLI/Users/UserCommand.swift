@@ -2,7 +2,7 @@
 // `HandleCommand` has how others find them.
 //
 // Folder: how users come in, and what the operator does about them. Read `UserCommand`, then
-// `SignInCommand`, `LoginCommand` and `SessionCommand`.
+// `SignInCommand` and `SessionCommand`.
 
 import ArgumentParser
 import Cumulus
@@ -13,8 +13,8 @@ struct UserCommand: AsyncParsableCommand {
         commandName: "user",
         abstract: "Add users, let them in or not, list them, as the operator.",
         discussion: help(
-            "cumulus user add alice --operator-token-file operator.token",
-            "cumulus user password alice --operator-token-file operator.token",
+            "cumulus user add alice --token-file operator.token",
+            "cumulus user password alice --token-file operator.token",
             "cumulus user list --json"
         ),
         subcommands: [
@@ -29,7 +29,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "Add a user; one that exists stays as it is.",
             discussion: help(
-                "cumulus user add alice --operator-token-file operator.token",
+                "cumulus user add alice --token-file operator.token",
                 "cumulus user add alice --container iCloud.com.example.notes",
                 note: "With a container it prints the user's record name there."
             )
@@ -57,7 +57,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make an access token for a user and print it; it is not shown again.",
             discussion: help(
-                "cumulus user token alice --operator-token-file operator.token",
+                "cumulus user token alice --token-file operator.token",
                 note: "A token of a disabled user lets nobody in until the user is enabled."
             )
         )
@@ -86,7 +86,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "Set a user's password; sessions that were opened with another one end.",
             discussion: help(
-                "cumulus user password alice --operator-token-file operator.token",
+                "cumulus user password alice --token-file operator.token",
                 "cumulus user password alice --password-file alice.password",
                 note: """
                     It stands over one that the user sets on another node at the same time. The \
@@ -123,7 +123,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "Keep a user out; its records, password and tokens stay.",
             discussion: help(
-                "cumulus user disable alice --operator-token-file operator.token",
+                "cumulus user disable alice --token-file operator.token",
                 note: """
                     Each node refuses the user's calls and ends its streams as soon as it has \
                     heard of it. If another node enables the user at the same time, it stays \
@@ -143,7 +143,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a user in again who was disabled.",
             discussion: help(
-                "cumulus user enable alice --operator-token-file operator.token",
+                "cumulus user enable alice --token-file operator.token",
                 note: "Sessions and access tokens are good again that did not end meanwhile."
             )
         )
@@ -159,7 +159,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the users, with their record names in the container.",
             discussion: help(
-                "cumulus user list --operator-token-file operator.token",
+                "cumulus user list --token-file operator.token",
                 "cumulus user list --container iCloud.com.example.notes --json",
                 note: "With --json each has its 'id', by which the audit log names the user."
             )

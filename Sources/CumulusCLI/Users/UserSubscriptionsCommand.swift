@@ -10,7 +10,7 @@ extension UserCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the subscriptions of a user with their costs, or end them.",
             discussion: help(
-                "cumulus user subscriptions alice --operator-token-file operator.token",
+                "cumulus user subscriptions alice --token-file operator.token",
                 "cumulus user subscriptions alice --environment production --json",
                 "cumulus user subscriptions alice --end large small",
                 "cumulus user subscriptions alice --end-all",

@@ -12,6 +12,7 @@ import Crypto
 package import CumulusModel
 import CumulusNode
 import CumulusPages
+import CumulusWire
 
 package struct Console: FilePages {
     /// The cookie's name.
@@ -174,20 +175,49 @@ package struct Console: FilePages {
 
     /// Judged before the cookie is made, and counted by address.
     private func signIn(_ request: WebRequest) async throws -> ConsoleReply {
-        let typed = try WebObject(body: request.body).needed("token")
+        let values = try WebObject(body: request.body)
+        if let link = try values.string("link") { return try await signIn(request, by: link) }
+        let typed = try values.needed("token")
         let token = Bytes(typed.split { $0.isWhitespace }.joined().utf8)
+        try await enter(request, .operatorToken(token))
+        return open(Bytes(SHA256.hash(data: token)))
+    }
+
+    /// A link of `cumulus console`; a wrong one counts like a wrong token.
+    private func signIn(_ request: WebRequest, by text: String) async throws -> ConsoleReply {
+        guard let link = ConsoleLink(text: text),
+            let digest = door.redeem(link, from: request.address)
+        else {
+            do {
+                try await enter(request, .operatorToken([]))
+            } catch let error as ServiceError where error.code == .notAuthenticated {}
+            throw WebError(
+                .authenticationFailed,
+                "this link was used, or is older than a minute; 'cumulus console' makes another"
+            )
+        }
+        try await enter(request, .operatorSession(digest: digest))
+        return open(digest)
+    }
+
+    /// Throws unless the node lets the operator in.
+    private func enter(_ request: WebRequest, _ proof: LocalEntrance.Proof) async throws {
         let entrance = LocalEntrance(
             .cluster,
-            .operatorToken(token),
+            proof,
             address: request.address,
             isSecret: request.isSecret
         )
         try await door.enter(entrance).close()
+    }
+
+    /// A new session of the operator whose token has this SHA-256.
+    private func open(_ digest: Bytes) -> ConsoleReply {
         let secret = [door.random(), door.random()].flatMap { number in
             withUnsafeBytes(of: number) { Array($0) }
         }
         let session = ConsoleSession(
-            digest: Bytes(SHA256.hash(data: token)),
+            digest: digest,
             expires: door.now + ConsoleSession.life,
             secret: secret
         )

@@ -5,7 +5,7 @@
 package import CumulusAssets
 package import CumulusModel
 package import CumulusNode
-import CumulusWire
+package import CumulusWire
 
 package struct NodeDoor: WebDoor {
     private let node: Node
@@ -30,6 +30,10 @@ package struct NodeDoor: WebDoor {
     package func random() -> UInt64 { node.environment.random() }
 
     package func apiToken(_ digest: Bytes) -> WebAPIToken? { findApp(digest) }
+
+    package func redeem(_ link: ConsoleLink, from address: Bytes) -> Bytes? {
+        node.redeem(link, from: address)
+    }
 
     package func seal(_ content: Bytes) -> Bytes { node.seal(web: content) }
 

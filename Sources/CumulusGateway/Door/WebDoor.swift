@@ -24,6 +24,9 @@ package protocol WebDoor: Sendable {
     func apiToken(_ digest: Bytes) async -> WebAPIToken?
     /// Lets a caller in.
     func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
+    /// Uses up a link to the console; returns the SHA-256 of the operator token, or nil if the link
+    /// is wrong, was used, or is too old.
+    func redeem(_ link: ConsoleLink, from address: Bytes) -> Bytes?
     /// Seals what callers carry; every node of the cluster opens it.
     func seal(_ content: Bytes) -> Bytes
     /// nil if no node of this cluster sealed it.

@@ -37,6 +37,9 @@ extension Node {
         return lead > Int64(Node.farOffMilliseconds)
     }
 
+    /// Tells the node where browsers find its console, as a URL without its path; empty: nowhere.
+    package func announce(console url: String) { console.withLock { $0 = url } }
+
     /// At most this many incomplete assets are counted.
     private static let wantedAtMost = 1_000
 
@@ -66,6 +69,7 @@ extension Node {
             status.state = "catching up"
         }
         status.notReady = notReady
+        status.console = console.withLock { $0 }
         status.started = started
         status.connections = UInt32(clamping: meter.connections.value)
         status.calls = UInt64(clamping: meter.calls.value)

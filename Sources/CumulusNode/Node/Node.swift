@@ -88,6 +88,9 @@ package final class Node: Sendable {
     let arrivals = ChunkArrivals()
     package let meter: NodeMeter
     let attempts = Attempts()
+    let consoleLinks = ConsoleLinks()
+    /// Where browsers find the console, as `NodeStatus` tells it; empty: HTTP is not served.
+    let console = Mutex("")
     let passwords = PasswordThread()
     /// nil means that the node keeps no audit log.
     let audit: AuditLog?

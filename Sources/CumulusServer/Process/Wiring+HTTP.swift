@@ -192,12 +192,20 @@ extension Wiring {
         for await result in ports {
             switch result {
             case .success(let port):
+                node.announce(console: site?.text ?? unnamedSite(host, port))
                 Wiring.say("cumulusd serves HTTP on \(host):\(port)")
                 return [task]
             case .failure(let error): throw cannotServe(error)
             }
         }
         return [task]
+    }
+
+    /// The URL of a listener whose site is not known; without a host if it has all of them.
+    private func unnamedSite(_ host: String, _ port: Int) -> String {
+        let scheme = configuration[\.tls.certificate].isEmpty ? "http" : "https"
+        let name = host.contains(":") ? "[\(host)]" : host
+        return "\(scheme)://\(Endpoint.isWildcard(host) ? "" : name):\(port)"
     }
 
     private func signInPages(

@@ -105,6 +105,9 @@ package struct FrameConnection: Sendable {
         return methods.contains { opening.starts(with: $0.utf8) }
     }
 
+    /// Whether the other side answered like an HTTP server.
+    package var isAnsweredByHTTP: Bool { opening.starts(with: "HTTP/1.".utf8) }
+
     package mutating func received(
         _ bytes: UnsafeRawBufferPointer,
         now: Instant

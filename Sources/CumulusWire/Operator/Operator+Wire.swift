@@ -19,6 +19,10 @@ package struct NodeStatus: WireMessage, Hashable {
     package var state = ""
     /// What a node waits for that is joining; empty in every other state.
     package var notReady = ""
+    /// Where browsers find the console, as a URL without its path, such as `http://127.0.0.1:7480`.
+    ///
+    /// It has no host if all of the machine's do. Empty: the node serves no HTTP.
+    package var console = ""
     /// Milliseconds since 1970 UTC.
     package var started: Int64 = 0
     package var connections: UInt32 = 0
@@ -143,6 +147,7 @@ package struct NodeStatus: WireMessage, Hashable {
         try coder.number(22, &rows)
         try coder.number(23, &rowBytes)
         try coder.text(24, &notReady)
+        try coder.text(25, &console)
     }
 }
 

@@ -190,10 +190,14 @@ struct  Cumulus__V1__NodeStatusResponse
    * while the state is "joining": what the node waits for, with the addresses of its peers
    */
   ProtobufCBinaryData not_ready;
+  /*
+   * where browsers find the console: a URL such as "http://127.0.0.1:7480", without a host if any of the machine's does; empty: the node serves no HTTP
+   */
+  ProtobufCBinaryData console;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0,NULL} }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0,NULL}, {0,NULL} }
 
 
 struct  Cumulus__V1__ScopeStatus

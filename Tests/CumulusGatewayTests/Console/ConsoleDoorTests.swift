@@ -1,7 +1,9 @@
 // The callers that the console lets in, and the headers of its answers.
 
+import Cumulus
 import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import Testing
 
@@ -79,6 +81,34 @@ import Testing
             let end = try await browser.post("session/end")
             #expect(end.headers["Set-Cookie"]?.contains("Max-Age=0") == true)
             #expect(try await browser.get("status").status == 401)
+        }
+    }
+
+    /// As `cumulus console` makes it, and the sign-in page sends it.
+    @Test func aLinkOpensASessionOnce() async throws {
+        try await withConsole { browser, server in
+            server.node.announce(console: "http://:7480")
+            let admin = NodeOperator(endpoint: server.endpoint, token: TestServer.operatorToken)
+            let url = try #require(try await admin.consoleURL(host: "node.example.org"))
+            server.node.announce(console: "")
+            #expect(try await admin.consoleURL(host: "node.example.org") == nil)
+            await admin.close()
+            #expect(url.hasPrefix("http://node.example.org:7480/console#link="))
+            #expect(!url.contains(TestServer.operatorToken))
+            let link = JSON.string(String(url.drop { $0 != "=" }.dropFirst()))
+
+            let answer = try await browser.post("session", ["link": link])
+            #expect(answer.status == 200)
+            #expect(try await browser.get("status").status == 200)
+            _ = try await browser.post("session/end")
+            let again = try await browser.post("session", ["link": link])
+            #expect(again.status == 401 && again.headers["Set-Cookie"] == nil)
+            #expect(again.json["reason"]?.string?.contains("'cumulus console'") == true)
+            #expect(try await browser.get("status").status == 401)
+            for wrong in ["", "00", "cumulus_operator_wrong"] {
+                let refused = try await browser.post("session", ["link": .string(wrong)])
+                #expect(refused.status == 401, "\(wrong)")
+            }
         }
     }
 

@@ -150,7 +150,7 @@ import Testing
         try Data("battery staple\n".utf8).write(to: URL(filePath: passwordFile))
         // A token that has ended is no hindrance to who wants a new one.
         let shown = try await run(
-            signIn + ["--password-file", passwordFile, "--token-file", tokenFile],
+            signIn + ["--password-file", passwordFile, "--output", tokenFile],
             try asUser(token, at: first)
         )
         let kept = try String(contentsOfFile: tokenFile, encoding: .utf8)
@@ -191,7 +191,7 @@ import Testing
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
 
         // A token that lets nobody in changes nothing.
-        let again = ["login", "--access-token-file", "-"]
+        let again = ["login", "--token-file", "-"]
         let wrong = "cumulus_" + String(repeating: "0", count: 64)
         try await run(again, variables, typing: wrong, fails: Self.refused)
         #expect(try settings() == written)

@@ -23,7 +23,7 @@ import Testing
 
     /// What changed since the last run: kind and name of each change.
     private func changes(_ variables: [String: String]) async throws -> [String] {
-        let words = ["changes", "records", "Notes", "--token-file", tokenFile, "--json"]
+        let words = ["changes", "records", "Notes", "--since", tokenFile, "--json"]
         let run = try await run(words, variables)
         #expect(run.code == 0, "\(run.errors)")
         guard case .array(let items) = try JSONReader.read(run.output.utf8) else { return [] }
@@ -62,7 +62,7 @@ import Testing
         try await cumulus("zone", "delete", "Notes")
         try await cumulus("zone", "create", "Notes")
         let expired = try await run(
-            ["changes", "records", "Notes", "--token-file", tokenFile],
+            ["changes", "records", "Notes", "--since", tokenFile],
             variables
         )
         #expect(expired.code == 1)
@@ -71,7 +71,7 @@ import Testing
         #expect(zones.output.contains("changed  Notes"))
         try Data("nonsense!".utf8).write(to: URL(filePath: tokenFile))
         let damaged = try await run(
-            ["changes", "records", "Notes", "--token-file", tokenFile],
+            ["changes", "records", "Notes", "--since", tokenFile],
             variables
         )
         #expect(damaged.code == 65)
@@ -98,7 +98,7 @@ import Testing
         #expect(try await run(["zone", "create", "Notes"], variables).code == 0)
         #expect(try await run(["record", "save", "Note", "a"] + place, variables).code == 0)
         let words = [
-            "changes", "records", "Notes", "--token-file", tokenFile, "--follow", "--json",
+            "changes", "records", "Notes", "--since", tokenFile, "--follow", "--json",
         ]
         async let following = run(words, variables)
         let first = try await token(after: "")

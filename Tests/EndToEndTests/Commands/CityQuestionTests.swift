@@ -68,7 +68,7 @@ import Testing
         let file = "\(folder.path)/cities.jsonl"
         try Data(cities.map(\.line).joined(separator: "\n").utf8).write(to: URL(filePath: file))
         let run = try await CommandLineRun(
-            ["import", file, "--type", "City"],
+            ["import", "City", file],
             variables: variables
         )
         #expect(run.code == 0, "\(run.errors)")

@@ -106,6 +106,6 @@ import Testing
             ["sign-in", "--id-token-file", "/dev/null"],
             variables: ["CUMULUS_ENDPOINT": "127.0.0.1:1"]
         )
-        #expect(empty.code == 65 && empty.errors.contains("holds no ID token"))
+        #expect(empty.code == 65 && empty.errors.contains("does not hold an ID token"))
     }
 }

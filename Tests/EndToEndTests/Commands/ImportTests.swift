@@ -53,7 +53,7 @@ import Testing
         }
 
         func export() async throws -> [String] {
-            let run = try await cumulus(["export", "--type", "Place"])
+            let run = try await cumulus(["export", "Place"])
             #expect(run.code == 0, "\(run.errors)")
             return run.output.split(separator: "\n").map(String.init)
         }
@@ -72,7 +72,7 @@ import Testing
         let user = try await User(of: node)
         for _ in 1...2 {
             let result = try await user.cumulus(
-                ["import", Self.fixture, "--type", "Place", "--batch", "30", "--json"]
+                ["import", "Place", Self.fixture, "--batch", "30", "--json"]
             )
             #expect(result.code == 0, "\(result.errors)")
             #expect(try JSONReader.read(result.output.utf8)["saved"] == .integer(200))
@@ -91,13 +91,13 @@ import Testing
             _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
         }
         async let result = user.cumulus(
-            ["import", "-", "--type", "Place", "--batch", "3", "--timeout", "60"],
+            ["import", "Place", "-", "--batch", "3", "--timeout", "60"],
             input: pipe.fileHandleForReading.fileDescriptor
         )
         // The rest follows only after the node was killed: the import can't have ended before.
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<150].joined().utf8))
         // Before the first record there is no such type.
-        let export = ["export", "--type", "Place"]
+        let export = ["export", "Place"]
         while try await user.cumulus(export).output.split(separator: "\n").count < 10 {}
         try await node.end(SIGKILL)
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[150...].joined().utf8))
@@ -131,7 +131,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
         let file = try damagedFile()
-        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        let result = try await user.cumulus(["import", "Place", file])
         #expect(result.code == 65)
         #expect(result.output.hasPrefix("3 records saved, 4 lines failed"))
         let numbers = result.errors.split(separator: "\n").compactMap { line in
@@ -148,7 +148,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
         let file = try damagedFile()
-        let result = try await user.cumulus(["import", file, "--type", "Place", "--strict"])
+        let result = try await user.cumulus(["import", "Place", file, "--strict"])
         #expect(result.code == 65)
         #expect(result.errors.hasPrefix("cumulus: line 2: "))
         #expect(result.errors.split(separator: "\n").count == 1)
@@ -170,7 +170,7 @@ import Testing
             let lines = (1...200).map { #"{"recordName": "p\#($0)", \#(field)}"# }
             let file = "\(folder.path)/places.jsonl"
             try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-            let result = try await user.cumulus(["import", file, "--type", "Place"])
+            let result = try await user.cumulus(["import", "Place", file])
             #expect(
                 result.output.hasPrefix("200 records saved, 0 lines failed"),
                 "\(result.errors)"
@@ -191,7 +191,7 @@ import Testing
         }
         let file = "\(folder.path)/places.jsonl"
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        let result = try await user.cumulus(["import", "Place", file])
         #expect(result.code == 65)
         #expect(result.output.hasPrefix("296 records saved, 4 lines failed"), "\(result.output)")
         let numbers = result.errors.split(separator: "\n").compactMap { line in
@@ -213,7 +213,7 @@ import Testing
         lines.append(#"{"recordName": "q", "$parent": "nobody"}"#)
         let file = "\(folder.path)/places.jsonl"
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        let result = try await user.cumulus(["import", "Place", file])
         #expect(result.output.hasPrefix("700 records saved, 1 lines failed"), "\(result.output)")
         #expect(result.errors.hasPrefix("cumulus: line 701: "), "\(result.errors)")
         #expect(result.errors.split(separator: "\n").count == 1)
@@ -234,7 +234,7 @@ import Testing
             let lines = (values + Array(repeating: other, count: 40)).enumerated()
                 .map { #"{"recordName": "r\#(round).\#($0)", "a": 1, "n": \#($1)}"# }
             try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-            let words = ["import", file, "--type", "T\(round)", "--batch", "1", "--parallel", "64"]
+            let words = ["import", "T\(round)", file, "--batch", "1", "--parallel", "64"]
             let run = try await user.cumulus(words)
             let summary = "\(saved) records saved, \(61 - saved) lines failed"
             #expect(run.output.hasPrefix(summary), "\(run.output)")
@@ -244,15 +244,15 @@ import Testing
     @Test func anExportSaysHowMuchThereWas() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
-        _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
+        _ = try await user.cumulus(["import", "Place", Self.fixture])
         _ = try await user.cumulus(["record", "save", "Visit", "first"])
         _ = try await user.cumulus(["record", "delete", "first"])
         for (type, count) in [("Place", 200), ("Visit", 0)] {
-            let run = try await user.cumulus(["export", "--type", type])
+            let run = try await user.cumulus(["export", type])
             #expect(run.code == 0 && run.errors == "\(count) records exported\n", "\(run.errors)")
             #expect(run.output.split(separator: "\n").count == count)
         }
-        let refused = try await user.cumulus(["export", "--type", "_Place"])
+        let refused = try await user.cumulus(["export", "_Place"])
         #expect(refused.code == 1 && refused.output.isEmpty)
         #expect(refused.errors.contains("record type '_Place' must begin with a letter"))
     }
@@ -264,7 +264,7 @@ import Testing
     ]) func anExportOfWhatIsNotThereIsRefused(words: [String], text: String) async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
-        _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
+        _ = try await user.cumulus(["import", "Place", Self.fixture])
         let file = "\(folder.path)/places.jsonl"
         for output in [[], ["--output", file]] {
             let run = try await user.cumulus(["export"] + words + output)
@@ -285,7 +285,7 @@ import Testing
                 ? "{" : #"{"recordName": "p\#(number)", "n": \#(number < 100 ? "1" : #""one""#)}"#
         }
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-        let words = ["import", file, "--type", "Place", "--parallel", "1", "--json"]
+        let words = ["import", "Place", file, "--parallel", "1", "--json"]
         let run = try await user.cumulus(words)
         #expect(run.code == 65)
         // For a program each of the errors is an object; the counts are in the summary.
@@ -323,7 +323,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
         let file = "\(folder.path)/missing/places.jsonl"
-        let run = try await user.cumulus(["export", "--type", "Place", "--output", file])
+        let run = try await user.cumulus(["export", "Place", "--output", file])
         #expect(run.code == 74)
         #expect(run.errors.hasPrefix("cumulus: \(file)."))
         #expect(run.errors.hasSuffix(".part can't be written\n"))
@@ -337,11 +337,12 @@ import Testing
             atPath: exports,
             withIntermediateDirectories: false
         )
-        // Nobody is there: it waits, beside the file that it has begun.
-        let words = ["export", "--type", "T", "--output", "\(exports)/lines"]
+        // Nobody answers: it waits, beside the file that it has begun.
+        let silence = try SilentListener()
+        let words = ["export", "T", "--output", "\(exports)/lines"]
         let process = try ChildProcess(
             [try ChildProcess.builtProgram("cumulus")] + words
-                + ["--endpoint", "127.0.0.1:1", "--timeout", "100"],
+                + ["--endpoint", "127.0.0.1:\(silence.port)", "--timeout", "100"],
             variables: [:],
             output: "\(folder.path)/out",
             errors: "\(folder.path)/err"
@@ -353,6 +354,7 @@ import Testing
         process.kill(signal)
         #expect(try await process.waitForEnd(seconds: 20) == .exit(128 + signal))
         #expect(try files().isEmpty)
+        withExtendedLifetime(silence) {}
     }
 
     /// A file behind a symbolic link is replaced, the link stays; so does a pipe, which is written.
@@ -361,7 +363,7 @@ import Testing
         let user = try await User(of: node)
         let lines = "\(folder.path)/places.jsonl"
         try Data(#"{"recordName": "a", "name": "Oslo"}"#.utf8).write(to: URL(filePath: lines))
-        _ = try await user.cumulus(["import", lines, "--type", "Place"])
+        _ = try await user.cumulus(["import", "Place", lines])
         func kind(_ path: String) throws -> FileAttributeType? {
             try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
         }
@@ -374,7 +376,7 @@ import Testing
         let end = open(pipe, O_RDWR | O_NONBLOCK)
         defer { close(end) }
         for output in [link, pipe] {
-            let run = try await user.cumulus(["export", "--type", "Place", "--output", output])
+            let run = try await user.cumulus(["export", "Place", "--output", output])
             #expect(run.code == 0, "\(run.errors)")
         }
         #expect(try kind(link) == .typeSymbolicLink)
@@ -392,7 +394,7 @@ import Testing
         let lines = (1...2_000).map { #"{"recordName": "p\#($0)"}"# }
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
         let run = try await CommandLineRun(
-            ["import", file, "--type", "Place", "--database", "public"],
+            ["import", "Place", file, "--database", "public"],
             variables: ["CUMULUS_ENDPOINT": try node.endpoint]
         )
         #expect(run.code != 0)
@@ -413,7 +415,7 @@ import Testing
             ##"{"recordName": "b", "tags": []}"##, ##"{"recordName": "c", "tags": [1]}"##,
         ]
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
-        let run = try await CommandLineRun(["import", file, "--type", "T"], variables: variables)
+        let run = try await CommandLineRun(["import", "T", file], variables: variables)
         #expect(run.code == 1)
         #expect(run.output.contains("2 records saved, 1 lines failed"), "\(run.output)")
         #expect(run.errors.contains("line 1: cannot use an empty list"), "\(run.errors)")
@@ -439,7 +441,7 @@ import Testing
         ]
         let file = "\(folder.path)/records"
         try Data(content).write(to: URL(filePath: file))
-        let run = try await CommandLineRun(["import", file, "--type", "T"], variables: variables)
+        let run = try await CommandLineRun(["import", "T", file], variables: variables)
         #expect(run.code == 65)
         #expect(run.errors.contains("\(command) \(file) | cumulus import"), "\(run.errors)")
         let list = try await CommandLineRun(["record", "get", "a"], variables: variables)
@@ -458,12 +460,12 @@ import Testing
         let run = try await CommandLineRun(["status"], variables: [:])
         #expect(run.code == 64)
         #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
-        #expect(run.errors.contains("--operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE"))
+        #expect(run.errors.contains("--token-file or CUMULUS_OPERATOR_TOKEN_FILE"))
     }
 
-    /// However long a command may go on while a node is there, it waits for one no longer than it
-    /// was told.
-    @Test(arguments: [["record", "get", "a"], ["export", "--type", "T", "--output", "lines"]])
+    /// However long a command may go on while a node is there, it doesn't wait for one that was not
+    /// there from the beginning.
+    @Test(arguments: [["record", "get", "a"], ["export", "T", "--output", "lines"]])
     func withoutANodeTheCodeIs69(arguments: [String]) async throws {
         var arguments = arguments
         if arguments.last == "lines" {
@@ -471,11 +473,12 @@ import Testing
         }
         let start = ContinuousClock.now
         let result = try await CommandLineRun(
-            arguments + ["--endpoint", "127.0.0.1:1", "--timeout", "2"]
+            arguments + ["--endpoint", "127.0.0.1:1", "--timeout", "100"]
         )
         #expect(result.code == 69)
-        #expect(result.errors.hasPrefix("cumulus: could not reach 127.0.0.1:1"))
+        let reason = "cannot reach 127.0.0.1:1: connection refused; is cumulusd running there?"
+        #expect(result.errors.hasPrefix("cumulus: \(reason)"), "\(result.errors)")
         #expect(result.errors.split(separator: "\n").count == 1)
-        #expect(ContinuousClock.now - start < .seconds(25))
+        #expect(ContinuousClock.now - start < .seconds(20))
     }
 }

@@ -41,7 +41,7 @@ import Testing
         }
         let file = "\(folder.path)/notes.jsonl"
         try lines.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
-        _ = try await cumulus(["import", file, "--type", "Note"], variables)
+        _ = try await cumulus(["import", "Note", file], variables)
         let query = ["query", "Note", "--where", "n == 7", "--explain"]
 
         try await importSchema("n INT64 QUERYABLE, s STRING SEARCHABLE", variables)

@@ -35,7 +35,7 @@ import Testing
             .write(toFile: file, atomically: true, encoding: .utf8)
         for words in [
             ["schema", "import", schema], ["zone", "create", "Notes"],
-            ["import", file, "--type", "Note", "--zone", "Notes"],
+            ["import", "Note", file, "--zone", "Notes"],
         ] {
             let run = try await CommandLineRun(words, variables: variables)
             #expect(run.code == 0, "\(run.errors)")
@@ -101,10 +101,10 @@ import Testing
         let token = "\(folder.path)/notes.token"
         for words in [
             ["record", "list"] + place, ["record", "list", "--json"] + place,
-            ["export", "--type", "Note"] + place, ["query", "Note", "--all"] + place,
+            ["export", "Note"] + place, ["query", "Note", "--all"] + place,
             ["query", "Note", "--all", "--json"] + place,
-            ["changes", "records", "Notes", "--token-file", token],
-            ["changes", "records", "Notes", "--token-file", token, "--json"],
+            ["changes", "records", "Notes", "--since", token],
+            ["changes", "records", "Notes", "--since", token, "--json"],
         ] {
             let run = try await CommandLineRun(
                 words,
@@ -129,7 +129,7 @@ import Testing
         for words in [
             ["--help"], ["record", "list", "--help"], ["--version"], ["config", "show"], ["status"],
             ["record", "list"] + place, ["record", "list", "--json"] + place,
-            ["export", "--type", "Note"] + place, ["record", "get", "n0"] + place,
+            ["export", "Note"] + place, ["record", "get", "n0"] + place,
             ["schema", "export"],
         ] {
             let run = try await CommandLineRun(
@@ -216,8 +216,8 @@ import Testing
         #expect(made.code == 0, "\(made.errors)")
         let get = ["asset", "get", "front", "image", "--output", "-"] + place
         for (words, text) in [
-            (["export", "--type", "Note"] + place, "records"),
-            (["export", "--type", "Note", "--output", "\(folder.path)/copy"] + place, "records"),
+            (["export", "Note"] + place, "records"),
+            (["export", "Note", "--output", "\(folder.path)/copy"] + place, "records"),
             (get, "[####"), (["backup", "\(folder.path)/backup"], "making the backup"),
             (["index", "verify"], "comparing"),
         ] {
@@ -228,7 +228,7 @@ import Testing
             #expect(rest.isEmpty || rest.contains("exported"), "\(words): \(shown)")
         }
         // Content and bar would stand in each other's lines.
-        let both = try await watch(["export", "--type", "Photo"] + place, variables)
+        let both = try await watch(["export", "Photo"] + place, variables)
         #expect(both.contains("front") && !both.contains("\u{1B}[K"))
     }
 }

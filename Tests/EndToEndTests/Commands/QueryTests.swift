@@ -69,7 +69,7 @@ import Testing
     @Test func queriesFindWhatALoopFinds() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
-        _ = try await cumulus(["import", Self.fixture, "--type", "Place"], variables)
+        _ = try await cumulus(["import", "Place", Self.fixture], variables)
 
         let large = try await names(
             ["--where", "inhabitants > 1000 AND tags CONTAINS 'hill'", "--sort", "-inhabitants"],
@@ -112,7 +112,7 @@ import Testing
     @Test func refusalsSayWhatToDo() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
-        _ = try await cumulus(["import", Self.fixture, "--type", "Place"], variables)
+        _ = try await cumulus(["import", "Place", Self.fixture], variables)
         for (words, code, message) in [
             (["--where", "inhabitants LIKE 'x'"], 64 as Int32, "LIKE"),
             (["--where", "nothing == 1"], 1, "Unknown field 'nothing'"),
@@ -175,7 +175,7 @@ import Testing
     @Test func whatCanNotBeWrittenIsToldByTheExitCode() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
-        _ = try await cumulus(["import", Self.fixture, "--type", "Place"], variables)
+        _ = try await cumulus(["import", "Place", Self.fixture], variables)
         let program = try ChildProcess.builtProgram("cumulus")
         for (comparison, output, code) in [
             ("inhabitants > 0", "/dev/full", 74 as Int32), ("inhabitants > 0", "/dev/null", 0),

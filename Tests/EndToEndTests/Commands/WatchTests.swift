@@ -24,7 +24,7 @@ import Testing
         let endpoints = try cluster.nodes[1...].map { try $0.endpoint }
         return try ChildProcess(
             [
-                try ChildProcess.builtProgram("cumulus"), "watch", "--json", "--token-file",
+                try ChildProcess.builtProgram("cumulus"), "watch", "--json", "--since",
                 tokenFile,
             ],
             variables: [
@@ -102,7 +102,7 @@ import Testing
                 "CUMULUS_ENDPOINT": try cluster.nodes[2].endpoint, "CUMULUS_TOKEN": cluster.token,
             ]
             let arrived = try await eventually {
-                let words = ["watch", "--json", "--token-file", tokenFile, "--once"]
+                let words = ["watch", "--json", "--since", tokenFile, "--once"]
                 let run = try await CommandLineRun(words, variables: variables)
                 return run.code == 0 && run.output.contains("Delhi")
             }

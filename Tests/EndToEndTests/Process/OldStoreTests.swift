@@ -56,11 +56,11 @@ import Testing
 
     private func expectOldContent(at node: NodeProcess) async throws {
         for type in ["Album", "Photo"] {
-            let words = ["export", "--type", type, "--database", "private", "--zone", "Trips"]
+            let words = ["export", type, "--database", "private", "--zone", "Trips"]
             let run = try await cumulus(words, as: "ada", at: node)
             #expect(run.output == (try text("out/private-Trips-\(type).jsonl")), "\(run.errors)")
         }
-        let words = ["export", "--type", "Album", "--database", "public"]
+        let words = ["export", "Album", "--database", "public"]
         let run = try await cumulus(words, as: "ada", at: node)
         #expect(run.output == (try text("out/public-Album.jsonl")), "\(run.errors)")
     }
@@ -116,14 +116,14 @@ import Testing
     @Test func tokensOfThatTimeAreGoodForWhatCameAfter() async throws {
         let node = try await start(0)
         let changes = [
-            "changes", "records", "Trips", "--token-file", "\(folder.path)/changes.tok", "--json",
+            "changes", "records", "Trips", "--since", "\(folder.path)/changes.tok", "--json",
         ]
         let told = try await cumulus(changes, as: "ada", at: node)
         for name in ["a4", "bobs", "cloudkit.zoneshare", "a3", "p2", "p32"] {
             #expect(told.output.contains("\"\(name)\""), "\(name): \(told.output) \(told.errors)")
         }
         #expect(!told.output.contains("\"a1\""))
-        let watch = ["watch", "--token-file", "\(folder.path)/watch.tok", "--once"]
+        let watch = ["watch", "--since", "\(folder.path)/watch.tok", "--once"]
         let news = try await cumulus(watch, as: "ada", at: node)
         for line in [/created .* bobs/, /deleted .* a3/, /zone deleted .* Garden/, /updated .* a4/]
         {

@@ -90,7 +90,7 @@ import Testing
 
         private func changes(_ words: [String], name: String) async throws -> [String] {
             let file = "\(story.folder.path)/\(words[0]).token"
-            let command = ["changes"] + words + ["--json", "--token-file", file]
+            let command = ["changes"] + words + ["--json", "--since", file]
             let text = try await story.ask(command, by: bo)
             guard case .array(let items) = try JSONReader.read(text.utf8) else { return [] }
             return items.map { item in

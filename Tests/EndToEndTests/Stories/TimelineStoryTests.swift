@@ -136,7 +136,7 @@ private final class TimelineTablet {
 
     private func fetch() async throws {
         let words = [
-            "changes", "records", "Timeline", "--json", "--token-file",
+            "changes", "records", "Timeline", "--json", "--since",
             "\(story.folder.path)/timeline.token",
         ]
         let changes = try JSONReader.read(try await story.ask(words, by: device).utf8)

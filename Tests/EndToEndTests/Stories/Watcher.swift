@@ -30,7 +30,7 @@ final class Watcher {
         errors = "\(folder.path)/watch.err"
         process = try ChildProcess(
             [
-                try ChildProcess.builtProgram("cumulus"), "watch", "--json", "--token-file",
+                try ChildProcess.builtProgram("cumulus"), "watch", "--json", "--since",
                 tokenFile,
             ],
             variables: device,
@@ -102,7 +102,7 @@ final class Watcher {
         let last = try told()
         try await end()
         #expect(try told() == last)
-        let words = ["watch", "--json", "--token-file", tokenFile, "--once"]
+        let words = ["watch", "--json", "--since", tokenFile, "--once"]
         let run = try await CommandLineRun(words, variables: device)
         #expect(run.code == 0, "\(run.errors)")
         #expect(try Watcher.told(run.output) == [])

@@ -76,6 +76,9 @@ export async function readSession() { take(await get("session")); }
 
 export async function signIn(token) { take(await post("session", { token })); }
 
+/// Signs in by a link of `cumulus console`, which is good once.
+export async function signInByLink(link) { take(await post("session", { link })); }
+
 export async function signOut() {
   await post("session/end").catch(() => {});
   take({ isSignedIn: false });

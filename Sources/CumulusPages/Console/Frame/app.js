@@ -5,7 +5,7 @@
 // Folder: the frame that all pages of the console share. Read `index.html`, `app.js`, then
 // `kit.js`, `forms.js` and `api.js`.
 
-import { get, readSession, session, signOut } from "/console/api.js";
+import { get, readSession, session, signInByLink, signOut } from "/console/api.js";
 import { actorPart, doorPage } from "/console/door.js";
 import { field, hasChanges, mayLeave } from "/console/forms.js";
 import { add, button, h, problem, replace, select, svg } from "/console/kit.js";
@@ -184,4 +184,12 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 window.addEventListener("hashchange", move);
 
-readSession().then(open, (error) => showDoor(error.message));
+/// The link stands behind the #, which no request carries, and not in the history.
+async function begin() {
+  const link = location.hash.match(/^#link=([0-9a-f]+)$/)?.[1];
+  if (!link) return readSession();
+  remember(location.pathname);
+  return signInByLink(link);
+}
+
+begin().then(open, (error) => showDoor(error.message));

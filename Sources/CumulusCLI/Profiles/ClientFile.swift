@@ -15,23 +15,24 @@ struct ClientFile {
 
     /// - Parameter named: A path that the command line names; nil: where apps look.
     init(_ named: String? = nil) throws {
-        let variables = Setting.variables
-        func variable(_ name: String) -> String? {
-            variables[name].flatMap { $0.isEmpty ? nil : $0 }
-        }
-        if let named {
+        if let named = named ?? ClientFile.variable("CUMULUS_CLIENT_FILE") {
             path = named
-        } else if let named = variable("CUMULUS_CLIENT_FILE") {
-            path = named
-        } else if let folder = variable("XDG_CONFIG_HOME") {
-            path = "\(folder)/cumulus/client.json"
-            isStandard = true
-        } else if let home = variable("HOME") {
-            path = "\(home)/.config/cumulus/client.json"
+        } else if let folder = ClientFile.folder {
+            path = "\(folder)/client.json"
             isStandard = true
         } else {
             throw UsageProblem("there is no home directory: name the file with --file")
         }
+    }
+
+    /// The folder of the user's configuration of Cumulus; nil without a home directory.
+    static var folder: String? {
+        if let folder = variable("XDG_CONFIG_HOME") { return "\(folder)/cumulus" }
+        return variable("HOME").map { "\($0)/.config/cumulus" }
+    }
+
+    private static func variable(_ name: String) -> String? {
+        Setting.variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// The settings that a file holds, in their order; those without a value are left out.

@@ -1,0 +1,92 @@
+// How a command reaches a node as its operator: groups of options.
+//
+// Most commands of operators have `OperatorConnection`. Those that users have as well hold
+// `OperatorOption` beside `Connection`, whose --token-file is the operator's then.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import CumulusTerminal
+
+struct OperatorOption: ParsableArguments {
+    /// The name of --token-file in release 0.1.
+    @Option(help: .hidden) var operatorTokenFile: String?
+
+    /// - Parameter tokenFile: The value of --token-file.
+    func setting(_ tokenFile: String? = nil) -> Setting {
+        Setting(.operatorTokenFile, flag: tokenFile ?? operatorTokenFile)
+    }
+
+    /// The token of a profile; a file that is named goes before it.
+    var tokenSetting: Setting {
+        guard setting().isStandard else { return Setting(.operatorToken, only: nil) }
+        return Setting(.operatorToken, flag: nil)
+    }
+
+    /// Whether an operator's token is named, or in the profile.
+    func isNamed(_ tokenFile: String? = nil) -> Bool {
+        !setting(tokenFile).isStandard || !tokenSetting.isStandard
+    }
+
+    /// Runs as the operator of the first of the nodes.
+    ///
+    /// - Parameters:
+    ///   - tokenFile: The value of --token-file.
+    ///   - standard: Seconds of a call, if no others are named.
+    func withOperator<Value>(
+        of nodes: NodeOptions,
+        tokenFile: String?,
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        var configuration = try nodes.configuration(timeout: standard)
+        configuration.endpoints = [nodes.endpoints[0]]
+        let node = NodeOperator(configuration, token: try token(tokenFile))
+        let result = await Result { try await body(node) }
+        await node.close()
+        return try result.get()
+    }
+
+    private func token(_ tokenFile: String?) throws -> String {
+        if let path = setting(tokenFile).file {
+            return try TokenFile.token(path, "the operator's token")
+        }
+        let kept = tokenSetting.value
+        guard kept.isEmpty else { return kept }
+        throw UsageProblem(
+            """
+            this needs the operator's token: name its file, operator.token in the node's data \
+            directory, with --token-file or CUMULUS_OPERATOR_TOKEN_FILE, or keep it with 'cumulus \
+            login --operator'
+            """
+        )
+    }
+}
+
+/// Options for commands that ask as a node's operator.
+struct OperatorConnection: ParsableArguments {
+    // `cumulus help connection` shows them.
+    @OptionGroup(visibility: .hidden) var nodes: NodeOptions
+    @Option(
+        help: ArgumentHelp(
+            "File or pipe with the operator's token; - is standard input.",
+            visibility: .hidden
+        )
+    )
+    var tokenFile: String?
+    @OptionGroup var role: OperatorOption
+
+    func validate() throws {
+        try nodes.checkSingle()
+        guard tokenFile == nil || role.operatorTokenFile == nil else {
+            throw ValidationError("Name one --token-file.")
+        }
+    }
+
+    func withOperator<Value>(
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        try await role.withOperator(of: nodes, tokenFile: tokenFile, timeout: standard, body)
+    }
+}

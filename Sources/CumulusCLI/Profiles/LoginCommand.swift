@@ -1,0 +1,216 @@
+// `cumulus login`: makes a profile for the following commands, and for a user the file in which
+// apps that are written for CloudKit find their server.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import CumulusSystem
+import CumulusTerminal
+
+struct LoginCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "login",
+        abstract: "Sign in for the following commands, and for apps on this machine.",
+        discussion: help(
+            "cumulus login alice --container iCloud.org.example.photos",
+            "cumulus login --token-file alice.token --endpoint a.example.org,b.example.org",
+            "cumulus login alice --profile work --endpoint a.example.org",
+            "cumulus login --operator --token-file cumulus-data/operator.token",
+            "cumulus login --operator --token-file <(ssh host cat data/operator.token)",
+            note: """
+                Keeps addresses, container, environment and token as a profile in ~/.config/\
+                cumulus/profiles.json, which nobody else can read; XDG_CONFIG_HOME names another \
+                folder than ~/.config. Commands take from the profile what no flag and no \
+                variable names. It is called 'default', or 'operator' with --operator, unless \
+                --profile names it, and it is in use from now on: 'cumulus use' chooses another, \
+                'cumulus logout' removes it.
+
+                A user's login also writes client.json in that folder, or the file that --file \
+                names, and then no profile: apps that use CloudKit's interface take server and \
+                user from there, and variables such as CUMULUS_TOKEN go before them. Apps have \
+                one signed-in user on this machine: another login replaces the first.
+                """
+        )
+    )
+
+    @Argument(help: "Name of the user; not with --token-file.") var name: String?
+    @Flag(name: .customLong("operator"), help: "Sign in as the operator of a node.")
+    var isOperator = false
+    @OptionGroup var password: PasswordOption
+    @Option(
+        help: """
+            File or pipe with a token, in place of name and password; - is standard input.
+            """
+    )
+    var tokenFile: String?
+    /// The name of --token-file in release 0.1.
+    @Option(help: .hidden) var accessTokenFile: String?
+    @Option(help: "File for apps that is written, in place of a profile.") var file: String?
+    @OptionGroup var nodes: NodeOptions
+    @OptionGroup var scope: ScopeOptions
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard tokenFile == nil || accessTokenFile == nil else {
+            throw ValidationError("Name one --token-file.")
+        }
+        guard !isOperator else { return try validateOperator() }
+        guard (name == nil) != (givenFile == nil) else {
+            throw ValidationError("name a user, or a token with --token-file.")
+        }
+        guard givenFile == nil || password.passwordFile == nil else {
+            throw ValidationError("--password-file and --token-file exclude each other.")
+        }
+    }
+
+    private func validateOperator() throws {
+        try nodes.checkSingle()
+        guard name == nil, file == nil, password.passwordFile == nil else {
+            throw ValidationError(
+                "An operator shows a token: a name, --file and --password-file go without "
+                    + "--operator."
+            )
+        }
+        guard operatorFile != nil else {
+            throw ValidationError(
+                "name the operator's token, operator.token in the node's data directory, with "
+                    + "--token-file."
+            )
+        }
+    }
+
+    private var givenFile: String? { tokenFile ?? accessTokenFile }
+
+    private var operatorFile: String? { Setting(.operatorTokenFile, flag: givenFile).file }
+
+    // MARK: The run
+
+    func run() async throws {
+        let name = try profileName()
+        // A new login goes on where the profile of that name was, unless it is at another server.
+        let known = nodes.isNamed ? nil : try name.flatMap { try ProfileChoice.known($0) }
+        try await Setting.$profile.withValue(.success(known)) {
+            try await isOperator ? signInOperator(name) : signInUser(name)
+        }
+    }
+
+    /// The name of the profile; nil: none is kept.
+    private func profileName() throws -> String? {
+        guard file == nil else { return nil }
+        let standard = isOperator ? ProfileChoice.ofOperators : ProfileChoice.ofUsers
+        let name = output.profile.named ?? standard
+        try Profile.check(name)
+        guard ProfileFile.path == nil else { return name }
+        guard isOperator || output.profile.profile != nil else { return nil }
+        throw UsageProblem("there is no home directory for profiles: set HOME or XDG_CONFIG_HOME")
+    }
+
+    private func signInOperator(_ name: String?) async throws {
+        try ProfileFile.prepare()
+        let token = try TokenFile.token(operatorFile ?? "-", "the operator's token")
+        let node = NodeOperator(try nodes.configuration(timeout: 10), token: token)
+        let status = await Result { try await node.status() }
+        await node.close()
+        let nodeID = try status.get().nodeID
+        var values = try values()
+        values[.operatorToken] = token
+        try keep(Profile(values), as: name)
+        try output.show(
+            [
+                "as": "operator", "node": .string(nodeID), "profile": .string(name ?? ""),
+                "file": .string(ProfileFile.path ?? ""),
+            ],
+            rows: [
+                ["as", "operator"], ["node", nodeID], ["profile", name ?? ""],
+                ["file", ProfileFile.path ?? ""],
+            ]
+        )
+    }
+
+    private func signInUser(_ profileName: String?) async throws {
+        let target = try ClientFile(file)
+        // The targets are checked first: the token of a new session would be lost.
+        try target.prepare()
+        if profileName != nil { try ProfileFile.prepare() }
+        let token = try await token()
+        let user = try await withContainer(token: token) { try await $0.userRecordID() }
+        let values = try values()
+        try target.write(
+            ClientFile.Settings(
+                endpoints: nodes.endpoints,
+                container: scope.containerName,
+                environment: try scope.environmentValue(),
+                token: token,
+                tls: values[.tls] ?? "",
+                authority: values[.authority] ?? ""
+            )
+        )
+        let kept = values.merging([.token: token]) { $1 }
+        try keep(Profile(kept, user: name), as: profileName)
+        try output.show(
+            [
+                "user": name.map(JSON.string) ?? .null, "recordName": .string(user.recordName),
+                "container": .string(scope.containerName), "file": .string(target.path),
+                "profile": profileName.map(JSON.string) ?? .null,
+            ],
+            rows: (name.map { [["user", $0]] } ?? []) + [
+                ["recordName", user.recordName], ["container", scope.containerName],
+                ["file", target.path],
+            ] + (profileName.map { [["profile", $0]] } ?? [])
+        )
+    }
+
+    /// What a profile keeps beside the token.
+    private func values() throws -> [Setting.Name: String] {
+        let authority = nodes.named(.authority)
+        return [
+            .endpoint: nodes.endpoints.joined(separator: ","), .container: scope.containerName,
+            .environment: try scope.environmentValue().name, .tls: nodes.named(.tls),
+            // Apps and later commands run in other folders.
+            .authority: authority.isEmpty ? authority : URL(filePath: authority).path,
+        ]
+    }
+
+    /// Keeps the profile, and puts it in use; without a name it does nothing.
+    private func keep(_ profile: Profile, as name: String?) throws {
+        guard let name else { return }
+        var file = try ProfileFile.read()
+        file.profiles[name] = profile
+        file.current = name
+        try file.write()
+    }
+
+    private func token() async throws -> String {
+        guard let name else { return try TokenFile.token(givenFile ?? "-") }
+        let password = try password.present(of: name)
+        return try await withContainer(token: nil) {
+            try await $0.signIn(name: name, password: password, label: "cumulus login").token
+        }
+    }
+
+    private func withContainer<Value>(
+        token: String?,
+        _ body: (Container) async throws -> Value
+    ) async throws -> Value {
+        var configuration = try nodes.configuration(timeout: 10)
+        configuration.environment = try scope.environmentValue()
+        configuration.accessToken = token
+        configuration.connections = 1
+        let container = Container(identifier: scope.containerName, configuration: configuration)
+        let result = await Result { try await body(container) }
+        await container.close()
+        return try result.get()
+    }
+}
+
+extension NodeOptions {
+    /// Whether a flag or the environment names the nodes.
+    fileprivate var isNamed: Bool {
+        settings.contains { $0.name == .endpoint && !$0.isStandard && !$0.isOfProfile }
+    }
+
+    /// The value of a flag, the environment or the profile; empty for a default.
+    fileprivate func named(_ name: Setting.Name) -> String {
+        settings.first { $0.name == name && !$0.isStandard }?.value ?? ""
+    }
+}
