@@ -162,7 +162,13 @@ typedef enum _Cumulus__V1__Method {
    * server stream
    */
   CUMULUS__V1__METHOD__SHARING_LIST = 147,
-  CUMULUS__V1__METHOD__SHARING_STOP = 148
+  CUMULUS__V1__METHOD__SHARING_STOP = 148,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__WEB_APPS_LIST = 160,
+  CUMULUS__V1__METHOD__WEB_APPS_SET = 161,
+  CUMULUS__V1__METHOD__WEB_APPS_REMOVE = 162
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 

@@ -26,9 +26,9 @@ struct Main: AsyncParsableCommand {
             NotificationCommand.self,
             ImportCommand.self, ExportCommand.self, RegisterCommand.self, SignInCommand.self,
             PasswordCommand.self, LoginCommand.self, LogoutCommand.self, SessionCommand.self,
-            UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
-            ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
-            BackupCommand.self, ContainerCommand.self,
+            UserCommand.self, RoleCommand.self, KeyCommand.self, WebCommand.self,
+            ClusterCommand.self, ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self,
+            IndexCommand.self, BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, TopCommand.self, ConfigCommand.self,
         ]
     )

@@ -20,8 +20,8 @@ package protocol WebDoor: Sendable {
     func sleep(_ milliseconds: Int64) async throws
     /// Makes a random number.
     func random() -> UInt64
-    /// The registration under the SHA-256 of an API token; nil if there is none.
-    func apiToken(_ digest: Bytes) async -> WebAPIToken?
+    /// The web app under the SHA-256 of an API token; nil if there is none.
+    func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken?
     /// Lets a caller in.
     func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
     /// Seals what callers carry; every node of the cluster opens it.
@@ -62,6 +62,17 @@ package protocol WebDoor: Sendable {
     func subscriptions(
         of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Set<SubscriptionName>
+}
+
+extension WebDoor {
+    /// The same with an error for callers of web services.
+    func app(of digest: Bytes) async throws(WebError) -> WebAPIToken? {
+        do throws(ServiceError) {
+            return try await apiToken(digest)
+        } catch {
+            throw WebError(error)
+        }
+    }
 }
 
 /// The calls of one caller; its receiver closes it.

@@ -111,7 +111,7 @@ package struct SignInPages: WebPages {
     /// nil if the text is no state of a sign-in, or the app's users can't sign in any more.
     private func visit(_ text: String?, _ request: WebRequest) async -> Visit? {
         guard let text, let state = door.signInState(text),
-            let api = await door.apiToken(state.api), api.scope == state.scope,
+            let api = try? await door.apiToken(state.api), api.scope == state.scope,
             let app = api.signIn(from: state.origin)
         else { return nil }
         let sent = WebText.cookie(cookie, in: request.headers["cookie"]) ?? ""

@@ -101,6 +101,26 @@ extension Wiring {
         }
     }
 
+    /// Says which apps of the file give way to one of the cluster with the same token or name.
+    ///
+    /// A node that is joining doesn't know yet.
+    private func tellReplaced(_ apps: [[UInt8]: WebAPIToken], _ node: Node) async {
+        for (digest, app) in apps {
+            var known = try? await node.webApp(token: digest)
+            if known == nil, !app.name.isEmpty {
+                known = try? await node.webApp(app.name, in: app.scope)
+            }
+            guard let known else { continue }
+            logger.warning(
+                "a web app of the file does not count: the cluster has one with its token or name",
+                metadata: [
+                    "container": "\(known.scope.container)",
+                    "environment": "\(known.scope.environment.name)", "name": "\(known.name)",
+                ]
+            )
+        }
+    }
+
     private static func readApps(_ path: String) throws -> [[UInt8]: WebAPIToken] {
         let text = try OperatorFile.bytes(of: path, limit: 1 << 20)
         do throws(WebApps.Problem) {
@@ -154,6 +174,7 @@ extension Wiring {
         if let identity { secure = { identity.web } }
         let apps = try webApps()
         let door = NodeDoor(node) { apps?()[$0] }
+        await tellReplaced(apps?() ?? [:], node)
         let site = try site(at: address)
         let gateway = WebGateway(
             door,

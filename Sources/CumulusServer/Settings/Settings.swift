@@ -111,7 +111,12 @@ struct WebSettings: SettingGroup {
             """
         )
     let apps = Setting("web-apps", .text("file"), none: "none")
-        .help("JSON file of web apps whose API tokens are good, the same on all nodes")
+        .help(
+            """
+            JSON file of further web apps whose API tokens are good, the same on all nodes; \
+            'cumulus web add' needs no file
+            """
+        )
     let proxies = Setting("trusted-proxies", .text("address,..."), none: "none")
         .help(
             """

@@ -1,9 +1,9 @@
 // The registers of the cluster's scope that hold accounts: who a caller is and whether it may sign
-// in.
+// in, and from which web apps.
 //
-// `Users`, `Sessions`, `Passwords`, `ServiceKeys`, `People` and `Subjects` of CumulusOperations
-// read and write them. `RegisterRule` decides which of two values wins. Their numbers are
-// big-endian, so that a greater number has greater bytes.
+// `Users`, `Sessions`, `Passwords`, `ServiceKeys`, `People`, `Subjects` and `RegisteredWebApps` of
+// CumulusOperations read and write them. `RegisterRule` decides which of two values wins. Their
+// numbers are big-endian, so that a greater number has greater bytes.
 
 package import CumulusModel
 
@@ -24,6 +24,10 @@ package enum AccountRegister {
 
     /// (id of a service key, 16 bytes) → its public key, where it is valid, label and times.
     package static let key = "key"
+
+    /// (`a`, container, environment, name) → a web app; (`l`, container, environment, name) → its
+    /// logo; (`t`, SHA-256 of an API token) → the container, environment and name of its app.
+    package static let webApp = "web"
 
     /// (issuer's URL, subject) → the user's id; the first one stays.
     package static let subject = "subject"

@@ -200,7 +200,8 @@ struct AccessMatrix {
 
     private static let operatorRows: [Row] =
         [
-            .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
+            .keysList, .keysAdd, .keysRevoke, .webAppsList, .webAppsSet, .webAppsRemove,
+            .operatorSetHandle,
             .operatorSetUserState, .operatorSetPassword, .operatorStatus, .operatorMetrics,
             .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
