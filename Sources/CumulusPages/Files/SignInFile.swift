@@ -13,5 +13,7 @@ package enum SignInFile {
     package static let done = HTMLTemplate(PackageResources.done_html)
     package static let passage = HTMLTemplate(PackageResources.passage_html)
     package static let refresh = HTMLTemplate(PackageResources.refresh_html)
+    /// Belongs to the root of the node; it needs no file besides.
+    package static let root = HTMLTemplate(PackageResources.root_html)
     package static let notice = HTMLTemplate(PackageResources.notice_html)
 }

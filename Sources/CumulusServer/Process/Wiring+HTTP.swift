@@ -182,7 +182,12 @@ extension Wiring {
             publicURL: configuration[\.web.url].isEmpty ? nil : site?.text
         )
         let sources = consoleSources(node, gateway.meter, audit, apps)
-        let console = Console(door, sources, isTLS: identity != nil)
+        let console =
+            try configuration[\.web.withoutConsole]
+            ? nil : Console(door, sources, isTLS: identity != nil)
+        let root = RootPage(hasConsole: console != nil, hasSignIn: site != nil)
+        let signIn = site.map { signInPages(door, at: $0, loops) }
+        let pages: [(any WebPages)?] = [root, console, signIn]
         let server = HTTPServer(
             gateway,
             OperatorPages(
@@ -191,7 +196,7 @@ extension Wiring {
                 webhooks: webhooks?.meter,
                 libraries: libraries
             ),
-            [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
+            pages.compactMap(\.self),
             hosts: try hosts(site, address.host),
             proxies: try proxies(),
             secure: secure,

@@ -117,6 +117,7 @@ struct WebSettings: SettingGroup {
             'cumulus web add' needs no file
             """
         )
+    let withoutConsole = Setting("no-console").help("Serve no /console")
     let proxies = Setting("trusted-proxies", .text("address,..."), none: "none")
         .help(
             """

@@ -88,13 +88,20 @@ import Testing
             let refused = try RawClient.exchange(web, request)
             #expect(refused.hasPrefix("HTTP/1.1 421") && refused.contains("--web-host"))
         }
+        let root = try RawClient.exchange(web, "GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+        #expect(root.hasPrefix("HTTP/1.1 302") && root.contains("Location: /console\r\n"))
         // Links begin with --web-url, and without it with the address that the caller used.
         #expect(try courierURL(session, at: web).hasPrefix(Self.site + "/device/1/courier/"))
         try await node.end(SIGTERM)
         let bare = try await NodeProcess.ready(
             data: folder.node,
-            arguments: ["--http", web, "--web-apps", "\(folder.path)/apps.json"]
+            arguments: ["--http", web, "--web-apps", "\(folder.path)/apps.json", "--no-console"]
         )
+        for (path, status) in [("/", "200"), ("/console", "404")] {
+            let request = "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            let answer = try RawClient.exchange(web, request)
+            #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(path): \(answer)")
+        }
         let made = try courierURL(session, at: try await bare.httpEndpoint())
         #expect(made.hasPrefix("https://public.example/device/1/courier/"), "\(made)")
     }
