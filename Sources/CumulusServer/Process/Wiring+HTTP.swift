@@ -23,13 +23,15 @@ extension Wiring {
             let address = try address(of: \.web.address)
             _ = try hosts(try site(at: address), address.host)
             _ = try proxies()
+            _ = try metricsAccess()
             return address
         }
         guard apps == nil else {
             throw StartProblem(\.web.apps, "say where they call, with --http")
         }
-        for setting in [\Settings.web.url, \.web.hosts, \.web.proxies]
-        where !configuration[setting].isEmpty {
+        for setting in [
+            \Settings.web.url, \.web.hosts, \.web.proxies, \.web.metricsFrom, \.web.metricsToken,
+        ] where !configuration[setting].isEmpty {
             throw StartProblem(setting, "it is of no use without --http")
         }
         return nil
@@ -76,11 +78,44 @@ extension Wiring {
 
     /// The proxies whose word counts on where a request comes from.
     private func proxies() throws -> TrustedProxies {
-        do throws(TrustedProxies.Problem) {
+        do throws(AddressList.Problem) {
             return try TrustedProxies(configuration[\.web.proxies])
         } catch {
             throw StartProblem(\.web.proxies, "\(error)")
         }
+    }
+
+    /// Who is told the metrics, beside this machine.
+    private func metricsAccess() throws -> MetricsAccess {
+        let hosts: AddressList
+        do throws(AddressList.Problem) {
+            hosts = try AddressList(configuration[\.web.metricsFrom])
+        } catch {
+            throw StartProblem(\.web.metricsFrom, "\(error)")
+        }
+        let path = configuration[\.web.metricsToken]
+        if path.isEmpty { return MetricsAccess(hosts: hosts) }
+        let logger = logger
+        do {
+            let file = try WatchedFiles(
+                [path],
+                onRenewal: { Wiring.tell(logger, of: "token for metrics", $0) },
+                make: { try Wiring.digest(ofTokenIn: path) }
+            )
+            return MetricsAccess(hosts: hosts) { file.current }
+        } catch {
+            throw StartProblem(\.web.metricsToken, "\(error)")
+        }
+    }
+
+    private static func digest(ofTokenIn path: String) throws -> [UInt8] {
+        guard let digest = MetricsAccess.digest(of: try OperatorFile.line(of: path)) else {
+            throw OperatorFile.Unusable(
+                "the token in \(path) is too short; write one with \(MetricsAccess.shortestToken) "
+                    + "or more characters, such as 'openssl rand -hex 32' makes"
+            )
+        }
+        return digest
     }
 
     /// The web apps of the operator's file by the SHA-256 of their tokens, which is read again when
@@ -194,7 +229,8 @@ extension Wiring {
                 node,
                 gateway.meter,
                 webhooks: webhooks?.meter,
-                libraries: libraries
+                libraries: libraries,
+                access: try metricsAccess()
             ),
             pages.compactMap(\.self),
             hosts: try hosts(site, address.host),

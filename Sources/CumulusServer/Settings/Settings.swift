@@ -117,6 +117,10 @@ struct WebSettings: SettingGroup {
             'cumulus web add' needs no file
             """
         )
+    let metricsFrom = Setting("metrics-from", .text("address,..."), none: "this machine")
+        .help("Hosts that are told /metrics: addresses and networks such as 10.0.0.0/8")
+    let metricsToken = Setting("metrics-token-file", .text("file"), none: "none")
+        .help("File with a token that lets its holders read /metrics from anywhere")
     let withoutConsole = Setting("no-console").help("Serve no /console")
     let proxies = Setting("trusted-proxies", .text("address,..."), none: "none")
         .help(
