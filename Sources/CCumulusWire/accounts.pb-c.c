@@ -862,6 +862,96 @@ void   cumulus__v1__remove_web_app_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__remove_web_app_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__make_reset_link_request__init
+                     (Cumulus__V1__MakeResetLinkRequest         *message)
+{
+  static const Cumulus__V1__MakeResetLinkRequest init_value = CUMULUS__V1__MAKE_RESET_LINK_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__make_reset_link_request__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__make_reset_link_request__pack
+                     (const Cumulus__V1__MakeResetLinkRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__make_reset_link_request__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MakeResetLinkRequest *
+       cumulus__v1__make_reset_link_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MakeResetLinkRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__make_reset_link_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__make_reset_link_request__free_unpacked
+                     (Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__reset_password_request__init
+                     (Cumulus__V1__ResetPasswordRequest         *message)
+{
+  static const Cumulus__V1__ResetPasswordRequest init_value = CUMULUS__V1__RESET_PASSWORD_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_password_request__get_packed_size
+                     (const Cumulus__V1__ResetPasswordRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_password_request__pack
+                     (const Cumulus__V1__ResetPasswordRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_password_request__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetPasswordRequest *
+       cumulus__v1__reset_password_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetPasswordRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_password_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_password_request__free_unpacked
+                     (Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[5] =
 {
   {
@@ -1919,6 +2009,95 @@ const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_request__descriptor
   cumulus__v1__remove_web_app_request__field_indices_by_name,
   1,  cumulus__v1__remove_web_app_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__remove_web_app_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__make_reset_link_request__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__make_reset_link_request__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__make_reset_link_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MakeResetLinkRequest",
+  "MakeResetLinkRequest",
+  "Cumulus__V1__MakeResetLinkRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MakeResetLinkRequest),
+  1,
+  cumulus__v1__make_reset_link_request__field_descriptors,
+  cumulus__v1__make_reset_link_request__field_indices_by_name,
+  1,  cumulus__v1__make_reset_link_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__make_reset_link_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_password_request__field_descriptors[2] =
+{
+  {
+    "token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordRequest, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "password",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordRequest, password),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_password_request__field_indices_by_name[] = {
+  1,   /* field[1] = password */
+  0,   /* field[0] = token */
+};
+static const ProtobufCIntRange cumulus__v1__reset_password_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_password_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetPasswordRequest",
+  "ResetPasswordRequest",
+  "Cumulus__V1__ResetPasswordRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetPasswordRequest),
+  2,
+  cumulus__v1__reset_password_request__field_descriptors,
+  cumulus__v1__reset_password_request__field_indices_by_name,
+  1,  cumulus__v1__reset_password_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_password_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__handle_kind__enum_values_by_number[3] =

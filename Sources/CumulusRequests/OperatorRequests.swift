@@ -58,6 +58,15 @@ extension SetPasswordRequest {
     }
 }
 
+extension ResetPasswordRequest {
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__reset_password_request__unpack)
+        self.init()
+        token = message.raw.token.swiftBytes
+        password = message.raw.password.swiftBytes
+    }
+}
+
 extension AddKeyRequest {
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__add_key_request__unpack)

@@ -907,6 +907,96 @@ void   cumulus__v1__remove_web_app_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__remove_web_app_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__make_reset_link_response__init
+                     (Cumulus__V1__MakeResetLinkResponse         *message)
+{
+  static const Cumulus__V1__MakeResetLinkResponse init_value = CUMULUS__V1__MAKE_RESET_LINK_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__make_reset_link_response__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__make_reset_link_response__pack
+                     (const Cumulus__V1__MakeResetLinkResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__make_reset_link_response__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MakeResetLinkResponse *
+       cumulus__v1__make_reset_link_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MakeResetLinkResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__make_reset_link_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__make_reset_link_response__free_unpacked
+                     (Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__reset_password_response__init
+                     (Cumulus__V1__ResetPasswordResponse         *message)
+{
+  static const Cumulus__V1__ResetPasswordResponse init_value = CUMULUS__V1__RESET_PASSWORD_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_password_response__get_packed_size
+                     (const Cumulus__V1__ResetPasswordResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_password_response__pack
+                     (const Cumulus__V1__ResetPasswordResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_password_response__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetPasswordResponse *
+       cumulus__v1__reset_password_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetPasswordResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_password_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_password_response__free_unpacked
+                     (Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_response__field_descriptors[3] =
 {
   {
@@ -1931,6 +2021,108 @@ const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_response__descripto
   cumulus__v1__remove_web_app_response__field_indices_by_name,
   1,  cumulus__v1__remove_web_app_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__remove_web_app_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__make_reset_link_response__field_descriptors[3] =
+{
+  {
+    "token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "url",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, url),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__make_reset_link_response__field_indices_by_name[] = {
+  1,   /* field[1] = expires */
+  0,   /* field[0] = token */
+  2,   /* field[2] = url */
+};
+static const ProtobufCIntRange cumulus__v1__make_reset_link_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MakeResetLinkResponse",
+  "MakeResetLinkResponse",
+  "Cumulus__V1__MakeResetLinkResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MakeResetLinkResponse),
+  3,
+  cumulus__v1__make_reset_link_response__field_descriptors,
+  cumulus__v1__make_reset_link_response__field_indices_by_name,
+  1,  cumulus__v1__make_reset_link_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__make_reset_link_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_password_response__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordResponse, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_password_response__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__reset_password_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_password_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetPasswordResponse",
+  "ResetPasswordResponse",
+  "Cumulus__V1__ResetPasswordResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetPasswordResponse),
+  1,
+  cumulus__v1__reset_password_response__field_descriptors,
+  cumulus__v1__reset_password_response__field_indices_by_name,
+  1,  cumulus__v1__reset_password_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[4] =

@@ -34,6 +34,8 @@ typedef struct Cumulus__V1__ListWebAppsRequest Cumulus__V1__ListWebAppsRequest;
 typedef struct Cumulus__V1__WebApp Cumulus__V1__WebApp;
 typedef struct Cumulus__V1__SetWebAppRequest Cumulus__V1__SetWebAppRequest;
 typedef struct Cumulus__V1__RemoveWebAppRequest Cumulus__V1__RemoveWebAppRequest;
+typedef struct Cumulus__V1__MakeResetLinkRequest Cumulus__V1__MakeResetLinkRequest;
+typedef struct Cumulus__V1__ResetPasswordRequest Cumulus__V1__ResetPasswordRequest;
 
 
 /* --- enums --- */
@@ -355,6 +357,33 @@ struct  Cumulus__V1__RemoveWebAppRequest
 #define CUMULUS__V1__REMOVE_WEB_APP_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_web_app_request__descriptor) \
     , {0,NULL} }
+
+
+struct  Cumulus__V1__MakeResetLinkRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__MAKE_RESET_LINK_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__make_reset_link_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__ResetPasswordRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData token;
+  /*
+   * as in RegisterRequest
+   */
+  ProtobufCBinaryData password;
+};
+#define CUMULUS__V1__RESET_PASSWORD_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_password_request__descriptor) \
+    , {0,NULL}, {0,NULL} }
 
 
 /* Cumulus__V1__SignInRequest methods */
@@ -718,6 +747,44 @@ Cumulus__V1__RemoveWebAppRequest *
 void   cumulus__v1__remove_web_app_request__free_unpacked
                      (Cumulus__V1__RemoveWebAppRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__MakeResetLinkRequest methods */
+void   cumulus__v1__make_reset_link_request__init
+                     (Cumulus__V1__MakeResetLinkRequest         *message);
+size_t cumulus__v1__make_reset_link_request__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkRequest   *message);
+size_t cumulus__v1__make_reset_link_request__pack
+                     (const Cumulus__V1__MakeResetLinkRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__make_reset_link_request__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MakeResetLinkRequest *
+       cumulus__v1__make_reset_link_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__make_reset_link_request__free_unpacked
+                     (Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetPasswordRequest methods */
+void   cumulus__v1__reset_password_request__init
+                     (Cumulus__V1__ResetPasswordRequest         *message);
+size_t cumulus__v1__reset_password_request__get_packed_size
+                     (const Cumulus__V1__ResetPasswordRequest   *message);
+size_t cumulus__v1__reset_password_request__pack
+                     (const Cumulus__V1__ResetPasswordRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_password_request__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetPasswordRequest *
+       cumulus__v1__reset_password_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_password_request__free_unpacked
+                     (Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInRequest_Closure)
@@ -777,6 +844,12 @@ typedef void (*Cumulus__V1__SetWebAppRequest_Closure)
 typedef void (*Cumulus__V1__RemoveWebAppRequest_Closure)
                  (const Cumulus__V1__RemoveWebAppRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__MakeResetLinkRequest_Closure)
+                 (const Cumulus__V1__MakeResetLinkRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ResetPasswordRequest_Closure)
+                 (const Cumulus__V1__ResetPasswordRequest *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -803,6 +876,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_request__desc
 extern const ProtobufCMessageDescriptor cumulus__v1__web_app__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_web_app_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_password_request__descriptor;
 
 PROTOBUF_C__END_DECLS
 

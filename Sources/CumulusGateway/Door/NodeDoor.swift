@@ -46,6 +46,16 @@ package struct NodeDoor: WebDoor {
         }
     }
 
+    /// Only registered apps have one.
+    package func logo(of app: WebAPIToken) async -> Bytes {
+        guard let known = try? await node.webApp(app.name, in: app.scope),
+            WebAPIToken(known) == app
+        else { return [] }
+        return (try? await node.logo(of: known)) ?? []
+    }
+
+    package var takesRegistrations: Bool { node.configuration.takesRegistrations }
+
     package func seal(_ content: Bytes) -> Bytes { node.seal(web: content) }
 
     package func open(_ sealed: Bytes) -> Bytes? { node.open(web: sealed) }

@@ -22,6 +22,10 @@ package protocol WebDoor: Sendable {
     func random() -> UInt64
     /// The web app under the SHA-256 of an API token; nil if there is none.
     func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken?
+    /// The logo of a web app: PNG or JPEG; empty if it has none.
+    func logo(of app: WebAPIToken) async -> Bytes
+    /// Whether strangers may register as users.
+    var takesRegistrations: Bool { get }
     /// Lets a caller in.
     func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
     /// Seals what callers carry; every node of the cluster opens it.

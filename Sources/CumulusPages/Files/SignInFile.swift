@@ -8,6 +8,12 @@ package enum SignInFile {
 
     package static let page = HTMLTemplate(PackageResources.page_html)
     package static let form = HTMLTemplate(PackageResources.form_html)
+    package static let register = HTMLTemplate(PackageResources.register_html)
+    package static let password = HTMLTemplate(PackageResources.password_html)
+    package static let reset = HTMLTemplate(PackageResources.reset_html)
+    package static let brand = HTMLTemplate(PackageResources.brand_html)
+    package static let logo = HTMLTemplate(PackageResources.logo_html)
+    package static let link = HTMLTemplate(PackageResources.link_html)
     package static let problem = HTMLTemplate(PackageResources.problem_html)
     package static let button = HTMLTemplate(PackageResources.button_html)
     package static let done = HTMLTemplate(PackageResources.done_html)

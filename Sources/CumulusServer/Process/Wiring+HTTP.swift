@@ -63,6 +63,12 @@ extension Wiring {
         return site
     }
 
+    /// The page that takes links which reset passwords; empty if there is none.
+    func resetURL() throws -> String {
+        guard let address = try http() else { return "" }
+        return try site(at: address).map(PasswordPages.resetURL) ?? ""
+    }
+
     /// The hosts under which browsers find the node's pages.
     private func hosts(_ site: WebAddress?, _ listener: String) throws -> WebHosts {
         let text = configuration[\.web.hosts]
@@ -222,7 +228,8 @@ extension Wiring {
             ? nil : Console(door, sources, isTLS: identity != nil)
         let root = RootPage(hasConsole: console != nil, hasSignIn: site != nil)
         let signIn = site.map { signInPages(door, at: $0, loops) }
-        let pages: [(any WebPages)?] = [root, console, signIn]
+        let passwords = site.map { PasswordPages(door, at: $0) }
+        let pages: [(any WebPages)?] = [root, console, signIn, passwords]
         let server = HTTPServer(
             gateway,
             OperatorPages(

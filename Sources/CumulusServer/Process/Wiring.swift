@@ -359,6 +359,7 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration[\.tls.insecureCredentials]
         settings.takesRegistrations = try configuration[\.users.registration]
+        settings.resetURL = try resetURL()
         settings.shareURL = try configuration.shareURL()
         settings.idTokens = issuers?.issuers
         if let webhooks { settings.knowsWebhook = { webhooks.knows($0, in: $1) } }

@@ -18,6 +18,9 @@ package enum AccountRegister {
     package static let state = "state"
     /// (user's id) → number of resets by operators, number of changes since the last reset, hash.
     package static let password = "password"
+    /// (user's id) → SHA-256 of the token of a link that resets the password, when it expires, and
+    /// the password that it is to replace.
+    package static let reset = "reset"
     /// (SHA-256 of a token, or id of a service key) → nothing; (user's id) or (`everybody`) → how
     /// often all sessions were ended, 8 bytes.
     package static let revoked = "revoked"

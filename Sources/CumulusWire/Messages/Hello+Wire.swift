@@ -244,6 +244,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case webAppsList = 160
     case webAppsSet = 161
     case webAppsRemove = 162
+    case accountsMakeResetLink = 176
+    case accountsResetPassword = 177
 }
 
 /// Stands before the first message of a call.

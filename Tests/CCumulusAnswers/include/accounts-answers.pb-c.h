@@ -36,6 +36,8 @@ typedef struct Cumulus__V1__RevokeKeyResponse Cumulus__V1__RevokeKeyResponse;
 typedef struct Cumulus__V1__ListWebAppsResponse Cumulus__V1__ListWebAppsResponse;
 typedef struct Cumulus__V1__SetWebAppResponse Cumulus__V1__SetWebAppResponse;
 typedef struct Cumulus__V1__RemoveWebAppResponse Cumulus__V1__RemoveWebAppResponse;
+typedef struct Cumulus__V1__MakeResetLinkResponse Cumulus__V1__MakeResetLinkResponse;
+typedef struct Cumulus__V1__ResetPasswordResponse Cumulus__V1__ResetPasswordResponse;
 
 
 /* --- enums --- */
@@ -355,6 +357,40 @@ struct  Cumulus__V1__RemoveWebAppResponse
 #define CUMULUS__V1__REMOVE_WEB_APP_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_web_app_response__descriptor) \
     , 0 }
+
+
+struct  Cumulus__V1__MakeResetLinkResponse
+{
+  ProtobufCMessage base;
+  /*
+   * text; it is not told again
+   */
+  ProtobufCBinaryData token;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t expires;
+  /*
+   * the page that takes it; empty: the node has none
+   */
+  ProtobufCBinaryData url;
+};
+#define CUMULUS__V1__MAKE_RESET_LINK_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__make_reset_link_response__descriptor) \
+    , {0,NULL}, 0, {0,NULL} }
+
+
+struct  Cumulus__V1__ResetPasswordResponse
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__RESET_PASSWORD_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_password_response__descriptor) \
+    , {0,NULL} }
 
 
 /* Cumulus__V1__SignInResponse methods */
@@ -737,6 +773,44 @@ Cumulus__V1__RemoveWebAppResponse *
 void   cumulus__v1__remove_web_app_response__free_unpacked
                      (Cumulus__V1__RemoveWebAppResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__MakeResetLinkResponse methods */
+void   cumulus__v1__make_reset_link_response__init
+                     (Cumulus__V1__MakeResetLinkResponse         *message);
+size_t cumulus__v1__make_reset_link_response__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkResponse   *message);
+size_t cumulus__v1__make_reset_link_response__pack
+                     (const Cumulus__V1__MakeResetLinkResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__make_reset_link_response__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MakeResetLinkResponse *
+       cumulus__v1__make_reset_link_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__make_reset_link_response__free_unpacked
+                     (Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetPasswordResponse methods */
+void   cumulus__v1__reset_password_response__init
+                     (Cumulus__V1__ResetPasswordResponse         *message);
+size_t cumulus__v1__reset_password_response__get_packed_size
+                     (const Cumulus__V1__ResetPasswordResponse   *message);
+size_t cumulus__v1__reset_password_response__pack
+                     (const Cumulus__V1__ResetPasswordResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_password_response__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetPasswordResponse *
+       cumulus__v1__reset_password_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_password_response__free_unpacked
+                     (Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInResponse_Closure)
@@ -799,6 +873,12 @@ typedef void (*Cumulus__V1__SetWebAppResponse_Closure)
 typedef void (*Cumulus__V1__RemoveWebAppResponse_Closure)
                  (const Cumulus__V1__RemoveWebAppResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__MakeResetLinkResponse_Closure)
+                 (const Cumulus__V1__MakeResetLinkResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ResetPasswordResponse_Closure)
+                 (const Cumulus__V1__ResetPasswordResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -826,6 +906,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descri
 extern const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_web_app_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_password_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -232,6 +232,7 @@ import Testing
                 .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
                 .keysAdd, .keysRevoke, .sharingList, .sharingStop, .subscriptionsList,
                 .subscriptionsEnd, .webAppsList, .webAppsSet, .webAppsRemove,
+                .accountsMakeResetLink,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }
