@@ -1,8 +1,8 @@
-// The console's page about web apps: those that are registered in the cluster, which it changes,
-// and those of the operator's file.
+// The console's page about web apps: it shows and changes what is registered in the cluster, and
+// shows what the operator's file names.
 //
 // The tokens of registered apps are shown, as 'cumulus web list' does: they stand in the apps'
-// pages. Those of the file are not, since nothing says how public they are.
+// pages. Tokens of the file are not, since nothing says how public they are.
 
 import CumulusModel
 import CumulusWire

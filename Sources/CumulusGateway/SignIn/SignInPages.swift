@@ -56,6 +56,7 @@ package struct SignInPages: WebPages {
 
     private static let paths: Set<Substring> = [
         "/sign-in", "/sign-in/callback", "/sign-in/page.css", "/sign-in/page.js",
+        "/sign-in/again.js",
     ]
 
     package func isAt(_ path: Substring) -> Bool { SignInPages.paths.contains(ownPath(path)) }
@@ -75,6 +76,7 @@ package struct SignInPages: WebPages {
         case "/sign-in/callback" where isGet: return await comeBack(request)
         case "/sign-in/page.css" where isGet: return file(SignInFile.style, "text/css")
         case "/sign-in/page.js" where isGet: return file(SignInFile.script, "text/javascript")
+        case "/sign-in/again.js" where isGet: return file(SignInFile.formScript, "text/javascript")
         case _ where SignInPages.paths.contains(path):
             var answer = notice(405, "This page does not take \(request.method).")
             answer.headers.append(("Allow", path == "/sign-in" ? "GET, HEAD, POST" : "GET, HEAD"))

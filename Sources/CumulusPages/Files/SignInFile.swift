@@ -5,6 +5,7 @@
 package enum SignInFile {
     package static let style = PackageResources.page_css
     package static let script = PackageResources.page_js
+    package static let formScript = PackageResources.again_js
 
     package static let page = HTMLTemplate(PackageResources.page_html)
     package static let form = HTMLTemplate(PackageResources.form_html)

@@ -33,7 +33,7 @@ import Testing
     @Test func nothingButTheFilesIsRun() throws {
         for page in pages() {
             #expect(!page.contains("alert('x')") && !page.contains("<script>"))
-            #expect(page.components("<script") == 2)
+            #expect(page.components("<script") == 3)
             #expect(page.contains(#"<script src="https://node.example/cumulus/sign-in/page.js""#))
             #expect(!page.contains("<style") && !page.contains("style=") && !page.contains(" on"))
         }

@@ -127,8 +127,8 @@ import Testing
         #expect(try found(Self.fresh) == nil && names() == [])
     }
 
-    /// Of two apps of one name that are added at the same time the later one stays, and the token
-    /// of the other one is good nowhere.
+    /// If both nodes add an app of one name, the later one stays, and the token of the other one is
+    /// good nowhere.
     @Test func theLaterOfTwoChangesCounts() throws {
         try set(Self.app(title: "first"), fresh: String(repeating: "a", count: 32))
         stores[1].now = stores[0].now + 60_000

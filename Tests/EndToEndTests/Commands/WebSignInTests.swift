@@ -124,6 +124,52 @@ import Testing
         return try part(of: answer, #""webcourierURL": ""#, "\"")
     }
 
+    /// The command prints a link, and the page behind it sets a password.
+    @Test func aUserSetsAPasswordByALink() async throws {
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--http", "127.0.0.1:0", "--web-url", Self.site, "--web-host", "node"]
+        )
+        let admin = [
+            "CUMULUS_ENDPOINT": try node.endpoint,
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        _ = try await CommandLineRun(["user", "add", "ada"], variables: admin)
+        let made = try await CommandLineRun(["user", "reset-link", "ada"], variables: admin)
+        let url = made.output.filter { !$0.isNewline }
+        #expect(url.hasPrefix(Self.site + "/sign-in/reset?token="), "\(made.errors)")
+        let web = try await node.httpEndpoint()
+        let target = url.dropFirst(Self.site.count)
+        let page = try RawClient.exchange(web, "GET \(target) HTTP/1.1\r\nHost: node\r\n\r\n")
+        let token = try part(of: page, #"name="token" value=""#, "\"")
+        let form = "token=\(token)&new=correct+horse&again=correct+horse"
+        func send() throws -> String {
+            try RawClient.exchange(
+                web,
+                """
+                POST /sign-in/reset HTTP/1.1\r
+                Host: node\r
+                Content-Type: application/x-www-form-urlencoded\r
+                Content-Length: \(form.utf8.count)\r
+                \r
+                \(form)
+                """
+            )
+        }
+        #expect(try send().hasPrefix("HTTP/1.1 200"))
+        #expect(try send().hasPrefix("HTTP/1.1 403"))
+        try Data("correct horse\n".utf8).write(to: URL(filePath: "\(folder.path)/password"))
+        let signIn = ["sign-in", "ada", "--password-file", "\(folder.path)/password"]
+        let signed = try await CommandLineRun(
+            signIn,
+            variables: [
+                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_CONTAINER": NodeProcess.container,
+            ]
+        )
+        #expect(signed.code == 0 && signed.output.hasPrefix("cumulus_"), "\(signed.errors)")
+        try await node.end(SIGTERM)
+    }
+
     /// A node does not start, and says why.
     private func expectEnd(_ arguments: [String], _ why: String) async throws {
         let node = try NodeProcess(data: folder.node, arguments: arguments)

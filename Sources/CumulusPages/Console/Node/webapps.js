@@ -26,8 +26,7 @@ export function page(main, { scope }) {
 
 function ofCluster(scope, apps, fill) {
   const add = button("Add a web app…", () => edit(scope, null, fill), "main");
-  return h("section", { class: "card stack" }, h("div", { class: "row" },
-    h("h2", { class: "grow" }, "Registered web apps"), add), table("Registered web apps", [
+  const list = table("Registered web apps", [
     ["Name", (app) => [h("b", {}, app.name), app.title && h("div", {}, app.title)], "wrap"],
     ["API token", (app) => h("code", {}, app.token), "wrap"],
     ["Origins", (app) => origins(app), "wrap"],
@@ -35,9 +34,11 @@ function ofCluster(scope, apps, fill) {
     ["Logo", (app) => (app.logoBytes > 0 ? bytes(app.logoBytes) : "–")],
     ["", (app) => [button("Change…", () => edit(scope, app, fill), "little"),
       button("Remove…", () => remove(scope, app, fill), "little bad")], "acts"],
-  ], apps, "No web app is registered here."),
-  h("p", { class: "small muted" }, "All nodes of the cluster know these apps. An API token is no "
-    + "secret: it stands in the app's pages, and the origins say whose pages may use it."));
+  ], apps, "No web app is registered here.");
+  return h("section", { class: "card stack" }, h("div", { class: "row" },
+    h("h2", { class: "grow" }, "Registered web apps"), add), list, h("p", { class: "small muted" },
+    "All nodes of the cluster know these apps. An API token is no secret: it stands in the app's "
+      + "pages, and the origins say whose pages may use it."));
 }
 
 function origins(app) {
