@@ -4,7 +4,7 @@
 // users. They tell metrics, and what a new node waits for, to this machine only; the operator may
 // let others have the metrics, see `MetricsAccess`.
 
-import CumulusModel
+package import CumulusModel
 package import CumulusNode
 
 package struct OperatorPages: Sendable {

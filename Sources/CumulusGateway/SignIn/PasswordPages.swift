@@ -11,7 +11,7 @@
 // send it in a user's name without the user's password, or the link.
 
 import Crypto
-import CumulusModel
+package import CumulusModel
 import CumulusNode
 import CumulusPages
 import CumulusWire

@@ -16,7 +16,7 @@
 // `WebProvider` and `PasswordPages`.
 
 import Crypto
-import CumulusModel
+package import CumulusModel
 import CumulusNode
 import CumulusPages
 import CumulusWire
