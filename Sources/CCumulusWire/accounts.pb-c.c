@@ -682,6 +682,276 @@ void   cumulus__v1__revoke_key_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_web_apps_request__init
+                     (Cumulus__V1__ListWebAppsRequest         *message)
+{
+  static const Cumulus__V1__ListWebAppsRequest init_value = CUMULUS__V1__LIST_WEB_APPS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_web_apps_request__get_packed_size
+                     (const Cumulus__V1__ListWebAppsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_web_apps_request__pack
+                     (const Cumulus__V1__ListWebAppsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_web_apps_request__pack_to_buffer
+                     (const Cumulus__V1__ListWebAppsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListWebAppsRequest *
+       cumulus__v1__list_web_apps_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListWebAppsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_web_apps_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_web_apps_request__free_unpacked
+                     (Cumulus__V1__ListWebAppsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__web_app__init
+                     (Cumulus__V1__WebApp         *message)
+{
+  static const Cumulus__V1__WebApp init_value = CUMULUS__V1__WEB_APP__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__web_app__get_packed_size
+                     (const Cumulus__V1__WebApp *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__web_app__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__web_app__pack
+                     (const Cumulus__V1__WebApp *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__web_app__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__web_app__pack_to_buffer
+                     (const Cumulus__V1__WebApp *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__web_app__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__WebApp *
+       cumulus__v1__web_app__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__WebApp *)
+     protobuf_c_message_unpack (&cumulus__v1__web_app__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__web_app__free_unpacked
+                     (Cumulus__V1__WebApp *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__web_app__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_web_app_request__init
+                     (Cumulus__V1__SetWebAppRequest         *message)
+{
+  static const Cumulus__V1__SetWebAppRequest init_value = CUMULUS__V1__SET_WEB_APP_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_web_app_request__get_packed_size
+                     (const Cumulus__V1__SetWebAppRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_web_app_request__pack
+                     (const Cumulus__V1__SetWebAppRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_web_app_request__pack_to_buffer
+                     (const Cumulus__V1__SetWebAppRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetWebAppRequest *
+       cumulus__v1__set_web_app_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetWebAppRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__set_web_app_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_web_app_request__free_unpacked
+                     (Cumulus__V1__SetWebAppRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_web_app_request__init
+                     (Cumulus__V1__RemoveWebAppRequest         *message)
+{
+  static const Cumulus__V1__RemoveWebAppRequest init_value = CUMULUS__V1__REMOVE_WEB_APP_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_web_app_request__get_packed_size
+                     (const Cumulus__V1__RemoveWebAppRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_web_app_request__pack
+                     (const Cumulus__V1__RemoveWebAppRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_web_app_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveWebAppRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveWebAppRequest *
+       cumulus__v1__remove_web_app_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveWebAppRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_web_app_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_web_app_request__free_unpacked
+                     (Cumulus__V1__RemoveWebAppRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__make_reset_link_request__init
+                     (Cumulus__V1__MakeResetLinkRequest         *message)
+{
+  static const Cumulus__V1__MakeResetLinkRequest init_value = CUMULUS__V1__MAKE_RESET_LINK_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__make_reset_link_request__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__make_reset_link_request__pack
+                     (const Cumulus__V1__MakeResetLinkRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__make_reset_link_request__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MakeResetLinkRequest *
+       cumulus__v1__make_reset_link_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MakeResetLinkRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__make_reset_link_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__make_reset_link_request__free_unpacked
+                     (Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__reset_password_request__init
+                     (Cumulus__V1__ResetPasswordRequest         *message)
+{
+  static const Cumulus__V1__ResetPasswordRequest init_value = CUMULUS__V1__RESET_PASSWORD_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_password_request__get_packed_size
+                     (const Cumulus__V1__ResetPasswordRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_password_request__pack
+                     (const Cumulus__V1__ResetPasswordRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_password_request__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetPasswordRequest *
+       cumulus__v1__reset_password_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetPasswordRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_password_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_password_request__free_unpacked
+                     (Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_password_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[5] =
 {
   {
@@ -1490,6 +1760,344 @@ const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor =
   cumulus__v1__revoke_key_request__field_indices_by_name,
   1,  cumulus__v1__revoke_key_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__revoke_key_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_web_apps_request__field_descriptors NULL
+#define cumulus__v1__list_web_apps_request__field_indices_by_name NULL
+#define cumulus__v1__list_web_apps_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListWebAppsRequest",
+  "ListWebAppsRequest",
+  "Cumulus__V1__ListWebAppsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListWebAppsRequest),
+  0,
+  cumulus__v1__list_web_apps_request__field_descriptors,
+  cumulus__v1__list_web_apps_request__field_indices_by_name,
+  0,  cumulus__v1__list_web_apps_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_web_apps_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__web_app__field_descriptors[7] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "origins",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__WebApp, n_origins),
+    offsetof(Cumulus__V1__WebApp, origins),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "callback",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, callback),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "title",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, title),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, created),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "logo_bytes",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WebApp, logo_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__web_app__field_indices_by_name[] = {
+  3,   /* field[3] = callback */
+  5,   /* field[5] = created */
+  6,   /* field[6] = logo_bytes */
+  0,   /* field[0] = name */
+  2,   /* field[2] = origins */
+  4,   /* field[4] = title */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange cumulus__v1__web_app__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__web_app__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.WebApp",
+  "WebApp",
+  "Cumulus__V1__WebApp",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__WebApp),
+  7,
+  cumulus__v1__web_app__field_descriptors,
+  cumulus__v1__web_app__field_indices_by_name,
+  1,  cumulus__v1__web_app__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__web_app__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_web_app_request__field_descriptors[4] =
+{
+  {
+    "app",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetWebAppRequest, app),
+    &cumulus__v1__web_app__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_new",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetWebAppRequest, is_new),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "logo",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetWebAppRequest, logo),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "removes_logo",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetWebAppRequest, removes_logo),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_web_app_request__field_indices_by_name[] = {
+  0,   /* field[0] = app */
+  1,   /* field[1] = is_new */
+  2,   /* field[2] = logo */
+  3,   /* field[3] = removes_logo */
+};
+static const ProtobufCIntRange cumulus__v1__set_web_app_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_web_app_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetWebAppRequest",
+  "SetWebAppRequest",
+  "Cumulus__V1__SetWebAppRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetWebAppRequest),
+  4,
+  cumulus__v1__set_web_app_request__field_descriptors,
+  cumulus__v1__set_web_app_request__field_indices_by_name,
+  1,  cumulus__v1__set_web_app_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_web_app_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__remove_web_app_request__field_descriptors[1] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RemoveWebAppRequest, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__remove_web_app_request__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange cumulus__v1__remove_web_app_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveWebAppRequest",
+  "RemoveWebAppRequest",
+  "Cumulus__V1__RemoveWebAppRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveWebAppRequest),
+  1,
+  cumulus__v1__remove_web_app_request__field_descriptors,
+  cumulus__v1__remove_web_app_request__field_indices_by_name,
+  1,  cumulus__v1__remove_web_app_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_web_app_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__make_reset_link_request__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__make_reset_link_request__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__make_reset_link_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MakeResetLinkRequest",
+  "MakeResetLinkRequest",
+  "Cumulus__V1__MakeResetLinkRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MakeResetLinkRequest),
+  1,
+  cumulus__v1__make_reset_link_request__field_descriptors,
+  cumulus__v1__make_reset_link_request__field_indices_by_name,
+  1,  cumulus__v1__make_reset_link_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__make_reset_link_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_password_request__field_descriptors[2] =
+{
+  {
+    "token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordRequest, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "password",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordRequest, password),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_password_request__field_indices_by_name[] = {
+  1,   /* field[1] = password */
+  0,   /* field[0] = token */
+};
+static const ProtobufCIntRange cumulus__v1__reset_password_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_password_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetPasswordRequest",
+  "ResetPasswordRequest",
+  "Cumulus__V1__ResetPasswordRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetPasswordRequest),
+  2,
+  cumulus__v1__reset_password_request__field_descriptors,
+  cumulus__v1__reset_password_request__field_indices_by_name,
+  1,  cumulus__v1__reset_password_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_password_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__handle_kind__enum_values_by_number[3] =

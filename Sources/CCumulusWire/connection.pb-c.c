@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[73] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[78] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -654,16 +654,23 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[73] =
   { "SHARING_LOOK_UP", "CUMULUS__V1__METHOD__SHARING_LOOK_UP", 146 },
   { "SHARING_LIST", "CUMULUS__V1__METHOD__SHARING_LIST", 147 },
   { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
+  { "WEB_APPS_LIST", "CUMULUS__V1__METHOD__WEB_APPS_LIST", 160 },
+  { "WEB_APPS_SET", "CUMULUS__V1__METHOD__WEB_APPS_SET", 161 },
+  { "WEB_APPS_REMOVE", "CUMULUS__V1__METHOD__WEB_APPS_REMOVE", 162 },
+  { "ACCOUNTS_MAKE_RESET_LINK", "CUMULUS__V1__METHOD__ACCOUNTS_MAKE_RESET_LINK", 176 },
+  { "ACCOUNTS_RESET_PASSWORD", "CUMULUS__V1__METHOD__ACCOUNTS_RESET_PASSWORD", 177 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{0, 73}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{160, 73},{176, 76},{0, 78}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[73] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[78] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
+  { "ACCOUNTS_MAKE_RESET_LINK", 76 },
   { "ACCOUNTS_PROFILE", 15 },
   { "ACCOUNTS_REGISTER", 11 },
+  { "ACCOUNTS_RESET_PASSWORD", 77 },
   { "ACCOUNTS_REVOKE", 13 },
   { "ACCOUNTS_SESSIONS", 12 },
   { "ACCOUNTS_SET_PROFILE", 16 },
@@ -730,6 +737,9 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[73
   { "SUBSCRIPTIONS_FETCH", 63 },
   { "SUBSCRIPTIONS_LIST", 66 },
   { "SUBSCRIPTIONS_MODIFY", 62 },
+  { "WEB_APPS_LIST", 73 },
+  { "WEB_APPS_REMOVE", 75 },
+  { "WEB_APPS_SET", 74 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -741,11 +751,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  73,
+  78,
   cumulus__v1__method__enum_values_by_number,
-  73,
+  78,
   cumulus__v1__method__enum_values_by_name,
-  8,
+  10,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -58,6 +58,15 @@ extension SetPasswordRequest {
     }
 }
 
+extension ResetPasswordRequest {
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__reset_password_request__unpack)
+        self.init()
+        token = message.raw.token.swiftBytes
+        password = message.raw.password.swiftBytes
+    }
+}
+
 extension AddKeyRequest {
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__add_key_request__unpack)
@@ -65,6 +74,34 @@ extension AddKeyRequest {
         publicKey = message.raw.public_key.swiftBytes
         label = message.raw.label.swiftText
         expires = message.raw.expires
+    }
+}
+
+extension SetWebAppRequest {
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__set_web_app_request__unpack)
+        guard let app = message.raw.app else {
+            throw MalformedMessage(message: "the request names no web app")
+        }
+        self.init(
+            WireWebApp(wire: app.pointee),
+            isNew: message.raw.is_new != 0,
+            logo: message.raw.logo.swiftBytes,
+            removesLogo: message.raw.removes_logo != 0
+        )
+    }
+}
+
+extension WireWebApp {
+    fileprivate init(wire raw: Cumulus__V1__WebApp) {
+        self.init()
+        name = raw.name.swiftBytes
+        token = raw.token.swiftText
+        origins = elements(raw.n_origins, raw.origins).map(\.swiftText)
+        callback = raw.callback.swiftText
+        title = raw.title.swiftText
+        created = raw.created
+        logoBytes = raw.logo_bytes
     }
 }
 

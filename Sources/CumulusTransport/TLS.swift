@@ -75,6 +75,8 @@ package final class TLSIdentity: Sendable {
         /// The same for browsers and scripts.
         let web: NIOSSLContext
         let digest: Bytes
+        /// Seconds since 1970 at which the first certificate of the chain ends.
+        let end: Int64
     }
 
     private let files: WatchedFiles<Loaded>
@@ -99,6 +101,10 @@ package final class TLSIdentity: Sendable {
 
     /// The context of an HTTP listener.
     package var web: NIOSSLContext { files.current.web }
+
+    /// Seconds since 1970 UTC at which the certificate in use ends, or one of those that lead to its
+    /// authority.
+    package var end: Int64 { files.current.end }
 
     private static func load(_ certificate: String, _ key: String) throws -> Loaded {
         let chain: [NIOSSLCertificate]
@@ -133,7 +139,8 @@ package final class TLSIdentity: Sendable {
             return Loaded(
                 context: try NIOSSLContext(configuration: configuration),
                 web: try NIOSSLContext(configuration: web),
-                digest: try TLS.digest(of: leaf)
+                digest: try TLS.digest(of: leaf),
+                end: chain.map { Int64($0.notValidAfter) }.min() ?? 0
             )
         } catch NIOSSLError.failedToLoadPrivateKey {
             throw TLSProblem("tls-key: \(key) is not the key of the certificate in \(certificate)")

@@ -772,6 +772,231 @@ void   cumulus__v1__revoke_key_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_web_apps_response__init
+                     (Cumulus__V1__ListWebAppsResponse         *message)
+{
+  static const Cumulus__V1__ListWebAppsResponse init_value = CUMULUS__V1__LIST_WEB_APPS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_web_apps_response__get_packed_size
+                     (const Cumulus__V1__ListWebAppsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_web_apps_response__pack
+                     (const Cumulus__V1__ListWebAppsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_web_apps_response__pack_to_buffer
+                     (const Cumulus__V1__ListWebAppsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListWebAppsResponse *
+       cumulus__v1__list_web_apps_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListWebAppsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_web_apps_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_web_apps_response__free_unpacked
+                     (Cumulus__V1__ListWebAppsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_web_apps_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_web_app_response__init
+                     (Cumulus__V1__SetWebAppResponse         *message)
+{
+  static const Cumulus__V1__SetWebAppResponse init_value = CUMULUS__V1__SET_WEB_APP_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_web_app_response__get_packed_size
+                     (const Cumulus__V1__SetWebAppResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_web_app_response__pack
+                     (const Cumulus__V1__SetWebAppResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_web_app_response__pack_to_buffer
+                     (const Cumulus__V1__SetWebAppResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetWebAppResponse *
+       cumulus__v1__set_web_app_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetWebAppResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__set_web_app_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_web_app_response__free_unpacked
+                     (Cumulus__V1__SetWebAppResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_web_app_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_web_app_response__init
+                     (Cumulus__V1__RemoveWebAppResponse         *message)
+{
+  static const Cumulus__V1__RemoveWebAppResponse init_value = CUMULUS__V1__REMOVE_WEB_APP_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_web_app_response__get_packed_size
+                     (const Cumulus__V1__RemoveWebAppResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_web_app_response__pack
+                     (const Cumulus__V1__RemoveWebAppResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_web_app_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveWebAppResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveWebAppResponse *
+       cumulus__v1__remove_web_app_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveWebAppResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_web_app_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_web_app_response__free_unpacked
+                     (Cumulus__V1__RemoveWebAppResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_web_app_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__make_reset_link_response__init
+                     (Cumulus__V1__MakeResetLinkResponse         *message)
+{
+  static const Cumulus__V1__MakeResetLinkResponse init_value = CUMULUS__V1__MAKE_RESET_LINK_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__make_reset_link_response__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__make_reset_link_response__pack
+                     (const Cumulus__V1__MakeResetLinkResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__make_reset_link_response__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MakeResetLinkResponse *
+       cumulus__v1__make_reset_link_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MakeResetLinkResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__make_reset_link_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__make_reset_link_response__free_unpacked
+                     (Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__make_reset_link_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__reset_password_response__init
+                     (Cumulus__V1__ResetPasswordResponse         *message)
+{
+  static const Cumulus__V1__ResetPasswordResponse init_value = CUMULUS__V1__RESET_PASSWORD_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_password_response__get_packed_size
+                     (const Cumulus__V1__ResetPasswordResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_password_response__pack
+                     (const Cumulus__V1__ResetPasswordResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_password_response__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetPasswordResponse *
+       cumulus__v1__reset_password_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetPasswordResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_password_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_password_response__free_unpacked
+                     (Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_password_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_response__field_descriptors[3] =
 {
   {
@@ -1682,6 +1907,222 @@ const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor =
   cumulus__v1__revoke_key_response__field_indices_by_name,
   1,  cumulus__v1__revoke_key_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__revoke_key_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_web_apps_response__field_descriptors[1] =
+{
+  {
+    "apps",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListWebAppsResponse, n_apps),
+    offsetof(Cumulus__V1__ListWebAppsResponse, apps),
+    &cumulus__v1__web_app__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_web_apps_response__field_indices_by_name[] = {
+  0,   /* field[0] = apps */
+};
+static const ProtobufCIntRange cumulus__v1__list_web_apps_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListWebAppsResponse",
+  "ListWebAppsResponse",
+  "Cumulus__V1__ListWebAppsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListWebAppsResponse),
+  1,
+  cumulus__v1__list_web_apps_response__field_descriptors,
+  cumulus__v1__list_web_apps_response__field_indices_by_name,
+  1,  cumulus__v1__list_web_apps_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_web_apps_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_web_app_response__field_descriptors[1] =
+{
+  {
+    "app",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetWebAppResponse, app),
+    &cumulus__v1__web_app__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_web_app_response__field_indices_by_name[] = {
+  0,   /* field[0] = app */
+};
+static const ProtobufCIntRange cumulus__v1__set_web_app_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_web_app_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetWebAppResponse",
+  "SetWebAppResponse",
+  "Cumulus__V1__SetWebAppResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetWebAppResponse),
+  1,
+  cumulus__v1__set_web_app_response__field_descriptors,
+  cumulus__v1__set_web_app_response__field_indices_by_name,
+  1,  cumulus__v1__set_web_app_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_web_app_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__remove_web_app_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RemoveWebAppResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__remove_web_app_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__remove_web_app_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveWebAppResponse",
+  "RemoveWebAppResponse",
+  "Cumulus__V1__RemoveWebAppResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveWebAppResponse),
+  1,
+  cumulus__v1__remove_web_app_response__field_descriptors,
+  cumulus__v1__remove_web_app_response__field_indices_by_name,
+  1,  cumulus__v1__remove_web_app_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_web_app_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__make_reset_link_response__field_descriptors[3] =
+{
+  {
+    "token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "url",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MakeResetLinkResponse, url),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__make_reset_link_response__field_indices_by_name[] = {
+  1,   /* field[1] = expires */
+  0,   /* field[0] = token */
+  2,   /* field[2] = url */
+};
+static const ProtobufCIntRange cumulus__v1__make_reset_link_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MakeResetLinkResponse",
+  "MakeResetLinkResponse",
+  "Cumulus__V1__MakeResetLinkResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MakeResetLinkResponse),
+  3,
+  cumulus__v1__make_reset_link_response__field_descriptors,
+  cumulus__v1__make_reset_link_response__field_indices_by_name,
+  1,  cumulus__v1__make_reset_link_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__make_reset_link_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_password_response__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetPasswordResponse, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_password_response__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__reset_password_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_password_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetPasswordResponse",
+  "ResetPasswordResponse",
+  "Cumulus__V1__ResetPasswordResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetPasswordResponse),
+  1,
+  cumulus__v1__reset_password_response__field_descriptors,
+  cumulus__v1__reset_password_response__field_indices_by_name,
+  1,  cumulus__v1__reset_password_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[4] =

@@ -104,6 +104,8 @@ import Testing
     @Test func messagesWithoutTheirParts() throws {
         #expect(throws: MalformedMessage.self) { try AddUserResponse(wire: []) }
         #expect(throws: MalformedMessage.self) { try AddKeyResponse(wire: []) }
+        #expect(throws: MalformedMessage.self) { try SetWebAppRequest(wire: []) }
+        #expect(throws: MalformedMessage.self) { try SetWebAppResponse(wire: []) }
         #expect(throws: MalformedMessage.self) { try SetMergePolicyRequest(wire: []) }
         #expect(throws: MalformedMessage.self) { try WireShareMetadata(wire: []) }
         #expect(throws: MalformedMessage.self) { try WireShareMetadata(wire: [0x0A, 0]) }

@@ -17,7 +17,8 @@ import Testing
             without == [
                 "Commit", "Frame", "LeaveRequest", "LeaveResponse", "ListConflictsRequest",
                 "ListContainersRequest", "ListKeysRequest", "ListMembersRequest",
-                "ListMergePoliciesRequest", "MarkReadResponse", "MetricsRequest",
+                "ListMergePoliciesRequest", "ListWebAppsRequest", "MarkReadResponse",
+                "MetricsRequest",
                 "NodeStatusRequest", "Preface", "ReadSchemaRequest", "ReportResponse",
                 "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",

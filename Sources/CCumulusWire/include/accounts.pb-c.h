@@ -30,6 +30,12 @@ typedef struct Cumulus__V1__SetHandleRequest Cumulus__V1__SetHandleRequest;
 typedef struct Cumulus__V1__ListKeysRequest Cumulus__V1__ListKeysRequest;
 typedef struct Cumulus__V1__AddKeyRequest Cumulus__V1__AddKeyRequest;
 typedef struct Cumulus__V1__RevokeKeyRequest Cumulus__V1__RevokeKeyRequest;
+typedef struct Cumulus__V1__ListWebAppsRequest Cumulus__V1__ListWebAppsRequest;
+typedef struct Cumulus__V1__WebApp Cumulus__V1__WebApp;
+typedef struct Cumulus__V1__SetWebAppRequest Cumulus__V1__SetWebAppRequest;
+typedef struct Cumulus__V1__RemoveWebAppRequest Cumulus__V1__RemoveWebAppRequest;
+typedef struct Cumulus__V1__MakeResetLinkRequest Cumulus__V1__MakeResetLinkRequest;
+typedef struct Cumulus__V1__ResetPasswordRequest Cumulus__V1__ResetPasswordRequest;
 
 
 /* --- enums --- */
@@ -272,6 +278,112 @@ struct  Cumulus__V1__RevokeKeyRequest
 #define CUMULUS__V1__REVOKE_KEY_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_request__descriptor) \
     , {0,NULL} }
+
+
+struct  Cumulus__V1__ListWebAppsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_WEB_APPS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_web_apps_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__WebApp
+{
+  ProtobufCMessage base;
+  /*
+   * unique in the environment of the container
+   */
+  ProtobufCBinaryData name;
+  /*
+   * the API token: 16 to 255 letters, digits, - and _
+   */
+  ProtobufCBinaryData token;
+  /*
+   * of pages that may use it, at most 100; none: all may
+   */
+  size_t n_origins;
+  ProtobufCBinaryData *origins;
+  /*
+   * the URL to which users come back after signing in; empty: the page is sent a message
+   */
+  ProtobufCBinaryData callback;
+  /*
+   * for people: the page to sign in at shows it; may be empty
+   */
+  ProtobufCBinaryData title;
+  /*
+   * milliseconds since 1970 UTC; answers only
+   */
+  int64_t created;
+  /*
+   * of its logo; 0: it has none; answers only
+   */
+  uint32_t logo_bytes;
+};
+#define CUMULUS__V1__WEB_APP__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__web_app__descriptor) \
+    , {0,NULL}, {0,NULL}, 0,NULL, {0,NULL}, {0,NULL}, 0, 0 }
+
+
+struct  Cumulus__V1__SetWebAppRequest
+{
+  ProtobufCMessage base;
+  /*
+   * without a token: the node makes one, or the app keeps its own
+   */
+  Cumulus__V1__WebApp *app;
+  /*
+   * true: an app of that name is refused; false: there must be one
+   */
+  protobuf_c_boolean is_new;
+  /*
+   * PNG or JPEG, at most 64 KiB; empty: the app keeps its own
+   */
+  ProtobufCBinaryData logo;
+  protobuf_c_boolean removes_logo;
+};
+#define CUMULUS__V1__SET_WEB_APP_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_web_app_request__descriptor) \
+    , NULL, 0, {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__RemoveWebAppRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+};
+#define CUMULUS__V1__REMOVE_WEB_APP_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_web_app_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__MakeResetLinkRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__MAKE_RESET_LINK_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__make_reset_link_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__ResetPasswordRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData token;
+  /*
+   * as in RegisterRequest
+   */
+  ProtobufCBinaryData password;
+};
+#define CUMULUS__V1__RESET_PASSWORD_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_password_request__descriptor) \
+    , {0,NULL}, {0,NULL} }
 
 
 /* Cumulus__V1__SignInRequest methods */
@@ -559,6 +671,120 @@ Cumulus__V1__RevokeKeyRequest *
 void   cumulus__v1__revoke_key_request__free_unpacked
                      (Cumulus__V1__RevokeKeyRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListWebAppsRequest methods */
+void   cumulus__v1__list_web_apps_request__init
+                     (Cumulus__V1__ListWebAppsRequest         *message);
+size_t cumulus__v1__list_web_apps_request__get_packed_size
+                     (const Cumulus__V1__ListWebAppsRequest   *message);
+size_t cumulus__v1__list_web_apps_request__pack
+                     (const Cumulus__V1__ListWebAppsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_web_apps_request__pack_to_buffer
+                     (const Cumulus__V1__ListWebAppsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListWebAppsRequest *
+       cumulus__v1__list_web_apps_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_web_apps_request__free_unpacked
+                     (Cumulus__V1__ListWebAppsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__WebApp methods */
+void   cumulus__v1__web_app__init
+                     (Cumulus__V1__WebApp         *message);
+size_t cumulus__v1__web_app__get_packed_size
+                     (const Cumulus__V1__WebApp   *message);
+size_t cumulus__v1__web_app__pack
+                     (const Cumulus__V1__WebApp   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__web_app__pack_to_buffer
+                     (const Cumulus__V1__WebApp   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__WebApp *
+       cumulus__v1__web_app__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__web_app__free_unpacked
+                     (Cumulus__V1__WebApp *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetWebAppRequest methods */
+void   cumulus__v1__set_web_app_request__init
+                     (Cumulus__V1__SetWebAppRequest         *message);
+size_t cumulus__v1__set_web_app_request__get_packed_size
+                     (const Cumulus__V1__SetWebAppRequest   *message);
+size_t cumulus__v1__set_web_app_request__pack
+                     (const Cumulus__V1__SetWebAppRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_web_app_request__pack_to_buffer
+                     (const Cumulus__V1__SetWebAppRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetWebAppRequest *
+       cumulus__v1__set_web_app_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_web_app_request__free_unpacked
+                     (Cumulus__V1__SetWebAppRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveWebAppRequest methods */
+void   cumulus__v1__remove_web_app_request__init
+                     (Cumulus__V1__RemoveWebAppRequest         *message);
+size_t cumulus__v1__remove_web_app_request__get_packed_size
+                     (const Cumulus__V1__RemoveWebAppRequest   *message);
+size_t cumulus__v1__remove_web_app_request__pack
+                     (const Cumulus__V1__RemoveWebAppRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_web_app_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveWebAppRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveWebAppRequest *
+       cumulus__v1__remove_web_app_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_web_app_request__free_unpacked
+                     (Cumulus__V1__RemoveWebAppRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MakeResetLinkRequest methods */
+void   cumulus__v1__make_reset_link_request__init
+                     (Cumulus__V1__MakeResetLinkRequest         *message);
+size_t cumulus__v1__make_reset_link_request__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkRequest   *message);
+size_t cumulus__v1__make_reset_link_request__pack
+                     (const Cumulus__V1__MakeResetLinkRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__make_reset_link_request__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MakeResetLinkRequest *
+       cumulus__v1__make_reset_link_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__make_reset_link_request__free_unpacked
+                     (Cumulus__V1__MakeResetLinkRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetPasswordRequest methods */
+void   cumulus__v1__reset_password_request__init
+                     (Cumulus__V1__ResetPasswordRequest         *message);
+size_t cumulus__v1__reset_password_request__get_packed_size
+                     (const Cumulus__V1__ResetPasswordRequest   *message);
+size_t cumulus__v1__reset_password_request__pack
+                     (const Cumulus__V1__ResetPasswordRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_password_request__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetPasswordRequest *
+       cumulus__v1__reset_password_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_password_request__free_unpacked
+                     (Cumulus__V1__ResetPasswordRequest *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInRequest_Closure)
@@ -606,6 +832,24 @@ typedef void (*Cumulus__V1__AddKeyRequest_Closure)
 typedef void (*Cumulus__V1__RevokeKeyRequest_Closure)
                  (const Cumulus__V1__RevokeKeyRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListWebAppsRequest_Closure)
+                 (const Cumulus__V1__ListWebAppsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__WebApp_Closure)
+                 (const Cumulus__V1__WebApp *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetWebAppRequest_Closure)
+                 (const Cumulus__V1__SetWebAppRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveWebAppRequest_Closure)
+                 (const Cumulus__V1__RemoveWebAppRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MakeResetLinkRequest_Closure)
+                 (const Cumulus__V1__MakeResetLinkRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ResetPasswordRequest_Closure)
+                 (const Cumulus__V1__ResetPasswordRequest *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -628,6 +872,12 @@ extern const ProtobufCMessageDescriptor cumulus__v1__set_handle_request__descrip
 extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__web_app__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_web_app_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_password_request__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -63,6 +63,20 @@ extension NodeOperator {
         }
     }
 
+    /// Makes a link with which a user sets a new password, once and within an hour; the link that
+    /// was made before is good for nothing then.
+    ///
+    /// The node shows it only this once.
+    package func makeResetLink(
+        forUser name: String
+    ) async throws -> (token: String, url: String, expires: Timestamp) {
+        try await call(.accountsMakeResetLink, name: Bytes(name.utf8)) {
+            let answer = try MakeResetLinkResponse(wire: $0)
+            let expires = Timestamp(millisecondsSince1970: answer.expires)
+            return (answer.token, answer.url, expires)
+        }
+    }
+
     // MARK: Who may come in
 
     /// Keeps a user out of the cluster, or lets it in again; its records stay.

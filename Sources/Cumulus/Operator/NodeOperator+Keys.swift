@@ -1,4 +1,4 @@
-// The service keys of a container's environment.
+// The service keys and the web apps of a container's environment.
 
 package import CumulusModel
 import CumulusWire
@@ -62,6 +62,73 @@ extension NodeOperator {
         return try await call(.keysRevoke, message: RevokeKeyRequest(key).encoded()) {
             try RevokeKeyResponse(wire: $0).flag
         }
+    }
+}
+
+// MARK: - Web apps
+
+extension NodeOperator {
+    /// The web apps that are registered in the cluster, by their names.
+    ///
+    /// - Returns: Each with the bytes of its logo, 0 without one.
+    package func webApps(
+        in scope: ScopeID
+    ) async throws -> [(app: WebApp, logoBytes: Int)] {
+        try await list(.webAppsList, container: scope.container, scope.environment) {
+            try ListWebAppsResponse(wire: $0).elements.map { $0.values(in: scope) }
+        }
+    }
+
+    /// Registers a web app, or gives one that is registered other values, all of them.
+    ///
+    /// - Parameters:
+    ///   - app: Without a token, the node makes one, or the app keeps its own.
+    ///   - isNew: An app with that name is refused; otherwise there must be one.
+    ///   - logo: A PNG or JPEG; nil: none from now on; empty: the app keeps its own.
+    package func setWebApp(
+        _ app: WebApp,
+        isNew: Bool,
+        logo: Bytes? = []
+    ) async throws -> (app: WebApp, logoBytes: Int) {
+        let request = SetWebAppRequest(
+            WireWebApp(app),
+            isNew: isNew,
+            logo: logo ?? [],
+            removesLogo: logo == nil
+        )
+        return try await call(
+            .webAppsSet,
+            message: request.encoded(),
+            container: app.scope.container,
+            app.scope.environment,
+            // Sent again, it would be told that the app exists.
+            repeats: !isNew
+        ) { try SetWebAppResponse(wire: $0).app.values(in: app.scope) }
+    }
+
+    /// Removes a web app; returns false if there is none with that name.
+    package func removeWebApp(_ name: String, in scope: ScopeID) async throws -> Bool {
+        try await call(
+            .webAppsRemove,
+            name: Bytes(name.utf8),
+            container: scope.container,
+            scope.environment
+        ) { try RemoveWebAppResponse(wire: $0).flag }
+    }
+}
+
+extension WireWebApp {
+    fileprivate func values(in scope: ScopeID) -> (app: WebApp, logoBytes: Int) {
+        let app = WebApp(
+            name: String(decoding: name, as: UTF8.self),
+            scope: scope,
+            token: token,
+            origins: origins,
+            callback: callback,
+            title: title,
+            created: created
+        )
+        return (app, Int(logoBytes))
     }
 }
 

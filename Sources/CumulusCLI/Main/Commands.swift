@@ -50,6 +50,7 @@ struct Main: AsyncParsableCommand {
                     BackupCommand.self,
                     ContainerCommand.self, SchemaCommand.self, IndexCommand.self,
                     PolicyCommand.self, UserCommand.self, RoleCommand.self, KeyCommand.self,
+                    WebCommand.self,
                 ]
             ),
         ]

@@ -18,7 +18,8 @@ struct UserCommand: AsyncParsableCommand {
             "cumulus user list --json"
         ),
         subcommands: [
-            Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
+            Add.self, Password.self, ResetLink.self, Token.self, Disable.self, Enable.self,
+            List.self,
             HandleCommand.self, ProfileCommand.self, Subscriptions.self,
         ]
     )
@@ -116,6 +117,47 @@ extension UserCommand {
                 rows: [["user", name], ["state", "password set"]]
             )
             if isDisabled { complain(DisabledUser.warning(name)) }
+        }
+    }
+
+    struct ResetLink: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "reset-link",
+            abstract: "Make a link with which a user sets a new password, and print it.",
+            discussion: help(
+                "cumulus user reset-link alice --token-file operator.token",
+                "cumulus user reset-link alice --json",
+                note: """
+                    Pass it on as you see fit: the node sends no mail. It works once, within an \
+                    hour, at every node that has heard of it; a new one replaces it. Sessions that \
+                    were opened with the former password end when it is used.
+                    """
+            )
+        )
+
+        @Argument(help: "Name of the user.") var name: String
+        @OptionGroup var connection: OperatorConnection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let (isDisabled, link) = try await connection.withOperator { node in
+                let isDisabled = try await node.user(named: name)?.isDisabled ?? false
+                return (isDisabled, try await node.makeResetLink(forUser: name))
+            }
+            try output.show(
+                [
+                    "user": .string(name), "token": .string(link.token),
+                    "url": link.url.isEmpty ? .null : .string(link.url),
+                    "expires": .string(link.expires.text), "disabled": .bool(isDisabled),
+                ],
+                rows: [[link.url.isEmpty ? link.token : link.url]]
+            )
+            if isDisabled { complain(DisabledUser.warning(name)) }
+            guard link.url.isEmpty else { return }
+            complain(
+                "The node serves no page for it; with 'cumulusd --http' and '--web-url' it would. "
+                    + "The page is /sign-in/reset?token=TOKEN."
+            )
         }
     }
 

@@ -2,7 +2,9 @@
 // pages may use them.
 //
 // Read from the file of `cumulusd --web-apps`, the same on all nodes. A mistake in it is told with
-// its place; nothing in it is ignored, since a misspelt key would open what it was to close.
+// its place; nothing in it is ignored, since a misspelt key would open what it was to close. Web
+// apps that operators register in the cluster need no file; where both name one, the cluster's
+// counts, see `NodeDoor`.
 
 import Crypto
 package import CumulusModel
@@ -16,8 +18,9 @@ package enum WebApps {
         }
     }
 
-    private static let keys: Set = ["container", "environment", "token", "origins", "callback"]
-    private static let shortestToken = 16
+    private static let keys: Set = [
+        "callback", "container", "environment", "name", "origins", "title", "token",
+    ]
 
     /// The tokens by the SHA-256 of each.
     ///
@@ -64,22 +67,24 @@ package enum WebApps {
             )
         }
         let token = try object.needed("token")
-        guard token.utf8.count >= shortestToken, token.utf8.allSatisfy(isPlain) else {
+        guard WebApp.isToken(token) else {
             throw .badRequest(
-                "'\(object.place("token"))' must have \(shortestToken) or more letters, digits, "
-                    + "- and _"
+                "'\(object.place("token"))' must have \(WebApp.shortestToken) or more letters, "
+                    + "digits, - and _"
             )
         }
         let scope = ScopeID(container: container, environment: environment)
         var app = WebAPIToken(scope: scope, origins: try object.strings("origins") ?? [])
-        for origin in app.origins where origin.hasSuffix("/") || !origin.contains("://") {
+        app.name = try object.string("name") ?? ""
+        app.title = try object.string("title") ?? ""
+        for origin in app.origins where !WebApp.isOrigin(origin) {
             throw .badRequest(
                 "'\(object.place("origins"))' holds origins such as https://app.example.com, not "
                     + "'\(origin)'"
             )
         }
         if let url = try object.string("callback") {
-            guard isCallback(url) else {
+            guard WebApp.isCallback(url) else {
                 throw .badRequest(
                     "'\(object.place("callback"))' is a URL of the app, such as "
                         + "https://app.example.com/signed-in or app:signed-in; http is for this "
@@ -89,26 +94,5 @@ package enum WebApps {
             app.callback = .redirect(url)
         }
         return (Bytes(SHA256.hash(data: Bytes(token.utf8))), app)
-    }
-
-    /// A URL of https, or of a scheme of the app's own, which browsers run no scripts for.
-    private static func isCallback(_ url: String) -> Bool {
-        if let address = WebAddress(url) { return address.isSecret }
-        let scheme = url.prefix { $0 != ":" }
-        return scheme.utf8.first?.isASCIILetter == true && scheme.utf8.count < url.utf8.count
-            && scheme.utf8.allSatisfy {
-                $0.isASCIILetter || $0.isASCIIDigit || "+-.".utf8.contains($0)
-            }
-            && !reservedSchemes.contains(scheme.lowercased())
-            && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"#\"<>\\;,".utf8.contains($0) }
-    }
-
-    private static let reservedSchemes: Set = [
-        "http", "https", "javascript", "data", "vbscript", "blob", "file", "about", "filesystem",
-    ]
-
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "-")
-            || byte == UInt8(ascii: "_")
     }
 }

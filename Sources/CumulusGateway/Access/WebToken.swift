@@ -111,11 +111,24 @@ package struct WebAPIToken: Hashable, Sendable {
     package var callback: Callback
     /// The origins of pages that may use it; empty means all.
     package var origins: [String]
+    /// Unique in the scope; empty: it has none, which only apps of the file may lack.
+    package var name = ""
+    /// A name for people; may be empty.
+    package var title = ""
 
     package init(scope: ScopeID, callback: Callback = .message, origins: [String] = []) {
         self.scope = scope
         self.callback = callback
         self.origins = origins
+    }
+
+    /// A web app that is registered in the cluster.
+    package init(_ app: WebApp) {
+        scope = app.scope
+        callback = app.callback.isEmpty ? .message : .redirect(app.callback)
+        origins = app.origins
+        name = app.name
+        title = app.title
     }
 
     /// Whether a page of that origin may use it.

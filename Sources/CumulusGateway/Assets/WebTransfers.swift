@@ -143,7 +143,7 @@ package struct WebTransfers: Sendable {
     /// Whether pages of an origin may use the link, as far as the app's API token is still good.
     private func admits(_ origin: String?, _ link: WebLink) async throws(WebError) -> Bool {
         if link.access.api.isEmpty { return true }
-        guard let app = await door.apiToken(link.access.api) else { throw WebTransfers.expired }
+        guard let app = try await door.app(of: link.access.api) else { throw WebTransfers.expired }
         return origin.map { app.admits(origin: $0) } ?? true
     }
 

@@ -76,6 +76,8 @@ struct ConsoleRoute: Sendable {
         .read("backups") { try await $0.backups() },
         .act("backups/make") { try await $0.makeBackup() },
         .read("webapps") { try await $0.webApps() },
+        .act("webapps/set") { try await $0.setWebApp() },
+        .act("webapps/remove") { try await $0.removeWebApp() },
         .read("webhooks") { try await $0.webhooks() },
     ]
 

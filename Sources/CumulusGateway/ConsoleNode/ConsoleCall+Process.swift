@@ -1,8 +1,8 @@
-// The console's pages about the process: its settings and its log, and the files that name web apps
-// and webhooks.
+// The console's pages about the process: its settings and its log, its backups, and the file that
+// names webhooks.
 //
-// No secret is in an answer: neither tokens of web apps nor what signs webhooks, no path of a
-// webhook's URL, and no value of a setting that leads to a key.
+// No secret is in an answer: neither what signs webhooks nor the path of a webhook's URL, and no
+// value of a setting that leads to a key.
 
 import CumulusModel
 import CumulusNode
@@ -43,29 +43,6 @@ extension ConsoleCall {
     }
 
     // MARK: The web
-
-    /// The web apps by the beginnings of the digests of their tokens, which tell them apart.
-    func webApps() async throws -> ConsoleReply {
-        try await checkOperator()
-        let apps = (sources.webApps?() ?? [:]).map { digest, token -> (id: String, json: JSON) in
-            let id = Bytes(digest.prefix(4)).hex
-            return (id, ConsoleCall.json(token, id: id))
-        }
-        let sorted = apps.sorted { $0.id < $1.id }.map(\.json)
-        return .json([
-            .init("isSet", .bool(sources.webApps != nil)), .init("apps", .array(sorted)),
-        ])
-    }
-
-    private static func json(_ token: WebAPIToken, id: String) -> JSON {
-        var callback = JSON.null
-        if case .redirect(let url) = token.callback { callback = .string(url) }
-        return [
-            "id": .string(id), "container": .string(token.scope.container),
-            "environment": .string(token.scope.environment.name),
-            "origins": .array(token.origins.map { .string($0) }), "callback": callback,
-        ]
-    }
 
     func webhooks() async throws -> ConsoleReply {
         try await checkOperator()

@@ -4,7 +4,7 @@
 // that is nil is one that the node doesn't have, and the page says so.
 //
 // Folder: the console's pages about the node. Read `ConsoleSources`, `ConsoleCall+Node`, then
-// `ConsoleCall+Audit` and `ConsoleCall+Process`.
+// `ConsoleCall+Audit`, `ConsoleCall+Process` and `ConsoleCall+WebApps`.
 
 package import CumulusModel
 

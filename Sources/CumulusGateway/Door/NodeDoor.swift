@@ -11,7 +11,7 @@ package struct NodeDoor: WebDoor {
     private let node: Node
     private let findApp: @Sendable (Bytes) -> WebAPIToken?
 
-    /// - Parameter findApp: The web app whose API token has an SHA-256.
+    /// - Parameter findApp: The web app of the operator's file whose API token has an SHA-256.
     package init(_ node: Node, findApp: @escaping @Sendable (Bytes) -> WebAPIToken?) {
         self.node = node
         self.findApp = findApp
@@ -29,7 +29,32 @@ package struct NodeDoor: WebDoor {
 
     package func random() -> UInt64 { node.environment.random() }
 
-    package func apiToken(_ digest: Bytes) -> WebAPIToken? { findApp(digest) }
+    /// An app that is registered in the cluster counts, and not one of the file with the same token
+    /// or name.
+    package func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken? {
+        let named = findApp(digest)
+        do throws(ServiceError) {
+            if let app = try await node.webApp(token: digest) { return WebAPIToken(app) }
+            guard let named, !named.name.isEmpty,
+                try await node.webApp(named.name, in: named.scope) != nil
+            else { return named }
+            return nil
+        } catch {
+            // A node that can't read its registers now still has its file.
+            if let named { return named }
+            throw error
+        }
+    }
+
+    /// Only registered apps have one.
+    package func logo(of app: WebAPIToken) async -> Bytes {
+        guard let known = try? await node.webApp(app.name, in: app.scope),
+            WebAPIToken(known) == app
+        else { return [] }
+        return (try? await node.logo(of: known)) ?? []
+    }
+
+    package var takesRegistrations: Bool { node.configuration.takesRegistrations }
 
     package func redeem(_ link: ConsoleLink, from address: Bytes) -> Bytes? {
         node.redeem(link, from: address)

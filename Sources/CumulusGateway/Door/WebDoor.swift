@@ -20,8 +20,12 @@ package protocol WebDoor: Sendable {
     func sleep(_ milliseconds: Int64) async throws
     /// Makes a random number.
     func random() -> UInt64
-    /// The registration under the SHA-256 of an API token; nil if there is none.
-    func apiToken(_ digest: Bytes) async -> WebAPIToken?
+    /// The web app under the SHA-256 of an API token; nil if there is none.
+    func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken?
+    /// The logo of a web app: PNG or JPEG; empty if it has none.
+    func logo(of app: WebAPIToken) async -> Bytes
+    /// Whether strangers may register as users.
+    var takesRegistrations: Bool { get }
     /// Lets a caller in.
     func enter(_ entrance: LocalEntrance) async throws(ServiceError) -> any WebCalls
     /// Uses up a link to the console; returns the SHA-256 of the operator token, or nil if the link
@@ -65,6 +69,17 @@ package protocol WebDoor: Sendable {
     func subscriptions(
         of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Set<SubscriptionName>
+}
+
+extension WebDoor {
+    /// The same with an error for callers of web services.
+    func app(of digest: Bytes) async throws(WebError) -> WebAPIToken? {
+        do throws(ServiceError) {
+            return try await apiToken(digest)
+        } catch {
+            throw WebError(error)
+        }
+    }
 }
 
 /// The calls of one caller; its receiver closes it.

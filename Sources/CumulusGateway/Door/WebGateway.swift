@@ -213,8 +213,8 @@ package struct WebGateway: Sendable {
         guard let signInURL, let api = caller.api else { return error }
         guard api.signIn(from: caller.origin) != nil else {
             error.reason +=
-                "; users can't sign in from here until the operator gives this API token "
-            error.reason += "the page's origin, or a callback, in the file of --web-apps"
+                "; users can't sign in from here until the operator gives this API token the "
+                + "page's origin, or a callback: cumulus web set"
             return error
         }
         let state = SignInState(
@@ -248,7 +248,7 @@ package struct WebGateway: Sendable {
             caller.origin = request.headers["origin"] ?? ""
             for reading in api where caller.api == nil {
                 caller.apiDigest = Bytes(SHA256.hash(data: Bytes(reading.utf8)))
-                caller.api = await door.apiToken(caller.apiDigest)
+                caller.api = try await door.app(of: caller.apiDigest)
             }
             guard caller.api?.scope == route.scope else { throw WebCredentials.refusal }
             let digest = caller.apiDigest

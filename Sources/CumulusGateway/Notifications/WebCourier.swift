@@ -103,7 +103,7 @@ package struct WebCourier: Sendable {
                 if origin != nil { return false }
                 continue
             }
-            guard let app = await door.apiToken(station.access.api) else {
+            guard let app = try await door.app(of: station.access.api) else {
                 throw WebCourier.expired
             }
             if let origin, !app.admits(origin: origin) { return false }

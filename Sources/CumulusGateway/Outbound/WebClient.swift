@@ -6,8 +6,8 @@
 // request is judged anew. A request has an end in time and a bound on its answer. Redirects are not
 // followed, and no proxy is used.
 //
-// Folder: requests to other sites, for all features that make some. Read `WebClient`, then
-// `WebAddress`, and `PublicAddress` for what a webhook may not reach.
+// Folder: requests to other sites, for all features that make some. Read `WebClient`, and
+// `PublicAddress` for what a webhook may not reach.
 
 import AsyncHTTPClient
 package import CumulusModel

@@ -219,7 +219,9 @@ package struct HTTPServer: Sendable {
             method,
             target,
             isLoopback: isLocal,
-            isOwnHost: hosts.admits(host)
+            isOwnHost: hosts.admits(host),
+            address: origin.address,
+            authorization: web.headers["authorization"]
         )
         if let operatorAnswer { return HTTPServer.response(operatorAnswer) }
         let path = target.prefix { $0 != "?" }

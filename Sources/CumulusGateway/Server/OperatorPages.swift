@@ -2,9 +2,9 @@
 //
 // Asked by `HTTPServer` before anything else. They tell how the node is and nothing about its
 // users. They tell metrics, and what a new node waits for, to this machine only; the operator may
-// open the metrics to all.
+// let others have the metrics, see `MetricsAccess`.
 
-import CumulusModel
+package import CumulusModel
 package import CumulusNode
 
 package struct OperatorPages: Sendable {
@@ -14,20 +14,20 @@ package struct OperatorPages: Sendable {
     private let webhooks: WebhookMeter?
     /// The metrics of the process's libraries.
     private let libraries: PrometheusRegistry?
-    private let showsMetricsToAll: Bool
+    private let access: MetricsAccess
 
     package init(
         _ node: Node,
         _ meter: WebMeter,
         webhooks: WebhookMeter? = nil,
         libraries: PrometheusRegistry? = nil,
-        showsMetricsToAll: Bool = false
+        access: MetricsAccess = MetricsAccess()
     ) {
         self.node = node
         self.meter = meter
         self.webhooks = webhooks
         self.libraries = libraries
-        self.showsMetricsToAll = showsMetricsToAll
+        self.access = access
     }
 
     /// Whether a path is one of these pages.
@@ -37,12 +37,17 @@ package struct OperatorPages: Sendable {
 
     /// nil if the page is none of these.
     ///
-    /// - Parameter isOwnHost: The request names a host of the node, see `WebHosts`.
+    /// - Parameters:
+    ///   - isOwnHost: The request names a host of the node, see `WebHosts`.
+    ///   - address: The caller's, 4 or 16 bytes.
+    ///   - authorization: The header of that name.
     package func answer(
         _ method: String,
         _ target: String,
         isLoopback: Bool,
-        isOwnHost: Bool
+        isOwnHost: Bool,
+        address: Bytes = [],
+        authorization: String? = nil
     ) async -> WebAnswer? {
         let path = target.prefix { $0 != "?" }
         guard OperatorPages.isAt(path) else { return nil }
@@ -58,22 +63,44 @@ package struct OperatorPages: Sendable {
             let text = [state, reason].filter { !$0.isEmpty }.joined(separator: ": ")
             return OperatorPages.text(state == "ready" ? 200 : 503, text + "\n")
         default:
-            guard isLoopback || showsMetricsToAll else {
-                return OperatorPages.text(403, "metrics are told to this machine only\n")
-            }
-            // A page in a browser of this machine may have let its own name lead here.
-            guard isOwnHost || showsMetricsToAll else {
-                return OperatorPages.text(
-                    421,
-                    "metrics are told under the node's own hosts only: ask for them at localhost, "
-                        + "or start cumulusd with --web-host\n"
-                )
-            }
+            let verdict = access.verdict(
+                address,
+                authorization,
+                isLoopback: isLoopback,
+                isOwnHost: isOwnHost
+            )
+            if let refusal = OperatorPages.refusal(verdict) { return refusal }
             let web = meter.metrics + (webhooks?.metrics(now: node.environment.wallClock()) ?? [])
             let text = await node.metricsText(and: web + (libraries?.families ?? []))
             var answer = OperatorPages.text(200, text)
             answer.headers[0].value = MetricsText.contentType
             return answer
+        }
+    }
+
+    /// nil for a caller who is told.
+    private static func refusal(_ verdict: MetricsAccess.Verdict) -> WebAnswer? {
+        switch verdict {
+        case .told: return nil
+        case .wrongHost:
+            return text(
+                421,
+                "metrics are told under the node's own hosts only: ask for them at localhost, "
+                    + "or start cumulusd with --web-host\n"
+            )
+        case .wrongToken:
+            var answer = text(
+                401,
+                "metrics need the token of --metrics-token-file: Authorization: Bearer TOKEN\n"
+            )
+            answer.headers.append((name: "WWW-Authenticate", value: "Bearer"))
+            return answer
+        case .refused:
+            return text(
+                403,
+                "metrics are told to this machine only; start cumulusd with --metrics-from or "
+                    + "--metrics-token-file\n"
+            )
         }
     }
 

@@ -22,6 +22,14 @@ package enum SignInHTML {
         package var isKept = false
         /// A window that can be told of it waits for the user.
         package var canCancel = false
+        /// The app's name for people; may be empty.
+        package var title = ""
+        /// PNG or JPEG; empty: the app has no logo.
+        package var logo: Bytes = []
+        /// It makes a new user.
+        package var registers = false
+        /// Leads to the form for new users, or back from there; empty: there is none.
+        package var otherForm = ""
 
         package init(app: String, state: String) {
             self.app = app
@@ -32,21 +40,69 @@ package enum SignInHTML {
     // MARK: Pages
 
     package static func form(_ form: Form, at site: WebAddress) -> String {
-        let problem = SignInFile.problem.filled(["problem": HTML(form.problem)])
         let cancel = form.canCancel ? [button("cancel", "yes", "Cancel")] : []
         let providers = form.providers.map {
             button("provider", $0.issuer, "Sign in with \($0.name)")
         }
-        let body = SignInFile.form.filled([
+        let template = form.registers ? SignInFile.register : SignInFile.form
+        let body = template.filled([
+            "brand": brand(form),
+            "register": link(form),
             "app": HTML(form.app),
-            "problem": form.problem.isEmpty ? HTML("") : problem,
+            "problem": problem(form.problem),
             "site": HTML(site.text),
             "state": HTML(form.state),
             "name": HTML(form.name),
             "kept": form.isKept ? HTML(markup: " checked") : HTML(""),
             "others": HTML(cancel + providers),
         ])
-        return page("Sign in", at: site, body)
+        return page(form.registers ? "Create an account" : "Sign in", at: site, body)
+    }
+
+    private static func brand(_ form: Form) -> HTML {
+        guard let type = WebApp.mediaType(ofLogo: form.logo) else {
+            return form.title.isEmpty ? HTML("") : brand(form.title, HTML(""))
+        }
+        let source = "data:\(type);base64,\(Base64.encode(form.logo))"
+        return brand(form.title, SignInFile.logo.filled(["source": HTML(source)]))
+    }
+
+    private static func brand(_ title: String, _ logo: HTML) -> HTML {
+        SignInFile.brand.filled(["title": HTML(title), "logo": logo])
+    }
+
+    private static func link(_ form: Form) -> HTML {
+        if form.otherForm.isEmpty { return HTML("") }
+        let text = form.registers ? "Sign in with an account that you have" : "Create an account"
+        return SignInFile.link.filled(["url": HTML(form.otherForm), "text": HTML(text)])
+    }
+
+    /// The form with which users change their passwords.
+    package static func password(
+        _ name: String,
+        problem: String = "",
+        at site: WebAddress
+    ) -> String {
+        let body = SignInFile.password.filled([
+            "problem": self.problem(problem), "site": HTML(site.text), "name": HTML(name),
+        ])
+        return page("Change your password", at: site, body)
+    }
+
+    /// The form with which the bearer of a link sets a new password.
+    package static func reset(
+        _ token: String,
+        problem: String = "",
+        at site: WebAddress
+    ) -> String {
+        let body = SignInFile.reset.filled([
+            "problem": self.problem(problem), "site": HTML(site.text), "token": HTML(token),
+        ])
+        return page("Set a new password", at: site, body)
+    }
+
+    private static func problem(_ text: String) -> HTML {
+        text.isEmpty ? HTML("") : SignInFile.problem.filled(["problem": HTML(text)])
     }
 
     private static func button(_ name: String, _ value: String, _ text: String) -> HTML {
@@ -76,8 +132,13 @@ package enum SignInHTML {
         return page("Sign in", at: site, body, refresh: refresh)
     }
 
-    package static func notice(_ text: String, at site: WebAddress) -> String {
-        page("Sign in", at: site, SignInFile.notice.filled(["text": HTML(text)]))
+    package static func notice(
+        _ text: String,
+        title: String = "Sign in",
+        at site: WebAddress
+    ) -> String {
+        let values = ["title": HTML(title), "text": HTML(text)]
+        return page(title, at: site, SignInFile.notice.filled(values))
     }
 
     private static func page(
@@ -103,7 +164,7 @@ package enum SignInHTML {
         callback: String = ""
     ) -> [(name: String, value: String)] {
         let policy = [
-            "default-src 'none'", "style-src 'self'", "script-src 'self'",
+            "default-src 'none'", "style-src 'self'", "script-src 'self'", "img-src data:",
             callback.isEmpty ? "form-action 'self'" : "form-action 'self' \(callback)",
             "frame-ancestors 'none'", "base-uri 'none'",
         ]

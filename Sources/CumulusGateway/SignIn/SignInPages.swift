@@ -1,8 +1,10 @@
 // The pages at which users of web apps sign in: with a name and a password, or at an identity
-// provider of the operator's. An app gets their URL with AUTHENTICATION_REQUIRED.
+// provider of the operator's; and register, if they may. An app gets their URL with
+// AUTHENTICATION_REQUIRED.
 //
 //     app          421, redirectURL        -> GET  /sign-in?state=LINK      the form
-//     user         name, password          -> POST /sign-in                 SIGN_IN of the node
+//     user         name, password          -> POST /sign-in                 SIGN_IN of the node,
+//                                                                           or REGISTER
 //                  or a provider's button  -> POST /sign-in                 on to the provider
 //     provider     code                    -> GET  /sign-in/callback        its ID token, SIGN_IN
 //     app          a message or a redirect <- ckWebAuthToken and ckSession
@@ -10,11 +12,11 @@
 // Asked by `HTTPServer` before the gateway. The node's own sign-in decides and counts attempts; a
 // node keeps nothing between two requests.
 //
-// Folder: signing in with a browser. Read `SignInPages`, then `SignInState`, `SignInHTML` and
-// `WebProvider`.
+// Folder: signing in with a browser. Read `SignInPages`, then `SignInState`, `SignInHTML`,
+// `WebProvider` and `PasswordPages`.
 
 import Crypto
-import CumulusModel
+package import CumulusModel
 import CumulusNode
 import CumulusPages
 import CumulusWire
@@ -54,6 +56,7 @@ package struct SignInPages: WebPages {
 
     private static let paths: Set<Substring> = [
         "/sign-in", "/sign-in/callback", "/sign-in/page.css", "/sign-in/page.js",
+        "/sign-in/again.js",
     ]
 
     package func isAt(_ path: Substring) -> Bool { SignInPages.paths.contains(ownPath(path)) }
@@ -73,6 +76,7 @@ package struct SignInPages: WebPages {
         case "/sign-in/callback" where isGet: return await comeBack(request)
         case "/sign-in/page.css" where isGet: return file(SignInFile.style, "text/css")
         case "/sign-in/page.js" where isGet: return file(SignInFile.script, "text/javascript")
+        case "/sign-in/again.js" where isGet: return file(SignInFile.formScript, "text/javascript")
         case _ where SignInPages.paths.contains(path):
             var answer = notice(405, "This page does not take \(request.method).")
             answer.headers.append(("Allow", path == "/sign-in" ? "GET, HEAD, POST" : "GET, HEAD"))
@@ -87,6 +91,8 @@ package struct SignInPages: WebPages {
     private struct Visit {
         var state: SignInState
         var app: WebAPIToken.SignIn
+        /// The web app itself.
+        var api: WebAPIToken
         /// The value of the browser's cookie.
         var browser: String
         var address: Bytes
@@ -111,7 +117,7 @@ package struct SignInPages: WebPages {
     /// nil if the text is no state of a sign-in, or the app's users can't sign in any more.
     private func visit(_ text: String?, _ request: WebRequest) async -> Visit? {
         guard let text, let state = door.signInState(text),
-            let api = await door.apiToken(state.api), api.scope == state.scope,
+            let api = try? await door.apiToken(state.api), api.scope == state.scope,
             let app = api.signIn(from: state.origin)
         else { return nil }
         let sent = WebText.cookie(cookie, in: request.headers["cookie"]) ?? ""
@@ -119,6 +125,7 @@ package struct SignInPages: WebPages {
         return Visit(
             state: state,
             app: app,
+            api: api,
             browser: isKnown ? sent : secret(),
             address: request.address,
             isSecret: request.isSecret
@@ -150,11 +157,11 @@ package struct SignInPages: WebPages {
     // MARK: The form
 
     private func show(_ request: WebRequest) async -> WebAnswer {
-        let state = WebText.query(of: request.target)["state"]
-        guard let visit = await visit(state, request), visit.state.step == .link,
+        let query = WebText.query(of: request.target)
+        guard let visit = await visit(query["state"], request), visit.state.step == .link,
             visit.state.isFresh(now: door.now)
         else { return notice(400, SignInPages.expired) }
-        return form(visit, 200)
+        return await form(visit, 200, registers: query["register"] != nil)
     }
 
     private static let expired = """
@@ -166,14 +173,19 @@ package struct SignInPages: WebPages {
         _ status: Int,
         problem: String = "",
         name: String = "",
-        isKept: Bool = false
-    ) -> WebAnswer {
+        isKept: Bool = false,
+        registers: Bool = false
+    ) async -> WebAnswer {
         let browser = SignInPages.digest(visit.browser)
         var form = SignInHTML.Form(
             app: visit.name,
             state: seal(.form(browser: browser), visit)
         )
-        form.providers = providers().map(\.choice)
+        form.title = visit.api.title
+        form.logo = await door.logo(of: visit.api)
+        form.registers = registers && door.takesRegistrations
+        form.otherForm = otherForm(visit, registers: form.registers)
+        form.providers = form.registers ? [] : providers().map(\.choice)
         form.problem = problem
         form.name = name
         form.isKept = isKept
@@ -187,6 +199,14 @@ package struct SignInPages: WebPages {
             )
         )
         return answer
+    }
+
+    /// The link to the form for new users, or back from there.
+    private func otherForm(_ visit: Visit, registers: Bool) -> String {
+        guard door.takesRegistrations else { return "" }
+        var pairs = [(name: "state", value: seal(.link, visit))]
+        if !registers { pairs.append((name: "register", value: "yes")) }
+        return WebText.adding(pairs, to: SignInPages.url(at: site))
     }
 
     private func submit(_ request: WebRequest) async -> WebAnswer {
@@ -205,24 +225,41 @@ package struct SignInPages: WebPages {
         }
         guard visit.state.isFresh(now: door.now) else {
             let problem = "The page was open for too long. Try again."
-            return form(visit, 400, problem: problem, name: name, isKept: isKept)
+            return await form(visit, 400, problem: problem, name: name, isKept: isKept)
         }
         if fields["cancel"] != nil, case .message = visit.app {
             return end([("errorMessage", "the user cancelled the sign-in")], visit)
         }
         if let issuer = fields["provider"] {
-            return start(at: issuer, visit, isKept: isKept)
+            return await start(at: issuer, visit, isKept: isKept)
         }
         let password = fields["password"] ?? ""
+        let registers = fields["register"] != nil
+        if registers, password != fields["again"] {
+            let problem = "The two passwords differ."
+            return await form(
+                visit,
+                400,
+                problem: problem,
+                name: name,
+                isKept: isKept,
+                registers: true
+            )
+        }
         do {
             let message = SignInRequest(
                 name: Bytes(name.utf8),
                 password: Bytes(password.utf8),
                 label: SignInPages.label(visit)
             )
-            return try await signIn(message, visit, isKept: isKept)
+            return try await signIn(
+                message,
+                visit,
+                isKept: isKept,
+                registers ? .accountsRegister : .accountsSignIn
+            )
         } catch {
-            return form(visit, error, name: name, isKept: isKept)
+            return await form(visit, error, name: name, isKept: isKept, registers: registers)
         }
     }
 
@@ -231,12 +268,20 @@ package struct SignInPages: WebPages {
         _ visit: Visit,
         _ error: ServiceError,
         name: String = "",
-        isKept: Bool
-    ) -> WebAnswer {
+        isKept: Bool,
+        registers: Bool = false
+    ) async -> WebAnswer {
         // 401 would make browsers ask for a password themselves.
         let code = WebError(error)
         let status = error.code == .notAuthenticated ? 403 : code.status
-        var answer = form(visit, status, problem: error.message, name: name, isKept: isKept)
+        var answer = await form(
+            visit,
+            status,
+            problem: error.message,
+            name: name,
+            isKept: isKept,
+            registers: registers
+        )
         if let seconds = code.retryAfter {
             answer.headers.append(("Retry-After", String(seconds)))
         }
@@ -255,7 +300,8 @@ package struct SignInPages: WebPages {
     private func signIn(
         _ message: SignInRequest,
         _ visit: Visit,
-        isKept: Bool
+        isKept: Bool,
+        _ method: Method = .accountsSignIn
     ) async throws(ServiceError) -> WebAnswer {
         let calls = try await door.enter(
             LocalEntrance(
@@ -265,7 +311,7 @@ package struct SignInPages: WebPages {
             )
         )
         defer { calls.close() }
-        let answer = try await calls.read(.accountsSignIn, message.encoded())
+        let answer = try await calls.read(method, message.encoded())
         guard let opened = try? OpenedSession(wire: answer.first ?? []), !opened.token.isEmpty
         else {
             throw ServiceError(.internalError, "the node's answer holds no session")
@@ -296,9 +342,9 @@ package struct SignInPages: WebPages {
 
     // MARK: Providers
 
-    private func start(at issuer: String, _ visit: Visit, isKept: Bool) -> WebAnswer {
+    private func start(at issuer: String, _ visit: Visit, isKept: Bool) async -> WebAnswer {
         guard let provider = providers().first(where: { $0.choice.issuer == issuer }) else {
-            return form(visit, 400, problem: SignInPages.noProvider, isKept: isKept)
+            return await form(visit, 400, problem: SignInPages.noProvider, isKept: isKept)
         }
         let errand = SignInState.Errand(
             issuer: issuer,
@@ -325,12 +371,12 @@ package struct SignInPages: WebPages {
             browser == SignInPages.digest(visit.browser), visit.state.isFresh(now: door.now)
         else { return notice(400, SignInPages.expired) }
         guard let provider = providers().first(where: { $0.choice.issuer == errand.issuer }) else {
-            return form(visit, 400, problem: SignInPages.noProvider, isKept: errand.isKept)
+            return await form(visit, 400, problem: SignInPages.noProvider, isKept: errand.isKept)
         }
         // A provider that names itself must be the one that was asked (RFC 9207).
         guard let code = fields["code"], fields["iss"] ?? errand.issuer == errand.issuer else {
             let problem = "\(provider.choice.name) did not sign you in. Try again."
-            return form(visit, 403, problem: problem, isKept: errand.isKept)
+            return await form(visit, 403, problem: problem, isKept: errand.isKept)
         }
         let token: Bytes
         do {
@@ -341,7 +387,7 @@ package struct SignInPages: WebPages {
                 metadata: ["issuer": "\(errand.issuer)", "why": "\(error)"]
             )
             let problem = "\(provider.choice.name) could not be asked who you are. Try again."
-            return form(visit, 502, problem: problem, isKept: errand.isKept)
+            return await form(visit, 502, problem: problem, isKept: errand.isKept)
         }
         do {
             let message = SignInRequest(
@@ -351,7 +397,7 @@ package struct SignInPages: WebPages {
             )
             return try await signIn(message, visit, isKept: errand.isKept)
         } catch {
-            return form(visit, error, isKept: errand.isKept)
+            return await form(visit, error, isKept: errand.isKept)
         }
     }
 

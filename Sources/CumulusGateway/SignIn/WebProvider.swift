@@ -51,11 +51,12 @@ package struct WebProvider: Hashable, Sendable {
     /// The URL to which the browser goes.
     package func start(_ errand: SignInState.Errand, state: String, back: String) -> String {
         let digest = SHA256.hash(data: Bytes(errand.verifier.utf8))
-        return authorization.adding([
+        let pairs = [
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", back),
             ("scope", claims.joined(separator: " ")), ("state", state), ("nonce", errand.nonce),
             ("code_challenge", Base64URL.encode(digest)), ("code_challenge_method", "S256"),
-        ])
+        ]
+        return WebText.adding(pairs, to: authorization.text)
     }
 
     /// The request that turns a code into tokens.

@@ -17,6 +17,8 @@ final class Attempts: Sendable {
         case password(of: Bytes)
         case registration
         case idToken
+        /// Tokens of links can't be guessed either; counted because each may cost a hash.
+        case resetLink
         /// Only wrong tokens are counted: tokens can't be guessed, and the right one always works.
         case operatorToken
     }
@@ -30,7 +32,7 @@ final class Attempts: Sendable {
         var rule: Rule {
             switch self {
             case .way(.password), .way(.registration): .strict
-            case .passwords, .way(.idToken), .way(.operatorToken): .shared
+            case .passwords, .way(.idToken), .way(.resetLink), .way(.operatorToken): .shared
             }
         }
     }

@@ -184,7 +184,7 @@ enum SignInCalls {
 }
 
 /// Checks one caller's password or ID token.
-private struct SignInDesk: Sendable {
+struct SignInDesk: Sendable {
     let node: Node
     let caller: Caller
     let credential: Credential?

@@ -26,7 +26,7 @@ extension Node {
     }
 
     /// Looks in memory, or else on a reader thread; not while this node joins its cluster.
-    private func look<Found: Sendable>(
+    func look<Found: Sendable>(
         _ kind: StoreGate.ReadKind = .prompt,
         _ find: @escaping @Sendable (Reach) throws -> Found
     ) async throws(ServiceError) -> Found {

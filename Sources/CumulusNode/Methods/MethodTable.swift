@@ -19,9 +19,9 @@ enum MethodTable {
     private static let families: [[MethodEntry]] = [
         RecordCalls.methods, QueryCalls.methods, ZoneCalls.methods, AccountCalls.methods,
         SignInCalls.methods, SessionCalls.methods, PeopleCalls.methods, KeyCalls.methods,
-        OperatorCalls.methods, PeerCalls.methods, ChangeCalls.methods, FollowCalls.methods,
-        SchemaCalls.methods, IndexCalls.methods, AssetCalls.methods, SubscriptionCalls.methods,
-        FeedCalls.methods, ShareCalls.methods,
+        ResetCalls.methods, WebAppCalls.methods, OperatorCalls.methods, PeerCalls.methods,
+        ChangeCalls.methods, FollowCalls.methods, SchemaCalls.methods, IndexCalls.methods,
+        AssetCalls.methods, SubscriptionCalls.methods, FeedCalls.methods, ShareCalls.methods,
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -32,9 +32,15 @@ extension Node {
     private func nodeMetrics() -> [MetricFamily] {
         var build = MetricFamily("cumulus_build_info", .gauge, "1; the label tells the release.")
         build.add(1, ("version", configuration.version))
+        var certificate = MetricFamily(
+            "cumulus_certificate_end_time_seconds",
+            .gauge,
+            "When the certificate ends that callers are shown, since 1970; without TLS no sample."
+        )
+        if let end = environment.certificateEnd() { certificate.add(Double(end)) }
         let isReady = state == "ready" ? 1 : 0
         return [
-            build,
+            build, certificate,
             MetricFamily("cumulus_ready", .gauge, "1 if the node is ready, 0 if not.", isReady),
             MetricFamily(
                 "cumulus_connections",
@@ -73,7 +79,16 @@ extension Node {
         )
         waiting.add(Double(gate.waitingWrites), ("queue", "writer"))
         waiting.add(Double(gate.waitingReads), ("queue", "readers"))
-        return [longest, waiting]
+        var room = MetricFamily(
+            "cumulus_queue_limit",
+            .gauge,
+            "Work that may wait there; what comes beyond is refused."
+        )
+        let most = Double(configuration.limits.queuedWrites)
+        room.add(most, ("queue", "writer"))
+        // Reads have two queues of that room.
+        room.add(2 * most, ("queue", "readers"))
+        return [longest, waiting, room]
     }
 
     // MARK: Other nodes
@@ -158,6 +173,12 @@ extension Node {
         let log = logBudget.withLock { $0 }
         return [
             sizes, free,
+            MetricFamily(
+                "cumulus_disk_reserve_bytes",
+                .gauge,
+                "Free bytes below which only deletes are taken.",
+                configuration.diskReserve
+            ),
             MetricFamily(
                 "cumulus_asset_bytes",
                 .gauge,

@@ -45,6 +45,8 @@ package final class Node: Sendable {
         package var knowsWebhook: WebhookNames = { _, _ in false }
         /// Whether strangers may register as users.
         package var takesRegistrations = false
+        /// The page at which links reset passwords; empty: the node has none.
+        package var resetURL = ""
         /// Identity providers whose ID tokens open sessions; nil means that ID tokens do not.
         package var idTokens: TokenIssuers?
         /// Whether it starts without any of its packs, though no other node may have their chunks.

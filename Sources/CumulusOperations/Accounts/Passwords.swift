@@ -122,6 +122,8 @@ package enum Passwords {
         var resets: UInt64
         var changes: UInt64
         package var hashed: HashedPassword
+        /// Both numbers in one, by which it is told which of two passwords stays.
+        var order: UInt64 { resets << 32 | changes }
         /// The commit that set the password; sessions that another password opened have ended.
         package var version: Dot
 
@@ -196,8 +198,7 @@ package enum Passwords {
         of userID: Bytes,
         inPlaceOf known: Stored
     ) -> Commit.Register {
-        let order = known.resets << 32 | known.changes
-        return register(hashed, of: userID, order: order, version: known.version)
+        register(hashed, of: userID, order: known.order, version: known.version)
     }
 
     /// - Parameter version: nil means that the register's own commit is the password's version.

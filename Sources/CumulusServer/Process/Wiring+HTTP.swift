@@ -23,13 +23,15 @@ extension Wiring {
             let address = try address(of: \.web.address)
             _ = try hosts(try site(at: address), address.host)
             _ = try proxies()
+            _ = try metricsAccess()
             return address
         }
         guard apps == nil else {
             throw StartProblem(\.web.apps, "say where they call, with --http")
         }
-        for setting in [\Settings.web.url, \.web.hosts, \.web.proxies]
-        where !configuration[setting].isEmpty {
+        for setting in [
+            \Settings.web.url, \.web.hosts, \.web.proxies, \.web.metricsFrom, \.web.metricsToken,
+        ] where !configuration[setting].isEmpty {
             throw StartProblem(setting, "it is of no use without --http")
         }
         return nil
@@ -61,6 +63,12 @@ extension Wiring {
         return site
     }
 
+    /// The page that takes links which reset passwords; empty if there is none.
+    func resetURL() throws -> String {
+        guard let address = try http() else { return "" }
+        return try site(at: address).map(PasswordPages.resetURL) ?? ""
+    }
+
     /// The hosts under which browsers find the node's pages.
     private func hosts(_ site: WebAddress?, _ listener: String) throws -> WebHosts {
         let text = configuration[\.web.hosts]
@@ -76,11 +84,44 @@ extension Wiring {
 
     /// The proxies whose word counts on where a request comes from.
     private func proxies() throws -> TrustedProxies {
-        do throws(TrustedProxies.Problem) {
+        do throws(AddressList.Problem) {
             return try TrustedProxies(configuration[\.web.proxies])
         } catch {
             throw StartProblem(\.web.proxies, "\(error)")
         }
+    }
+
+    /// Who is told the metrics, beside this machine.
+    private func metricsAccess() throws -> MetricsAccess {
+        let hosts: AddressList
+        do throws(AddressList.Problem) {
+            hosts = try AddressList(configuration[\.web.metricsFrom])
+        } catch {
+            throw StartProblem(\.web.metricsFrom, "\(error)")
+        }
+        let path = configuration[\.web.metricsToken]
+        if path.isEmpty { return MetricsAccess(hosts: hosts) }
+        let logger = logger
+        do {
+            let file = try WatchedFiles(
+                [path],
+                onRenewal: { Wiring.tell(logger, of: "token for metrics", $0) },
+                make: { try Wiring.digest(ofTokenIn: path) }
+            )
+            return MetricsAccess(hosts: hosts) { file.current }
+        } catch {
+            throw StartProblem(\.web.metricsToken, "\(error)")
+        }
+    }
+
+    private static func digest(ofTokenIn path: String) throws -> [UInt8] {
+        guard let digest = MetricsAccess.digest(of: try OperatorFile.line(of: path)) else {
+            throw OperatorFile.Unusable(
+                "the token in \(path) is too short; write one with \(MetricsAccess.shortestToken) "
+                    + "or more characters, such as 'openssl rand -hex 32' makes"
+            )
+        }
+        return digest
     }
 
     /// The web apps of the operator's file by the SHA-256 of their tokens, which is read again when
@@ -98,6 +139,26 @@ extension Wiring {
             return { file.current }
         } catch {
             throw StartProblem(\.web.apps, "\(error)")
+        }
+    }
+
+    /// Says which apps of the file give way to one of the cluster with the same token or name.
+    ///
+    /// A node that is joining doesn't know yet.
+    private func tellReplaced(_ apps: [[UInt8]: WebAPIToken], _ node: Node) async {
+        for (digest, app) in apps {
+            var known = try? await node.webApp(token: digest)
+            if known == nil, !app.name.isEmpty {
+                known = try? await node.webApp(app.name, in: app.scope)
+            }
+            guard let known else { continue }
+            logger.warning(
+                "a web app of the file does not count: the cluster has one with its token or name",
+                metadata: [
+                    "container": "\(known.scope.container)",
+                    "environment": "\(known.scope.environment.name)", "name": "\(known.name)",
+                ]
+            )
         }
     }
 
@@ -154,6 +215,7 @@ extension Wiring {
         if let identity { secure = { identity.web } }
         let apps = try webApps()
         let door = NodeDoor(node) { apps?()[$0] }
+        await tellReplaced(apps?() ?? [:], node)
         let site = try site(at: address)
         let gateway = WebGateway(
             door,
@@ -161,16 +223,23 @@ extension Wiring {
             publicURL: configuration[\.web.url].isEmpty ? nil : site?.text
         )
         let sources = consoleSources(node, gateway.meter, audit, apps)
-        let console = Console(door, sources, isTLS: identity != nil)
+        let console =
+            try configuration[\.web.withoutConsole]
+            ? nil : Console(door, sources, isTLS: identity != nil)
+        let root = RootPage(hasConsole: console != nil, hasSignIn: site != nil)
+        let signIn = site.map { signInPages(door, at: $0, loops) }
+        let passwords = site.map { PasswordPages(door, at: $0) }
+        let pages: [(any WebPages)?] = [root, console, signIn, passwords]
         let server = HTTPServer(
             gateway,
             OperatorPages(
                 node,
                 gateway.meter,
                 webhooks: webhooks?.meter,
-                libraries: libraries
+                libraries: libraries,
+                access: try metricsAccess()
             ),
-            [console] + (site.map { [signInPages(door, at: $0, loops)] } ?? []),
+            pages.compactMap(\.self),
             hosts: try hosts(site, address.host),
             proxies: try proxies(),
             secure: secure,

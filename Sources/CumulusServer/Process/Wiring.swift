@@ -72,7 +72,7 @@ struct Wiring {
         let bound: String
         let signals: UnixSignalsSequence
         do {
-            node = try open(directory, plan.settings, audit)
+            node = try open(directory, plan.settings, plan.identity, audit)
             audit?.start()
             signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
             bound = try await listen(listener, for: node, peers: plan.peers)
@@ -104,6 +104,7 @@ struct Wiring {
     private func open(
         _ directory: DataHome,
         _ settings: Node.Configuration,
+        _ identity: TLSIdentity?,
         _ audit: AuditFiles?
     ) throws -> Node {
         let (key, isNewCluster) = try prepare(directory)
@@ -111,7 +112,9 @@ struct Wiring {
         var settings = settings
         settings.joins = !isNewCluster
         settings.isBackup = engine.isBackup
-        return try openNode(settings, engine, directory, audit, clusterKey: key)
+        var environment = environment()
+        environment.certificateEnd = { identity?.end }
+        return try openNode(settings, engine, directory, environment, audit, clusterKey: key)
     }
 
     /// Starts the node's threads and accepts connections; returns the address that was bound.
@@ -356,6 +359,7 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration[\.tls.insecureCredentials]
         settings.takesRegistrations = try configuration[\.users.registration]
+        settings.resetURL = try resetURL()
         settings.shareURL = try configuration.shareURL()
         settings.idTokens = issuers?.issuers
         if let webhooks { settings.knowsWebhook = { webhooks.knows($0, in: $1) } }
@@ -375,10 +379,11 @@ struct Wiring {
         _ settings: Node.Configuration,
         _ engine: RocksDBEngine,
         _ directory: DataHome,
+        _ environment: NodeEnvironment,
         _ audit: AuditFiles?,
         clusterKey: [UInt8]
     ) throws -> Node {
-        var environment = environment()
+        var environment = environment
         audit?.keepLines(of: &environment)
         environment.processUse = ProcessUse.now
         let token = try directory.operatorToken(environment)

@@ -111,7 +111,17 @@ struct WebSettings: SettingGroup {
             """
         )
     let apps = Setting("web-apps", .text("file"), none: "none")
-        .help("JSON file of web apps whose API tokens are good, the same on all nodes")
+        .help(
+            """
+            JSON file of further web apps whose API tokens are good, the same on all nodes; \
+            'cumulus web add' needs no file
+            """
+        )
+    let metricsFrom = Setting("metrics-from", .text("address,..."), none: "this machine")
+        .help("Hosts that are told /metrics: addresses and networks such as 10.0.0.0/8")
+    let metricsToken = Setting("metrics-token-file", .text("file"), none: "none")
+        .help("File with a token that lets its holders read /metrics from anywhere")
+    let withoutConsole = Setting("no-console").help("Serve no /console")
     let proxies = Setting("trusted-proxies", .text("address,..."), none: "none")
         .help(
             """

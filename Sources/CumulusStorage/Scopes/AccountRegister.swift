@@ -1,9 +1,9 @@
 // The registers of the cluster's scope that hold accounts: who a caller is and whether it may sign
-// in.
+// in, and from which web apps.
 //
-// `Users`, `Sessions`, `Passwords`, `ServiceKeys`, `People` and `Subjects` of CumulusOperations
-// read and write them. `RegisterRule` decides which of two values wins. Their numbers are
-// big-endian, so that a greater number has greater bytes.
+// `Users`, `Sessions`, `Passwords`, `ServiceKeys`, `People`, `Subjects` and `RegisteredWebApps` of
+// CumulusOperations read and write them. `RegisterRule` decides which of two values wins. Their
+// numbers are big-endian, so that a greater number has greater bytes.
 
 package import CumulusModel
 
@@ -18,12 +18,19 @@ package enum AccountRegister {
     package static let state = "state"
     /// (user's id) → number of resets by operators, number of changes since the last reset, hash.
     package static let password = "password"
+    /// (user's id) → SHA-256 of the token of a link that resets the password, when it expires, and
+    /// the password that it is to replace.
+    package static let reset = "reset"
     /// (SHA-256 of a token, or id of a service key) → nothing; (user's id) or (`everybody`) → how
     /// often all sessions were ended, 8 bytes.
     package static let revoked = "revoked"
 
     /// (id of a service key, 16 bytes) → its public key, where it is valid, label and times.
     package static let key = "key"
+
+    /// (`a`, container, environment, name) → a web app; (`l`, container, environment, name) → its
+    /// logo; (`t`, SHA-256 of an API token) → the container, environment and name of its app.
+    package static let webApp = "web"
 
     /// (issuer's URL, subject) → the user's id; the first one stays.
     package static let subject = "subject"

@@ -241,6 +241,11 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case sharingLookUp = 146
     case sharingList = 147
     case sharingStop = 148
+    case webAppsList = 160
+    case webAppsSet = 161
+    case webAppsRemove = 162
+    case accountsMakeResetLink = 176
+    case accountsResetPassword = 177
 }
 
 /// Stands before the first message of a call.

@@ -186,3 +186,50 @@ package struct SetPasswordRequest: Coded, Hashable {
         try coder.bytes(2, &password)
     }
 }
+
+// MARK: - Lost passwords
+
+/// The user's name.
+package typealias MakeResetLinkRequest = BytesRequest
+
+package struct MakeResetLinkResponse: WireMessage, Hashable {
+    package var token = ""
+    /// Milliseconds since 1970 UTC.
+    package var expires: Int64 = 0
+    /// Empty: the node has no page that takes the token.
+    package var url = ""
+
+    package init() {}
+
+    package init(token: String, expires: Int64, url: String) {
+        self.token = token
+        self.expires = expires
+        self.url = url
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &token)
+        try coder.signed(2, &expires)
+        try coder.text(3, &url)
+    }
+}
+
+package struct ResetPasswordRequest: Coded, Hashable {
+    package var token: Bytes = []
+    package var password: Bytes = []
+
+    package init() {}
+
+    package init(token: Bytes, password: Bytes) {
+        self.token = token
+        self.password = password
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &token)
+        try coder.bytes(2, &password)
+    }
+}
+
+/// The user's name.
+package typealias ResetPasswordResponse = BytesMessage

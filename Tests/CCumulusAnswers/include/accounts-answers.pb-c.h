@@ -33,6 +33,11 @@ typedef struct Cumulus__V1__ListKeysResponse Cumulus__V1__ListKeysResponse;
 typedef struct Cumulus__V1__ServiceKey Cumulus__V1__ServiceKey;
 typedef struct Cumulus__V1__AddKeyResponse Cumulus__V1__AddKeyResponse;
 typedef struct Cumulus__V1__RevokeKeyResponse Cumulus__V1__RevokeKeyResponse;
+typedef struct Cumulus__V1__ListWebAppsResponse Cumulus__V1__ListWebAppsResponse;
+typedef struct Cumulus__V1__SetWebAppResponse Cumulus__V1__SetWebAppResponse;
+typedef struct Cumulus__V1__RemoveWebAppResponse Cumulus__V1__RemoveWebAppResponse;
+typedef struct Cumulus__V1__MakeResetLinkResponse Cumulus__V1__MakeResetLinkResponse;
+typedef struct Cumulus__V1__ResetPasswordResponse Cumulus__V1__ResetPasswordResponse;
 
 
 /* --- enums --- */
@@ -318,6 +323,74 @@ struct  Cumulus__V1__RevokeKeyResponse
 #define CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_response__descriptor) \
     , 0 }
+
+
+struct  Cumulus__V1__ListWebAppsResponse
+{
+  ProtobufCMessage base;
+  /*
+   * by name; without those of nodes' files
+   */
+  size_t n_apps;
+  Cumulus__V1__WebApp **apps;
+};
+#define CUMULUS__V1__LIST_WEB_APPS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_web_apps_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__SetWebAppResponse
+{
+  ProtobufCMessage base;
+  Cumulus__V1__WebApp *app;
+};
+#define CUMULUS__V1__SET_WEB_APP_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_web_app_response__descriptor) \
+    , NULL }
+
+
+struct  Cumulus__V1__RemoveWebAppResponse
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__REMOVE_WEB_APP_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_web_app_response__descriptor) \
+    , 0 }
+
+
+struct  Cumulus__V1__MakeResetLinkResponse
+{
+  ProtobufCMessage base;
+  /*
+   * text; it is not told again
+   */
+  ProtobufCBinaryData token;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t expires;
+  /*
+   * the page that takes it; empty: the node has none
+   */
+  ProtobufCBinaryData url;
+};
+#define CUMULUS__V1__MAKE_RESET_LINK_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__make_reset_link_response__descriptor) \
+    , {0,NULL}, 0, {0,NULL} }
+
+
+struct  Cumulus__V1__ResetPasswordResponse
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__RESET_PASSWORD_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_password_response__descriptor) \
+    , {0,NULL} }
 
 
 /* Cumulus__V1__SignInResponse methods */
@@ -643,6 +716,101 @@ Cumulus__V1__RevokeKeyResponse *
 void   cumulus__v1__revoke_key_response__free_unpacked
                      (Cumulus__V1__RevokeKeyResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListWebAppsResponse methods */
+void   cumulus__v1__list_web_apps_response__init
+                     (Cumulus__V1__ListWebAppsResponse         *message);
+size_t cumulus__v1__list_web_apps_response__get_packed_size
+                     (const Cumulus__V1__ListWebAppsResponse   *message);
+size_t cumulus__v1__list_web_apps_response__pack
+                     (const Cumulus__V1__ListWebAppsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_web_apps_response__pack_to_buffer
+                     (const Cumulus__V1__ListWebAppsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListWebAppsResponse *
+       cumulus__v1__list_web_apps_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_web_apps_response__free_unpacked
+                     (Cumulus__V1__ListWebAppsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetWebAppResponse methods */
+void   cumulus__v1__set_web_app_response__init
+                     (Cumulus__V1__SetWebAppResponse         *message);
+size_t cumulus__v1__set_web_app_response__get_packed_size
+                     (const Cumulus__V1__SetWebAppResponse   *message);
+size_t cumulus__v1__set_web_app_response__pack
+                     (const Cumulus__V1__SetWebAppResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_web_app_response__pack_to_buffer
+                     (const Cumulus__V1__SetWebAppResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetWebAppResponse *
+       cumulus__v1__set_web_app_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_web_app_response__free_unpacked
+                     (Cumulus__V1__SetWebAppResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveWebAppResponse methods */
+void   cumulus__v1__remove_web_app_response__init
+                     (Cumulus__V1__RemoveWebAppResponse         *message);
+size_t cumulus__v1__remove_web_app_response__get_packed_size
+                     (const Cumulus__V1__RemoveWebAppResponse   *message);
+size_t cumulus__v1__remove_web_app_response__pack
+                     (const Cumulus__V1__RemoveWebAppResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_web_app_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveWebAppResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveWebAppResponse *
+       cumulus__v1__remove_web_app_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_web_app_response__free_unpacked
+                     (Cumulus__V1__RemoveWebAppResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MakeResetLinkResponse methods */
+void   cumulus__v1__make_reset_link_response__init
+                     (Cumulus__V1__MakeResetLinkResponse         *message);
+size_t cumulus__v1__make_reset_link_response__get_packed_size
+                     (const Cumulus__V1__MakeResetLinkResponse   *message);
+size_t cumulus__v1__make_reset_link_response__pack
+                     (const Cumulus__V1__MakeResetLinkResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__make_reset_link_response__pack_to_buffer
+                     (const Cumulus__V1__MakeResetLinkResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MakeResetLinkResponse *
+       cumulus__v1__make_reset_link_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__make_reset_link_response__free_unpacked
+                     (Cumulus__V1__MakeResetLinkResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetPasswordResponse methods */
+void   cumulus__v1__reset_password_response__init
+                     (Cumulus__V1__ResetPasswordResponse         *message);
+size_t cumulus__v1__reset_password_response__get_packed_size
+                     (const Cumulus__V1__ResetPasswordResponse   *message);
+size_t cumulus__v1__reset_password_response__pack
+                     (const Cumulus__V1__ResetPasswordResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_password_response__pack_to_buffer
+                     (const Cumulus__V1__ResetPasswordResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetPasswordResponse *
+       cumulus__v1__reset_password_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_password_response__free_unpacked
+                     (Cumulus__V1__ResetPasswordResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInResponse_Closure)
@@ -696,6 +864,21 @@ typedef void (*Cumulus__V1__AddKeyResponse_Closure)
 typedef void (*Cumulus__V1__RevokeKeyResponse_Closure)
                  (const Cumulus__V1__RevokeKeyResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListWebAppsResponse_Closure)
+                 (const Cumulus__V1__ListWebAppsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetWebAppResponse_Closure)
+                 (const Cumulus__V1__SetWebAppResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveWebAppResponse_Closure)
+                 (const Cumulus__V1__RemoveWebAppResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MakeResetLinkResponse_Closure)
+                 (const Cumulus__V1__MakeResetLinkResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ResetPasswordResponse_Closure)
+                 (const Cumulus__V1__ResetPasswordResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -720,6 +903,11 @@ extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descrip
 extern const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_web_apps_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_web_app_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_web_app_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__make_reset_link_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_password_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

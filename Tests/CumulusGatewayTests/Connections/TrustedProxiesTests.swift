@@ -43,7 +43,7 @@ import Testing
         "1.2.3.4/99999999999999999999",
     ])
     func whatIsNoNetworkIsRefused(_ text: String) {
-        #expect(throws: TrustedProxies.Problem.self) { try TrustedProxies(text) }
+        #expect(throws: AddressList.Problem.self) { try TrustedProxies(text) }
     }
 
     @Test func theLastAddressThatIsNotTrustedCounts() throws {

@@ -179,6 +179,35 @@ import Testing
         }
     }
 
+    @Test func webAppsAreAddedChangedAndRemoved() async throws {
+        try await withConsole { browser, _ in
+            _ = try await browser.signIn()
+            let logo = Base64.encode([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+            let members: [String: JSON] = [
+                "name": "notes", "title": "My notes", "isNew": .bool(true), "logo": .string(logo),
+                "origins": .array(["https://notes.example.com"]),
+            ]
+            let added = try await browser.post("webapps/set", inScope(members))
+            #expect(added.status == 200, "\(added.json.text)")
+            #expect(try await browser.post("webapps/set", inScope(members)).status == 400)
+            let list = "webapps?\(scopeQuery)"
+            let app = try #require(try await browser.get(list).entries("registered").first)
+            #expect(app["title"] == "My notes" && app["logoBytes"] == .integer(8))
+            #expect(app["token"] == added.json["app"]?["token"])
+            // All values but the token and the logo are said again.
+            let bare: JSON = inScope(["name": "notes", "removesLogo": .bool(true)])
+            #expect(try await browser.post("webapps/set", bare).status == 200)
+            let changed = try #require(try await browser.get(list).entries("registered").first)
+            #expect(changed["title"] == "" && changed["logoBytes"] == .integer(0))
+            #expect(changed["token"] == app["token"])
+            let production = "webapps?container=\(TestServer.container)&environment=production"
+            #expect(try await browser.get(production).entries("registered").isEmpty)
+            let removal = inScope(["name": "notes"])
+            #expect(try await browser.post("webapps/remove", removal).json["existed"] == .bool(true))
+            #expect(try await browser.get(list).entries("registered").isEmpty)
+        }
+    }
+
     @Test func webhooksAreToldWithoutTheirSecretsAndPaths() async throws {
         let text = """
             [{"name": "mailer", "url": "https://hooks.example.com/services/T1/secret?k=v",

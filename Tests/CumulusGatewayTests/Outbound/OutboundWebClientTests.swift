@@ -57,6 +57,8 @@ import Testing
             key: try write(SitePEM.key, "site.key"),
             onRenewal: { _ in }
         )
+        // 2126-11-04 17:25:13 UTC.
+        #expect(identity.end == 4_949_486_713)
         let site = Site()
         let server = try await TestServer()
         let gateway = WebGateway(NodeDoor(server.node) { _ in nil })

@@ -111,6 +111,41 @@ import Testing
         #expect(Set(announced.keys).subtracting(asked) == [], "the dashboard does not show them")
     }
 
+    /// Prometheus' rules: each has a cause that the node tells, and says what to do.
+    @Test func theAlertsAskForMetricsThatExist() async throws {
+        let announced = try await announced()
+        let file = Checkout.file("cluster/alerts.yml")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let rules = text.split(separator: "- alert: ").dropFirst()
+        #expect(rules.count >= 10)
+        for rule in rules {
+            let title = rule.prefix { !$0.isNewline }
+            let start = try #require(rule.firstRange(of: "expr:"), "\(title)").upperBound
+            let end = try #require(rule.firstRange(of: "labels:"), "\(title)").lowerBound
+            let cause = rule[start..<end]
+            let names = cause.matches(of: /\b(?:cumulus|process)_[a-z_]+\b/)
+                .map { String($0.output) }
+            // Prometheus itself says whether a target is up.
+            #expect(!names.isEmpty || cause.contains("up{job=\"cumulus\"}"), "\(title)")
+            for name in names {
+                let type = try #require(announced[name], "\(title): \(name)")
+                let isRate = cause.contains("rate(") || cause.contains("increase(")
+                #expect(type != "counter" || isRate, "\(title): \(name)")
+            }
+            for part in ["severity: ", "summary: ", "description: "] {
+                #expect(rule.contains(part), "\(title) has no \(part)")
+            }
+        }
+    }
+
+    /// The end of a certificate stands there only if the node shows one.
+    @Test func theCertificatesEndIsTold() async throws {
+        let server = try await TestServer()
+        let name = "\ncumulus_certificate_end_time_seconds"
+        #expect(await !server.node.metricsText().contains(name))
+        try await server.stop()
+    }
+
     @Test func theArticleListsEveryMetric() async throws {
         let path = "Sources/CumulusGateway/CumulusGateway.docc/Monitoring.md"
         let article = try String(contentsOf: Checkout.file(path), encoding: .utf8)

@@ -15,7 +15,14 @@ import Testing
         form.providers = [WebProvider.Choice(issuer: wild, name: wild)]
         form.problem = wild
         form.name = wild
+        form.title = wild
+        form.otherForm = wild
+        var other = form
+        other.registers = true
         return [
+            SignInHTML.form(other, at: site),
+            SignInHTML.password(wild, problem: wild, at: site),
+            SignInHTML.reset(wild, problem: wild, at: site),
             SignInHTML.form(form, at: site), SignInHTML.notice(wild, at: site),
             SignInHTML.done(["ckSession": .string(wild)], origins: [wild], at: site),
             SignInHTML.passage(to: wild, wild, at: site),
@@ -26,7 +33,7 @@ import Testing
     @Test func nothingButTheFilesIsRun() throws {
         for page in pages() {
             #expect(!page.contains("alert('x')") && !page.contains("<script>"))
-            #expect(page.components("<script") == 2)
+            #expect(page.components("<script") == 3)
             #expect(page.contains(#"<script src="https://node.example/cumulus/sign-in/page.js""#))
             #expect(!page.contains("<style") && !page.contains("style=") && !page.contains(" on"))
         }
@@ -35,6 +42,7 @@ import Testing
         )
         let policy = try #require(headers["Content-Security-Policy"])
         #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
+        #expect(policy.contains("img-src data:"))
         #expect(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self';"))
         #expect(headers["X-Frame-Options"] == "DENY")
         #expect(headers["Referrer-Policy"] == "no-referrer")
@@ -60,6 +68,20 @@ import Testing
         #expect(full.contains("checked") && full.contains("It was wrong."))
         #expect(full.contains(#"name="provider" value="https://id">Sign in with Example<"#))
         #expect(full.contains("Cancel"))
+    }
+
+    /// A logo is a picture in the page itself, and nothing else becomes one.
+    @Test func onlyPicturesAreShown() {
+        var form = SignInHTML.Form(app: "https://app", state: "s1")
+        form.title = "Notes"
+        form.logo = Bytes("<svg onload='x'/>".utf8)
+        #expect(!SignInHTML.form(form, at: site).contains("<img"))
+        form.logo = [0xFF, 0xD8, 0xFF, 1]
+        let page = SignInHTML.form(form, at: site)
+        #expect(page.contains("<img src=\"data:image/jpeg;base64,/9j/AQ==\" alt=\"\""))
+        #expect(page.contains("<strong>Notes</strong>"))
+        form.registers = true
+        #expect(SignInHTML.form(form, at: site).contains("new-password"))
     }
 
     // MARK: Small formats

@@ -176,6 +176,7 @@ struct AccessMatrix {
         .init(.accountsWhoAmI, .own, "ok ok ok ok ok 10") { _ in [] },
         .init(.accountsSignIn, .own, "· · · · · 10"),
         // Nobody registers at a node that takes no registrations.
+        .init(.accountsResetPassword, .own, "· · · · · 10"),
         .init(.accountsRegister, .own, "10 10 10 10 10 10"),
         .init(.accountsSessions, .own, "9 ok ok ok 12 10") { _ in
             SessionsRequest([]).encoded()
@@ -200,7 +201,8 @@ struct AccessMatrix {
 
     private static let operatorRows: [Row] =
         [
-            .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
+            .keysList, .keysAdd, .keysRevoke, .webAppsList, .webAppsSet, .webAppsRemove,
+            .accountsMakeResetLink, .operatorSetHandle,
             .operatorSetUserState, .operatorSetPassword, .operatorStatus, .operatorMetrics,
             .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,

@@ -341,6 +341,52 @@ import Testing
         }
     }
 
+    /// Lines name the app, and the user whom a link is for; no line has a token.
+    @Test func webAppsAndLinksHaveLines() async throws {
+        try await withServer { server, lines in
+            let token = Bytes(try await server.makeUser("ada").utf8)
+            let admin = server.nodeOperator()
+            let scope = ScopeID(container: TestServer.container, environment: .development)
+            let app = WebApp(name: "notes", scope: scope, token: "")
+            let added = try await admin.setWebApp(app, isNew: true).app
+            for isThere in [true, false] {
+                #expect(try await admin.removeWebApp("notes", in: scope) == isThere)
+            }
+            let link = try await admin.makeResetLink(forUser: "ada")
+            await admin.close()
+            let found = try lines.take()
+            let ended = "(already ended or unknown)"
+            #expect(
+                found.suffix(4).map(\.short) == [
+                    "operator WEB_APPS_SET web app notes 0",
+                    "operator WEB_APPS_REMOVE web app notes 0",
+                    "operator WEB_APPS_REMOVE web app notes \(ended) 0",
+                    "operator ACCOUNTS_MAKE_RESET_LINK ada 0",
+                ]
+            )
+            let nobody = try RawClient(greeting: server.endpoint)
+            let password = Bytes("correct horse".utf8)
+            let shown = Bytes(link.token.utf8)
+            let right = ResetPasswordRequest(token: shown, password: password)
+            _ = try nobody.perform(.accountsResetPassword, right.encoded())
+            _ = try error { _ = try nobody.perform(.accountsResetPassword, right.encoded()) }
+            let wrong = ResetPasswordRequest(token: token, password: password)
+            _ = try error { _ = try nobody.perform(.accountsResetPassword, wrong.encoded()) }
+            let used = try lines.take()
+            let user = "user \(link.token.prefix(32))"
+            #expect(
+                used.map(\.short) == [
+                    "anonymous ACCOUNTS_RESET_PASSWORD \(user) 0",
+                    "anonymous ACCOUNTS_RESET_PASSWORD \(user) 9",
+                    "anonymous ACCOUNTS_RESET_PASSWORD - 9",
+                ]
+            )
+            for line in found + used {
+                #expect(!"\(line)".contains(link.token) && !"\(line)".contains(added.token))
+            }
+        }
+    }
+
     /// A line of what ended nothing does not look like one of what did.
     @Test func revocationsThatEndNothingSaySo() async throws {
         try await withServer { server, lines in

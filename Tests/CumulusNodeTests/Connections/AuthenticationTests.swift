@@ -231,7 +231,8 @@ import Testing
                 .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
                 .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
                 .keysAdd, .keysRevoke, .sharingList, .sharingStop, .subscriptionsList,
-                .subscriptionsEnd,
+                .subscriptionsEnd, .webAppsList, .webAppsSet, .webAppsRemove,
+                .accountsMakeResetLink,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

@@ -191,6 +191,9 @@ extension HiddenCaller {
         }
         let change = ChangePasswordRequest(oldPassword: password, newPassword: password)
         try ask(.accountsChangePassword, "", change.encoded())
+        let token = Bytes(Bytes(repeating: 7, count: 48).hex.utf8)
+        let reset = ResetPasswordRequest(token: token, password: password)
+        try ask(.accountsResetPassword, "", reset.encoded())
     }
 
     private func acceptShares() throws {

@@ -125,7 +125,8 @@ import Testing
             #expect(asked.contains(entry.method), "nobody asks \(entry.method)")
             let isForCallers = entry.needs.isDisjoint(with: [.operator, .peer])
             // A right password would open another session in each world.
-            let isRefused = [.accountsSignIn, .accountsChangePassword].contains(entry.method)
+            let isRefused = [.accountsSignIn, .accountsChangePassword, .accountsResetPassword]
+                .contains(entry.method)
             if !isForCallers || isRefused { continue }
             #expect(answered.contains(entry.method), "nobody is answered by \(entry.method)")
         }

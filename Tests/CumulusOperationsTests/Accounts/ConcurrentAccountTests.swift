@@ -39,25 +39,7 @@ import Testing
         _ = try stores[node].run(request).get()
     }
 
-    /// Each node applies what the other one has.
-    private func exchange() throws {
-        for (one, other) in [(stores[0], stores[1]), (stores[1], stores[0])] {
-            let scope = try #require(try one.reader.scope(.cluster))
-            let target = try #require(try other.reader.scope(.cluster))
-            let known = try other.reader.vector(of: target)
-            for dot in try one.reader.vector(of: scope).dots
-            where known[dot.incarnation] < dot.seq {
-                for seq in (known[dot.incarnation] + 1)...dot.seq {
-                    let key = RowKey.commit(scope, Dot(dot.incarnation, seq))
-                    let bytes = try #require(try one.reader.get(key))
-                    let commit = try Commit(bytes)
-                    try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                        try transaction.apply(commit, bytes: bytes, in: target)
-                    }
-                }
-            }
-        }
-    }
+    private func exchange() throws { try exchangeClusterCommits(stores[0], stores[1]) }
 
     private func proof(at node: Int) throws -> PasswordProof {
         let reader = stores[node].reader
@@ -107,6 +89,26 @@ import Testing
             #expect(try !isOpen(digest, at: node), "node \(node)")
             let found = try People.profile(of: Self.id, in: stores[node].reader)
             #expect(found.displayName == "Ada", "node \(node)")
+        }
+    }
+}
+
+/// Each node applies what the other one has in the cluster's scope.
+func exchangeClusterCommits(_ first: TestStore, _ second: TestStore) throws {
+    for (one, other) in [(first, second), (second, first)] {
+        let scope = try #require(try one.reader.scope(.cluster))
+        let target = try #require(try other.reader.scope(.cluster))
+        let known = try other.reader.vector(of: target)
+        for dot in try one.reader.vector(of: scope).dots
+        where known[dot.incarnation] < dot.seq {
+            for seq in (known[dot.incarnation] + 1)...dot.seq {
+                let key = RowKey.commit(scope, Dot(dot.incarnation, seq))
+                let bytes = try #require(try one.reader.get(key))
+                let commit = try Commit(bytes)
+                try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    try transaction.apply(commit, bytes: bytes, in: target)
+                }
+            }
         }
     }
 }

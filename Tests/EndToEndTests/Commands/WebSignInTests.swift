@@ -88,13 +88,20 @@ import Testing
             let refused = try RawClient.exchange(web, request)
             #expect(refused.hasPrefix("HTTP/1.1 421") && refused.contains("--web-host"))
         }
+        let root = try RawClient.exchange(web, "GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+        #expect(root.hasPrefix("HTTP/1.1 302") && root.contains("Location: /console\r\n"))
         // Links begin with --web-url, and without it with the address that the caller used.
         #expect(try courierURL(session, at: web).hasPrefix(Self.site + "/device/1/courier/"))
         try await node.end(SIGTERM)
         let bare = try await NodeProcess.ready(
             data: folder.node,
-            arguments: ["--http", web, "--web-apps", "\(folder.path)/apps.json"]
+            arguments: ["--http", web, "--web-apps", "\(folder.path)/apps.json", "--no-console"]
         )
+        for (path, status) in [("/", "200"), ("/console", "404")] {
+            let request = "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            let answer = try RawClient.exchange(web, request)
+            #expect(answer.hasPrefix("HTTP/1.1 \(status)"), "\(path): \(answer)")
+        }
         let made = try courierURL(session, at: try await bare.httpEndpoint())
         #expect(made.hasPrefix("https://public.example/device/1/courier/"), "\(made)")
     }
@@ -115,6 +122,52 @@ import Testing
             """
         )
         return try part(of: answer, #""webcourierURL": ""#, "\"")
+    }
+
+    /// The command prints a link, and the page behind it sets a password.
+    @Test func aUserSetsAPasswordByALink() async throws {
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--http", "127.0.0.1:0", "--web-url", Self.site, "--web-host", "node"]
+        )
+        let admin = [
+            "CUMULUS_ENDPOINT": try node.endpoint,
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        _ = try await CommandLineRun(["user", "add", "ada"], variables: admin)
+        let made = try await CommandLineRun(["user", "reset-link", "ada"], variables: admin)
+        let url = made.output.filter { !$0.isNewline }
+        #expect(url.hasPrefix(Self.site + "/sign-in/reset?token="), "\(made.errors)")
+        let web = try await node.httpEndpoint()
+        let target = url.dropFirst(Self.site.count)
+        let page = try RawClient.exchange(web, "GET \(target) HTTP/1.1\r\nHost: node\r\n\r\n")
+        let token = try part(of: page, #"name="token" value=""#, "\"")
+        let form = "token=\(token)&new=correct+horse&again=correct+horse"
+        func send() throws -> String {
+            try RawClient.exchange(
+                web,
+                """
+                POST /sign-in/reset HTTP/1.1\r
+                Host: node\r
+                Content-Type: application/x-www-form-urlencoded\r
+                Content-Length: \(form.utf8.count)\r
+                \r
+                \(form)
+                """
+            )
+        }
+        #expect(try send().hasPrefix("HTTP/1.1 200"))
+        #expect(try send().hasPrefix("HTTP/1.1 403"))
+        try Data("correct horse\n".utf8).write(to: URL(filePath: "\(folder.path)/password"))
+        let signIn = ["sign-in", "ada", "--password-file", "\(folder.path)/password"]
+        let signed = try await CommandLineRun(
+            signIn,
+            variables: [
+                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_CONTAINER": NodeProcess.container,
+            ]
+        )
+        #expect(signed.code == 0 && signed.output.hasPrefix("cumulus_"), "\(signed.errors)")
+        try await node.end(SIGTERM)
     }
 
     /// A node does not start, and says why.

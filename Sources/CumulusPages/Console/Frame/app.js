@@ -37,8 +37,8 @@ const pages = [
 ];
 
 /// Pages about the node, where no container is chosen.
-const ofNode = ["containers", "sessions", "webapps", "webhooks", "audit", "live", "logs",
-  "backups", "settings"];
+const ofNode = ["containers", "sessions", "webhooks", "audit", "live", "logs", "backups",
+  "settings"];
 
 const frame = document.getElementById("frame");
 let stopPage = () => {};

@@ -3,7 +3,8 @@
 // Loaded by `page.html`. The message and the origins that may read it stand in the attributes of
 // an element of `done.html`. Pages work without this script, but for the message.
 //
-// Folder: the pages to sign in at. Read `page.html`, then `form.html` and `page.js`.
+// Folder: the pages to sign in at, but for their forms. Read `page.html`, then `done.html` and
+// `page.js`.
 
 "use strict";
 

@@ -1,11 +1,8 @@
 // An absolute URL of http or https, taken apart without resolving anything.
 //
 // Used for what an operator configures: where the node's own pages are, where providers are asked,
-// where webhooks lead, and what security policies of pages name. Only plain characters are taken,
-// so that an address can stand in a header or an attribute.
-
-import CumulusModel
-import CumulusTransport
+// where webhooks and web apps lead, and what security policies of pages name. Only plain characters
+// are taken, so that an address can stand in a header or an attribute.
 
 package struct WebAddress: Hashable, Sendable {
     package let isSecure: Bool
@@ -80,10 +77,12 @@ package struct WebAddress: Hashable, Sendable {
     package var text: String { origin + path + (query.map { "?" + $0 } ?? "") }
 
     /// Whether requests to it can't be read on their way.
-    package var isSecret: Bool { isSecure || TLSTrust.isLoopback(host) }
+    package var isSecret: Bool { isSecure || isLoopback }
 
-    /// The same with more in its query.
-    func adding(_ pairs: [(name: String, value: String)]) -> String {
-        WebText.adding(pairs, to: text)
+    /// Whether the host is this machine.
+    private var isLoopback: Bool {
+        if host == "localhost" || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 }
