@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[73] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[74] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -654,11 +654,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[73] =
   { "SHARING_LOOK_UP", "CUMULUS__V1__METHOD__SHARING_LOOK_UP", 146 },
   { "SHARING_LIST", "CUMULUS__V1__METHOD__SHARING_LIST", 147 },
   { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
+  { "OPERATOR_DELETE_USER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_USER", 176 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{0, 73}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{176, 73},{0, 74}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[73] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[74] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -689,6 +690,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[73
   { "OPERATOR_ADD_USER", 29 },
   { "OPERATOR_BACK_UP", 33 },
   { "OPERATOR_CREATE_CONTAINER", 27 },
+  { "OPERATOR_DELETE_USER", 73 },
   { "OPERATOR_LEAVE", 36 },
   { "OPERATOR_LIST_CONTAINERS", 26 },
   { "OPERATOR_LIST_MEMBERS", 31 },
@@ -741,11 +743,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  73,
+  74,
   cumulus__v1__method__enum_values_by_number,
-  73,
+  74,
   cumulus__v1__method__enum_values_by_name,
-  8,
+  9,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

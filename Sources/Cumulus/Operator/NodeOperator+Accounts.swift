@@ -1,7 +1,7 @@
 // Containers, users, what opens their accounts, and access tokens.
 
 package import CumulusModel
-import CumulusWire
+package import CumulusWire
 
 extension NodeOperator {
     package struct User: Sendable {
@@ -63,6 +63,32 @@ extension NodeOperator {
         }
     }
 
+    // MARK: Deleting
+
+    /// What goes along with something that is deleted, and backups that may still hold it.
+    package struct Deletion: Sendable {
+        package struct Backup: Sendable {
+            /// On the machine of the node that made it.
+            package var path: String
+            package var made: Timestamp
+        }
+
+        package var holdings: WireHoldings
+        package var backups: [Backup]
+    }
+
+    /// Deletes a user with all that it has, for good; or only says what that is.
+    package func deleteUser(_ name: String, onlyShows: Bool) async throws -> Deletion {
+        let request = DeleteUserRequest(name: Bytes(name.utf8), onlyShows: onlyShows)
+        return try await delete(.operatorDeleteUser, request)
+    }
+
+    private func delete(_ method: Method, _ request: DeletionRequest) async throws -> Deletion {
+        try await call(method, message: request.encoded(), repeats: request.onlyShows) {
+            Deletion(try DeletionResponse(wire: $0))
+        }
+    }
+
     // MARK: Who may come in
 
     /// Keeps a user out of the cluster, or lets it in again; its records stay.
@@ -105,6 +131,15 @@ extension NodeOperator {
     private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
         try await call(.accountsRevoke, message: request.encoded()) {
             try RevokeSessionsResponse(wire: $0).flag
+        }
+    }
+}
+
+extension NodeOperator.Deletion {
+    fileprivate init(_ response: DeletionResponse) {
+        holdings = response.holdings
+        backups = response.backups.map {
+            Backup(path: $0.path, made: Timestamp(millisecondsSince1970: $0.made))
         }
     }
 }

@@ -18,7 +18,7 @@ struct UserCommand: AsyncParsableCommand {
             "cumulus user list --json"
         ),
         subcommands: [
-            Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
+            Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self, Delete.self,
             HandleCommand.self, ProfileCommand.self, Subscriptions.self,
         ]
     )

@@ -21,7 +21,7 @@ enum MethodTable {
         SignInCalls.methods, SessionCalls.methods, PeopleCalls.methods, KeyCalls.methods,
         OperatorCalls.methods, PeerCalls.methods, ChangeCalls.methods, FollowCalls.methods,
         SchemaCalls.methods, IndexCalls.methods, AssetCalls.methods, SubscriptionCalls.methods,
-        FeedCalls.methods, ShareCalls.methods,
+        FeedCalls.methods, ShareCalls.methods, DeletionCalls.methods,
     ]
 
     private static let byNumber: [MethodEntry?] = {

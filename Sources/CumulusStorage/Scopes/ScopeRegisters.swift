@@ -108,6 +108,7 @@ package struct ScopeRegisters: Sendable {
         if AccountRegister.endsSessions(namespace, isNew: isNew) {
             transaction.state.accountsVersion += 1
         }
+        if namespace == AccountRegister.deleted { transaction.state.deletionsVersion += 1 }
         if namespace == AccountRegister.profile, let userID = key.first {
             transaction.state.changedProfiles.add(userID)
         }

@@ -241,6 +241,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case sharingLookUp = 146
     case sharingList = 147
     case sharingStop = 148
+    case operatorDeleteUser = 176
 }
 
 /// Stands before the first message of a call.

@@ -201,7 +201,8 @@ struct AccessMatrix {
     private static let operatorRows: [Row] =
         [
             .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
-            .operatorSetUserState, .operatorSetPassword, .operatorStatus, .operatorMetrics,
+            .operatorDeleteUser, .operatorSetUserState, .operatorSetPassword, .operatorStatus,
+            .operatorMetrics,
             .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
             .operatorListMembers, .operatorRemoveMember, .operatorBackUp, .operatorTruncate,

@@ -1,0 +1,93 @@
+// How commands delete something for good: they say what goes along, ask for the name once more, and
+// tell what is gone.
+//
+// Used by `cumulus user delete` and `cumulus container delete`. Without a terminal nobody can be
+// asked: then nothing is deleted without --yes.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import CumulusSystem
+import CumulusTerminal
+import CumulusWire
+
+/// The options of a command that deletes something for good.
+struct DeletionOptions: ParsableArguments {
+    @Flag(help: "Delete without asking.") var yes = false
+    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var output: OutputOptions
+
+    /// Shows what goes along, asks, and deletes.
+    ///
+    /// - Parameters:
+    ///   - kind: The word for what is deleted: it stands before the name.
+    ///   - delete: Deletes it, or only says what goes along if it is told so.
+    func delete(
+        _ kind: String,
+        _ name: String,
+        _ delete: @escaping @Sendable (NodeOperator, Bool) async throws -> NodeOperator.Deletion
+    ) async throws {
+        if !yes {
+            let found = try await connection.withOperator { try await delete($0, true) }
+            writeToStandardError(Table.aligned(found.rows(of: kind, name)) + "\n")
+            try confirm(kind, name)
+        }
+        let gone = try await connection.withOperator { try await delete($0, false) }
+        try output.show(
+            .object([JSON.Member(kind, .string(name))] + gone.members),
+            rows: gone.rows(of: kind, name) + [["state", "deleted"]]
+        )
+        complain(
+            "Each node deletes the data as soon as it has heard of it, a little at a time; logs "
+                + "and the conflict log keep what was in them until they are dropped, after a "
+                + "month at most."
+        )
+    }
+
+    private func confirm(_ kind: String, _ name: String) throws {
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw UsageProblem("nobody can be asked here; --yes deletes \(kind) '\(name)'")
+        }
+        writeToStandardError("This can't be undone. Type the name of the \(kind) to delete it: ")
+        guard readLine()?.trimmed == name else {
+            throw InputProblem("that is another name; nothing was deleted")
+        }
+    }
+}
+
+extension NodeOperator.Deletion {
+    /// The counts that are not zero, by their names in JSON and for people.
+    private var counts: [(key: String, text: String, count: UInt64)] {
+        [
+            ("zones", "zones", holdings.zones), ("records", "records", holdings.records),
+            ("bytes", "bytes of records", holdings.bytes), ("assets", "assets", holdings.assets),
+            ("assetBytes", "bytes of assets", holdings.assetBytes),
+            ("shares", "shares that end", holdings.shares),
+            ("joinedShares", "shares of others", holdings.joinedShares),
+            ("subscriptions", "subscriptions", holdings.subscriptions),
+            ("roles", "roles", holdings.roles), ("sessions", "sessions", holdings.sessions),
+            ("handles", "handles", holdings.handles), ("keys", "service keys", holdings.keys),
+            ("users", "users with data", holdings.users),
+        ]
+    }
+
+    fileprivate var members: [JSON.Member] {
+        counts.map { .init($0.key, .integer(Int64(clamping: $0.count))) } + [
+            .init(
+                "backups",
+                .array(
+                    backups.map {
+                        .object([
+                            .init("path", .string($0.path)), .init("made", .string($0.made.text)),
+                        ])
+                    }
+                )
+            )
+        ]
+    }
+
+    fileprivate func rows(of kind: String, _ name: String) -> [[String]] {
+        [[kind, name]] + counts.filter { $0.count > 0 }.map { [$0.text, "\($0.count)"] }
+            + backups.map { ["still in the backup", "\($0.path), made \($0.made.text)"] }
+    }
+}
