@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[74] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[75] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -655,11 +655,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[74] =
   { "SHARING_LIST", "CUMULUS__V1__METHOD__SHARING_LIST", 147 },
   { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
   { "OPERATOR_DELETE_USER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_USER", 176 },
+  { "OPERATOR_DELETE_CONTAINER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_CONTAINER", 177 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{176, 73},{0, 74}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{176, 73},{0, 75}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[74] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[75] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -690,6 +691,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[74
   { "OPERATOR_ADD_USER", 29 },
   { "OPERATOR_BACK_UP", 33 },
   { "OPERATOR_CREATE_CONTAINER", 27 },
+  { "OPERATOR_DELETE_CONTAINER", 74 },
   { "OPERATOR_DELETE_USER", 73 },
   { "OPERATOR_LEAVE", 36 },
   { "OPERATOR_LIST_CONTAINERS", 26 },
@@ -743,9 +745,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  74,
+  75,
   cumulus__v1__method__enum_values_by_number,
-  74,
+  75,
   cumulus__v1__method__enum_values_by_name,
   9,
   cumulus__v1__method__value_ranges,

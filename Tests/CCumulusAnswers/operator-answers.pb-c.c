@@ -547,6 +547,51 @@ void   cumulus__v1__delete_user_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__delete_user_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__delete_container_response__init
+                     (Cumulus__V1__DeleteContainerResponse         *message)
+{
+  static const Cumulus__V1__DeleteContainerResponse init_value = CUMULUS__V1__DELETE_CONTAINER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__delete_container_response__get_packed_size
+                     (const Cumulus__V1__DeleteContainerResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__delete_container_response__pack
+                     (const Cumulus__V1__DeleteContainerResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__delete_container_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DeleteContainerResponse *
+       cumulus__v1__delete_container_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DeleteContainerResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__delete_container_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__delete_container_response__free_unpacked
+                     (Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__holdings__init
                      (Cumulus__V1__Holdings         *message)
 {
@@ -2273,6 +2318,57 @@ const ProtobufCMessageDescriptor cumulus__v1__delete_user_response__descriptor =
   cumulus__v1__delete_user_response__field_indices_by_name,
   1,  cumulus__v1__delete_user_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__delete_user_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__delete_container_response__field_descriptors[2] =
+{
+  {
+    "holdings",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteContainerResponse, holdings),
+    &cumulus__v1__holdings__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "backups",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__DeleteContainerResponse, n_backups),
+    offsetof(Cumulus__V1__DeleteContainerResponse, backups),
+    &cumulus__v1__known_backup__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__delete_container_response__field_indices_by_name[] = {
+  1,   /* field[1] = backups */
+  0,   /* field[0] = holdings */
+};
+static const ProtobufCIntRange cumulus__v1__delete_container_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__delete_container_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DeleteContainerResponse",
+  "DeleteContainerResponse",
+  "Cumulus__V1__DeleteContainerResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DeleteContainerResponse),
+  2,
+  cumulus__v1__delete_container_response__field_descriptors,
+  cumulus__v1__delete_container_response__field_indices_by_name,
+  1,  cumulus__v1__delete_container_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__delete_container_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__holdings__field_descriptors[13] =

@@ -26,6 +26,8 @@ enum LibraryCodec {
         "SetPasswordResponse": repack(cumulus__v1__set_password_response__unpack),
         "SetUserStateRequest": repack(cumulus__v1__set_user_state_request__unpack),
         "SetUserStateResponse": repack(cumulus__v1__set_user_state_response__unpack),
+        "DeleteContainerRequest": repack(cumulus__v1__delete_container_request__unpack),
+        "DeleteContainerResponse": repack(cumulus__v1__delete_container_response__unpack),
         "DeleteUserRequest": repack(cumulus__v1__delete_user_request__unpack),
         "DeleteUserResponse": repack(cumulus__v1__delete_user_response__unpack),
         "SignInRequest": repack(cumulus__v1__sign_in_request__unpack),

@@ -26,6 +26,7 @@ typedef struct Cumulus__V1__ListUsersRequest Cumulus__V1__ListUsersRequest;
 typedef struct Cumulus__V1__AddUserRequest Cumulus__V1__AddUserRequest;
 typedef struct Cumulus__V1__AddTokenRequest Cumulus__V1__AddTokenRequest;
 typedef struct Cumulus__V1__DeleteUserRequest Cumulus__V1__DeleteUserRequest;
+typedef struct Cumulus__V1__DeleteContainerRequest Cumulus__V1__DeleteContainerRequest;
 typedef struct Cumulus__V1__ListMembersRequest Cumulus__V1__ListMembersRequest;
 typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
 typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
@@ -156,6 +157,20 @@ struct  Cumulus__V1__DeleteUserRequest
 };
 #define CUMULUS__V1__DELETE_USER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_user_request__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__DeleteContainerRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData container;
+  /*
+   * what is in it; nothing is deleted
+   */
+  protobuf_c_boolean only_shows;
+};
+#define CUMULUS__V1__DELETE_CONTAINER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_container_request__descriptor) \
     , {0,NULL}, 0 }
 
 
@@ -491,6 +506,25 @@ Cumulus__V1__DeleteUserRequest *
 void   cumulus__v1__delete_user_request__free_unpacked
                      (Cumulus__V1__DeleteUserRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteContainerRequest methods */
+void   cumulus__v1__delete_container_request__init
+                     (Cumulus__V1__DeleteContainerRequest         *message);
+size_t cumulus__v1__delete_container_request__get_packed_size
+                     (const Cumulus__V1__DeleteContainerRequest   *message);
+size_t cumulus__v1__delete_container_request__pack
+                     (const Cumulus__V1__DeleteContainerRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_container_request__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteContainerRequest *
+       cumulus__v1__delete_container_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_container_request__free_unpacked
+                     (Cumulus__V1__DeleteContainerRequest *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersRequest methods */
 void   cumulus__v1__list_members_request__init
                      (Cumulus__V1__ListMembersRequest         *message);
@@ -748,6 +782,9 @@ typedef void (*Cumulus__V1__AddTokenRequest_Closure)
 typedef void (*Cumulus__V1__DeleteUserRequest_Closure)
                  (const Cumulus__V1__DeleteUserRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__DeleteContainerRequest_Closure)
+                 (const Cumulus__V1__DeleteContainerRequest *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListMembersRequest_Closure)
                  (const Cumulus__V1__ListMembersRequest *message,
                   void *closure_data);
@@ -800,6 +837,7 @@ extern const ProtobufCMessageDescriptor cumulus__v1__list_users_request__descrip
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;

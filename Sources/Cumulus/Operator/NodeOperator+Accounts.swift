@@ -83,6 +83,12 @@ extension NodeOperator {
         return try await delete(.operatorDeleteUser, request)
     }
 
+    /// Deletes a container with all that is in it, for good; or only says what that is.
+    package func deleteContainer(_ name: String, onlyShows: Bool) async throws -> Deletion {
+        let request = DeleteContainerRequest(name: Bytes(name.utf8), onlyShows: onlyShows)
+        return try await delete(.operatorDeleteContainer, request)
+    }
+
     private func delete(_ method: Method, _ request: DeletionRequest) async throws -> Deletion {
         try await call(method, message: request.encoded(), repeats: request.onlyShows) {
             Deletion(try DeletionResponse(wire: $0))

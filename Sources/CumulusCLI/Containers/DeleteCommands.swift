@@ -1,4 +1,4 @@
-// `cumulus user delete`: what the operator deletes for good.
+// `cumulus user delete` and `cumulus container delete`: what the operator deletes for good.
 
 import ArgumentParser
 import Cumulus
@@ -27,6 +27,33 @@ extension UserCommand {
             let name = name
             try await options.delete("user", name) { node, onlyShows in
                 try await node.deleteUser(name, onlyShows: onlyShows)
+            }
+        }
+    }
+}
+
+extension ContainerCommand {
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete a container with all that is in it, on all nodes, for good.",
+            discussion: help(
+                "cumulus container delete iCloud.com.example --operator-token-file operator.token",
+                "cumulus container delete iCloud.com.example --yes --json",
+                note: """
+                    It says what goes along, and asks for the name. Both environments are closed \
+                    at once, and their records, zones, assets, shares, subscriptions, roles and \
+                    service keys go. Users stay. The name can't be used again.
+                    """
+            )
+        )
+
+        @Argument(help: "Name of the container.") var name: String
+        @OptionGroup var options: DeletionOptions
+
+        func run() async throws {
+            let name = name
+            try await options.delete("container", name) { node, onlyShows in
+                try await node.deleteContainer(name, onlyShows: onlyShows)
             }
         }
     }

@@ -16,7 +16,14 @@ enum DeletionCalls {
             .act,
             parse: decoded(DeleteUserRequest.init(wire:)),
             begin: deleteUser
-        )
+        ),
+        .init(
+            .operatorDeleteContainer,
+            .message,
+            .act,
+            parse: decoded(DeleteContainerRequest.init(wire:)),
+            begin: deleteContainer
+        ),
     ]
 
     private static func deleteUser(_ request: DeletionRequest, _ context: CallContext) throws {
@@ -24,6 +31,17 @@ enum DeletionCalls {
         context.concerns(name)
         try begin(request, DeleteUser(name), context) { reader, now in
             try Holdings(ofUser: name, now: now, in: reader)
+        }
+    }
+
+    private static func deleteContainer(
+        _ request: DeletionRequest,
+        _ context: CallContext
+    ) throws {
+        let name = try Names.checkIdentifier(request.name[...], "container")
+        context.concerns(name)
+        try begin(request, DeleteContainer(name), context) { reader, _ in
+            try Holdings(ofContainer: name, in: reader)
         }
     }
 

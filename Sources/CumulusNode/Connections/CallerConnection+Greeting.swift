@@ -20,6 +20,8 @@ struct Identity: Sendable {
     /// Clients have one for the connection; operators name one per call.
     var scope: ScopeID?
     var scopeNumber: ScopeNumber?
+    /// The epoch of the accounts at which the scope was known not to be deleted.
+    var scopeEpoch: UInt64 = 0
     /// The caller is told how far answers reach.
     var wantsTokens = false
     /// The caller has no zstd: chunks come and go as plain bytes.
@@ -166,11 +168,9 @@ extension CallerConnection {
         default:
             if let refusal = node.joiningRefusal { throw refusal }
             let scope = try ScopeID(named: hello.container, hello.environment)
-            guard let number = try reader.scope(scope) else {
-                throw Containers.unknown(scope.container)
-            }
+            identity.scopeNumber = try Containers.number(of: scope, in: reader)
             identity.scope = scope
-            identity.scopeNumber = number
+            identity.scopeEpoch = epoch
             identity.wantsTokens = hello.features.contains(.causalTokens)
             identity.wantsPlainChunks = hello.features.contains(.plainChunks)
             identity.caller.device = hello.deviceID

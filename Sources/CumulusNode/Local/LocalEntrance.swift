@@ -95,12 +95,10 @@ extension CallerConnection {
         _ epoch: UInt64
     ) throws -> Identity {
         if let refusal = node.joiningRefusal { throw refusal }
-        guard let number = try reader.scope(entrance.scope) else {
-            throw Containers.unknown(entrance.scope.container)
-        }
         var identity = Identity()
+        identity.scopeNumber = try Containers.number(of: entrance.scope, in: reader)
         identity.scope = entrance.scope
-        identity.scopeNumber = number
+        identity.scopeEpoch = epoch
         identity.caller.device = entrance.device
         identity.wantsTokens = entrance.seen != nil
         switch entrance.proof {

@@ -1,5 +1,5 @@
-// Deletes what deleted users have, on this node and by commits on all nodes; begins with what the
-// last process left.
+// Deletes what deleted users and containers have, on this node and by commits on all nodes; begins
+// with what the last process left.
 //
 // It runs beside the listener until it is cancelled, and gives the writer small jobs one after the
 // other: after each it leaves the writer to others for as long as the job took. It looks again when
@@ -23,9 +23,11 @@ package final class DeletionKeeper: Sendable {
     private let node: Node
     private let memory = Mutex(Memory())
 
-    /// The users of whom nothing was left, by scopes, since the last look at everything.
+    /// The users of whom nothing was left, by scopes, and the scopes of deleted containers in which
+    /// nothing was left, since the last look at everything.
     private struct Memory {
         var finished: [ScopeNumber: Set<Bytes>] = [:]
+        var emptied: Set<ScopeNumber> = []
         var began: Int64?
     }
 
@@ -38,13 +40,17 @@ package final class DeletionKeeper: Sendable {
         await ScopeWork(
             node: node,
             news: node.gate.deletionNews.stream,
-            problem: "what deleted users have can't be deleted now",
+            problem: "what deleted users or containers have can't be deleted now",
             work: work
         ).run()
     }
 
     private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
         forgetOldMemory()
+        let deletion = try await node.gate.reading { reader in
+            try DeletedContainers.stamp(of: scope.container, in: reader)
+        }
+        if let deletion { return try await empty(scope, number, deletion) }
         var last: Bytes?
         repeat {
             let after = last
@@ -146,6 +152,94 @@ package final class DeletionKeeper: Sendable {
             }
             if turn == .waits { return false }
             if turn == .done { return true }
+        }
+    }
+
+    // MARK: Containers
+
+    /// Deletes all that is in a scope of a deleted container, unless another node has to.
+    private func empty(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        _ deletion: Stamp
+    ) async throws {
+        if memory.withLock({ $0.emptied.contains(number) }) { return }
+        let traces = ContainerTraces(of: deletion, number)
+        while true {
+            let marks = try await node.gate.reading { try traces.marks($0) }
+            if marks.isEmpty { break }
+            try await inTurn(.housekeeping) { transaction throws(EngineError) in
+                for key in marks { transaction.put(key, nil) }
+            }
+        }
+        guard try await deleteZones(scope, traces), try await endSubscriptions(scope, traces)
+        else { return }
+        let hasRest = try await node.gate.reading { try traces.hasRest($0) }
+        if hasRest {
+            let isDone = try await due(scope, traces) { transaction throws(EngineError) in
+                try traces.deleteRest(&transaction)
+            }
+            if !isDone { return }
+        }
+        memory.withLock { _ = $0.emptied.insert(number) }
+    }
+
+    /// Returns false if another node has to, or this one later.
+    private func deleteZones(_ scope: ScopeID, _ traces: ContainerTraces) async throws -> Bool {
+        var last: Bytes?
+        repeat {
+            let after = last
+            let page = try await node.gate.reading { try traces.zones(after: after, $0) }
+            var rest = page.zones[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(ContainerTraces.zonesAtOnce)
+                rest = rest.dropFirst(ContainerTraces.zonesAtOnce)
+                let isDone = try await due(scope, traces) { transaction throws(EngineError) in
+                    try traces.delete(some, &transaction)
+                }
+                if !isDone { return false }
+            }
+            last = page.last
+        } while last != nil
+        return true
+    }
+
+    /// Returns false if another node has to, or this one later.
+    private func endSubscriptions(
+        _ scope: ScopeID,
+        _ traces: ContainerTraces
+    ) async throws -> Bool {
+        var last: Bytes?
+        repeat {
+            let after = last
+            let page = try await node.gate.reading { try traces.subscriptions(after: after, $0) }
+            if !page.keys.isEmpty {
+                let isDone = try await due(scope, traces) { transaction throws(EngineError) in
+                    try traces.end(page.keys, &transaction)
+                }
+                if !isDone { return false }
+            }
+            last = page.last
+        } while last != nil
+        return true
+    }
+
+    /// Runs a job of the writer that makes commits; returns false if another node has to, or this
+    /// one later.
+    private func due(
+        _ scope: ScopeID,
+        _ traces: ContainerTraces,
+        _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Void
+    ) async throws -> Bool {
+        try Task.checkCancellation()
+        let now = node.clock
+        return try await inTurn(.deletes) { [node] transaction throws(EngineError) in
+            // While another node's state is merged in, nothing else changes.
+            guard !node.gate.stops.isHeld(scope), traces.isDue(now: now, transaction) else {
+                return false
+            }
+            try body(&transaction)
+            return true
         }
     }
 

@@ -19,7 +19,8 @@
 // Public records that the user created stay, and so does the record name of their creator, which
 // leads to nobody any more.
 //
-// Folder: how users end for good. Read `DeletedUsers`, then `UserTraces`, `DeletedAccounts`.
+// Folder: how users and containers end for good. Read `DeletedUsers`, then `UserTraces` and
+// `DeletedAccounts`; `DeletedContainers` and `ContainerTraces`. `Holdings` counts what goes along.
 
 package import CumulusModel
 package import CumulusStorage
@@ -82,9 +83,6 @@ package enum DeletedUsers {
         }
     }
 
-    /// For so long after a deletion only its own node deletes what the user has, in milliseconds.
-    private static let patience: Int64 = 60_000
-
     /// The next deletions after a user, by user ids; fewer than `limit` at the end.
     package static func page(
         after userID: Bytes?,
@@ -105,12 +103,19 @@ package enum DeletedUsers {
             return Deletion(userID: try parts.content(), stamp: row.stamp)
         }
     }
+}
 
-    /// Whether this node deletes what a deleted user has.
+/// Which node deletes what a deleted user has, or what is in a deleted container.
+enum DeletionTurns {
+    /// For so long after a deletion only its own node does it, in milliseconds.
+    private static let patience: Int64 = 60_000
+
+    /// Whether this node does it.
     ///
-    /// - Parameter now: Milliseconds since 1970 UTC.
-    static func isDue(_ deletion: Deletion, now: Int64, _ state: WriterState) -> Bool {
-        state.owes(for: deletion.stamp.dot.incarnation)
-            || deletion.stamp.time.milliseconds + patience <= now
+    /// - Parameters:
+    ///   - deletion: The commit of the deletion.
+    ///   - now: Milliseconds since 1970 UTC.
+    static func isDue(_ deletion: Stamp, now: Int64, _ state: WriterState) -> Bool {
+        state.owes(for: deletion.dot.incarnation) || deletion.time.milliseconds + patience <= now
     }
 }

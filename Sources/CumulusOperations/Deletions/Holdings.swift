@@ -79,3 +79,45 @@ package struct Holdings: Hashable, Sendable {
         }
     }
 }
+
+extension Holdings {
+    private static let rowsAtOnce = 1_000
+
+    /// What is in both environments of a container.
+    package init(ofContainer name: String, in reader: ReadTransaction) throws {
+        self.init()
+        var owners: Set<String> = []
+        for environment in Environment.allCases {
+            let scope = ScopeID(container: name, environment: environment)
+            let number = try Containers.number(of: scope, in: reader)
+            for (database, number) in try reader.databases(of: number) {
+                let before = zones
+                try add(number, in: reader)
+                if database.kind == .private, zones > before { owners.insert(database.owner) }
+            }
+            shares += try Holdings.shares(in: number, reader)
+            subscriptions += try reader.subscriptions(in: number).count
+            roles += try reader.roleAssignments(in: number).count(where: \.assignment.isGiven)
+            keys += try ServiceKeys.all(of: scope, in: reader).count
+        }
+        users = owners.count
+    }
+
+    /// The number of shares in force of a scope.
+    private static func shares(
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Int {
+        var (count, last) = (0, Bytes?.none)
+        repeat {
+            let page = try reader.shareIDRows(in: scope, after: last, limit: rowsAtOnce)
+            for row in page.rows {
+                guard let number = try reader.number(of: row.zone, in: scope) else { continue }
+                for name in row.recordNames
+                where try reader.shareInForce(name, in: number) != nil { count += 1 }
+            }
+            last = page.next
+        } while last != nil
+        return count
+    }
+}

@@ -142,7 +142,9 @@ package struct UserTraces: Sendable {
     ) throws(EngineError) -> Turn {
         // No other node needs to hear of these.
         for key in try marks(transaction) { transaction.put(key, nil) }
-        if !DeletedUsers.isDue(deletion, now: now, transaction.state) { return .waits }
+        guard DeletionTurns.isDue(deletion.stamp, now: now, transaction.state) else {
+            return .waits
+        }
         if try deleteZones(&transaction) { return .more }
         if try leaveShares(&transaction) { return .more }
         if try endSubscriptions(&transaction) { return .more }

@@ -24,9 +24,10 @@ enum RegisterRule: Hashable {
             self = .removed
         } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user
             || namespace == AccountRegister.subject || namespace == AccountRegister.deleted
+            || namespace == ContainerRegister.deleted
         {
             // Stored values keep fitting, and a name keeps leading to one account. One node is the
-            // first to have deleted a user.
+            // first to have deleted something.
             self = .first
         } else if namespace == AccountRegister.password {
             self = .greatest(of: AccountRegister.passwordOrderBytes)

@@ -242,6 +242,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case sharingList = 147
     case sharingStop = 148
     case operatorDeleteUser = 176
+    case operatorDeleteContainer = 177
 }
 
 /// Stands before the first message of a call.

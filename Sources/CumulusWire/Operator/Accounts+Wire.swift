@@ -209,6 +209,7 @@ package struct DeletionRequest: Coded, Hashable {
 }
 
 package typealias DeleteUserRequest = DeletionRequest
+package typealias DeleteContainerRequest = DeletionRequest
 
 /// `Holdings`: what goes along with something that is deleted.
 package struct WireHoldings: Coded, Hashable {
@@ -290,3 +291,4 @@ package struct DeletionResponse: WireMessage, Hashable {
 }
 
 package typealias DeleteUserResponse = DeletionResponse
+package typealias DeleteContainerResponse = DeletionResponse

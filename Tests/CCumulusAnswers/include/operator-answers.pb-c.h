@@ -31,6 +31,7 @@ typedef struct Cumulus__V1__ListUsersResponse Cumulus__V1__ListUsersResponse;
 typedef struct Cumulus__V1__AddUserResponse Cumulus__V1__AddUserResponse;
 typedef struct Cumulus__V1__AddTokenResponse Cumulus__V1__AddTokenResponse;
 typedef struct Cumulus__V1__DeleteUserResponse Cumulus__V1__DeleteUserResponse;
+typedef struct Cumulus__V1__DeleteContainerResponse Cumulus__V1__DeleteContainerResponse;
 typedef struct Cumulus__V1__Holdings Cumulus__V1__Holdings;
 typedef struct Cumulus__V1__KnownBackup Cumulus__V1__KnownBackup;
 typedef struct Cumulus__V1__ListMembersResponse Cumulus__V1__ListMembersResponse;
@@ -369,6 +370,24 @@ struct  Cumulus__V1__DeleteUserResponse
 };
 #define CUMULUS__V1__DELETE_USER_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_user_response__descriptor) \
+    , NULL, 0,NULL }
+
+
+struct  Cumulus__V1__DeleteContainerResponse
+{
+  ProtobufCMessage base;
+  /*
+   * as the node that answers knew them before
+   */
+  Cumulus__V1__Holdings *holdings;
+  /*
+   * that this node made and knows of: they may still hold the container
+   */
+  size_t n_backups;
+  Cumulus__V1__KnownBackup **backups;
+};
+#define CUMULUS__V1__DELETE_CONTAINER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_container_response__descriptor) \
     , NULL, 0,NULL }
 
 
@@ -996,6 +1015,25 @@ Cumulus__V1__DeleteUserResponse *
 void   cumulus__v1__delete_user_response__free_unpacked
                      (Cumulus__V1__DeleteUserResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteContainerResponse methods */
+void   cumulus__v1__delete_container_response__init
+                     (Cumulus__V1__DeleteContainerResponse         *message);
+size_t cumulus__v1__delete_container_response__get_packed_size
+                     (const Cumulus__V1__DeleteContainerResponse   *message);
+size_t cumulus__v1__delete_container_response__pack
+                     (const Cumulus__V1__DeleteContainerResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_container_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteContainerResponse *
+       cumulus__v1__delete_container_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_container_response__free_unpacked
+                     (Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__Holdings methods */
 void   cumulus__v1__holdings__init
                      (Cumulus__V1__Holdings         *message);
@@ -1357,6 +1395,9 @@ typedef void (*Cumulus__V1__AddTokenResponse_Closure)
 typedef void (*Cumulus__V1__DeleteUserResponse_Closure)
                  (const Cumulus__V1__DeleteUserResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__DeleteContainerResponse_Closure)
+                 (const Cumulus__V1__DeleteContainerResponse *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__Holdings_Closure)
                  (const Cumulus__V1__Holdings *message,
                   void *closure_data);
@@ -1430,6 +1471,7 @@ extern const ProtobufCMessageDescriptor cumulus__v1__list_users_response__descri
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__holdings__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__known_backup__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor;

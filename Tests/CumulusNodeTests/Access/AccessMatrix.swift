@@ -201,7 +201,8 @@ struct AccessMatrix {
     private static let operatorRows: [Row] =
         [
             .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
-            .operatorDeleteUser, .operatorSetUserState, .operatorSetPassword, .operatorStatus,
+            .operatorDeleteContainer, .operatorDeleteUser, .operatorSetUserState,
+            .operatorSetPassword, .operatorStatus,
             .operatorMetrics,
             .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
