@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[75] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[78] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -656,11 +656,14 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[75] =
   { "SHARING_STOP", "CUMULUS__V1__METHOD__SHARING_STOP", 148 },
   { "OPERATOR_DELETE_USER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_USER", 176 },
   { "OPERATOR_DELETE_CONTAINER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_CONTAINER", 177 },
+  { "OPERATOR_LIST_OPERATORS", "CUMULUS__V1__METHOD__OPERATOR_LIST_OPERATORS", 178 },
+  { "OPERATOR_ADD_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_ADD_OPERATOR", 179 },
+  { "OPERATOR_REMOVE_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_OPERATOR", 180 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{176, 73},{0, 75}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{176, 73},{0, 78}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[75] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[78] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -687,6 +690,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[75
   { "KEYS_LIST", 17 },
   { "KEYS_REVOKE", 19 },
   { "METHOD_UNKNOWN", 0 },
+  { "OPERATOR_ADD_OPERATOR", 76 },
   { "OPERATOR_ADD_TOKEN", 30 },
   { "OPERATOR_ADD_USER", 29 },
   { "OPERATOR_BACK_UP", 33 },
@@ -697,9 +701,11 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[75
   { "OPERATOR_LIST_CONTAINERS", 26 },
   { "OPERATOR_LIST_MEMBERS", 31 },
   { "OPERATOR_LIST_MERGE_POLICIES", 37 },
+  { "OPERATOR_LIST_OPERATORS", 75 },
   { "OPERATOR_LIST_USERS", 28 },
   { "OPERATOR_METRICS", 24 },
   { "OPERATOR_REMOVE_MEMBER", 32 },
+  { "OPERATOR_REMOVE_OPERATOR", 77 },
   { "OPERATOR_RESCUE", 40 },
   { "OPERATOR_SET_HANDLE", 23 },
   { "OPERATOR_SET_MERGE_POLICY", 38 },
@@ -745,9 +751,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  75,
+  78,
   cumulus__v1__method__enum_values_by_number,
-  75,
+  78,
   cumulus__v1__method__enum_values_by_name,
   9,
   cumulus__v1__method__value_ranges,

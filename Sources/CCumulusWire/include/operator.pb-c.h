@@ -27,6 +27,9 @@ typedef struct Cumulus__V1__AddUserRequest Cumulus__V1__AddUserRequest;
 typedef struct Cumulus__V1__AddTokenRequest Cumulus__V1__AddTokenRequest;
 typedef struct Cumulus__V1__DeleteUserRequest Cumulus__V1__DeleteUserRequest;
 typedef struct Cumulus__V1__DeleteContainerRequest Cumulus__V1__DeleteContainerRequest;
+typedef struct Cumulus__V1__ListOperatorsRequest Cumulus__V1__ListOperatorsRequest;
+typedef struct Cumulus__V1__AddOperatorRequest Cumulus__V1__AddOperatorRequest;
+typedef struct Cumulus__V1__RemoveOperatorRequest Cumulus__V1__RemoveOperatorRequest;
 typedef struct Cumulus__V1__ListMembersRequest Cumulus__V1__ListMembersRequest;
 typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
 typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
@@ -172,6 +175,35 @@ struct  Cumulus__V1__DeleteContainerRequest
 #define CUMULUS__V1__DELETE_CONTAINER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_container_request__descriptor) \
     , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__ListOperatorsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_OPERATORS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_operators_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__AddOperatorRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+};
+#define CUMULUS__V1__ADD_OPERATOR_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_operator_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RemoveOperatorRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+};
+#define CUMULUS__V1__REMOVE_OPERATOR_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_operator_request__descriptor) \
+    , {0,NULL} }
 
 
 struct  Cumulus__V1__ListMembersRequest
@@ -525,6 +557,63 @@ Cumulus__V1__DeleteContainerRequest *
 void   cumulus__v1__delete_container_request__free_unpacked
                      (Cumulus__V1__DeleteContainerRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListOperatorsRequest methods */
+void   cumulus__v1__list_operators_request__init
+                     (Cumulus__V1__ListOperatorsRequest         *message);
+size_t cumulus__v1__list_operators_request__get_packed_size
+                     (const Cumulus__V1__ListOperatorsRequest   *message);
+size_t cumulus__v1__list_operators_request__pack
+                     (const Cumulus__V1__ListOperatorsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_operators_request__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListOperatorsRequest *
+       cumulus__v1__list_operators_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_operators_request__free_unpacked
+                     (Cumulus__V1__ListOperatorsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddOperatorRequest methods */
+void   cumulus__v1__add_operator_request__init
+                     (Cumulus__V1__AddOperatorRequest         *message);
+size_t cumulus__v1__add_operator_request__get_packed_size
+                     (const Cumulus__V1__AddOperatorRequest   *message);
+size_t cumulus__v1__add_operator_request__pack
+                     (const Cumulus__V1__AddOperatorRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_operator_request__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddOperatorRequest *
+       cumulus__v1__add_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_operator_request__free_unpacked
+                     (Cumulus__V1__AddOperatorRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveOperatorRequest methods */
+void   cumulus__v1__remove_operator_request__init
+                     (Cumulus__V1__RemoveOperatorRequest         *message);
+size_t cumulus__v1__remove_operator_request__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorRequest   *message);
+size_t cumulus__v1__remove_operator_request__pack
+                     (const Cumulus__V1__RemoveOperatorRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_operator_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveOperatorRequest *
+       cumulus__v1__remove_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_operator_request__free_unpacked
+                     (Cumulus__V1__RemoveOperatorRequest *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersRequest methods */
 void   cumulus__v1__list_members_request__init
                      (Cumulus__V1__ListMembersRequest         *message);
@@ -785,6 +874,15 @@ typedef void (*Cumulus__V1__DeleteUserRequest_Closure)
 typedef void (*Cumulus__V1__DeleteContainerRequest_Closure)
                  (const Cumulus__V1__DeleteContainerRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListOperatorsRequest_Closure)
+                 (const Cumulus__V1__ListOperatorsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddOperatorRequest_Closure)
+                 (const Cumulus__V1__AddOperatorRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveOperatorRequest_Closure)
+                 (const Cumulus__V1__RemoveOperatorRequest *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListMembersRequest_Closure)
                  (const Cumulus__V1__ListMembersRequest *message,
                   void *closure_data);
@@ -838,6 +936,9 @@ extern const ProtobufCMessageDescriptor cumulus__v1__add_user_request__descripto
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_operators_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_operator_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_operator_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;

@@ -1,7 +1,7 @@
 // Containers, users, what opens their accounts, and access tokens.
 
 package import CumulusModel
-package import CumulusWire
+import CumulusWire
 
 extension NodeOperator {
     package struct User: Sendable {
@@ -63,6 +63,31 @@ extension NodeOperator {
         }
     }
 
+    // MARK: Operators of the cluster
+
+    /// The operators whose tokens every node takes, and when the tokens were made.
+    package func operators() async throws -> [(name: String, created: Timestamp)] {
+        try await list(.operatorListOperators) {
+            try ListOperatorsResponse(wire: $0).elements.map {
+                ($0.name, Timestamp(millisecondsSince1970: $0.created))
+            }
+        }
+    }
+
+    /// Makes a token for an operator, which every node of the cluster takes.
+    ///
+    /// The node shows it only this once.
+    package func addOperator(_ name: String) async throws -> String {
+        try await call(.operatorAddOperator, name: Bytes(name.utf8), repeats: false) {
+            String(decoding: try AddOperatorResponse(wire: $0).bytes, as: UTF8.self)
+        }
+    }
+
+    /// Ends the tokens of an operator.
+    package func removeOperator(_ name: String) async throws {
+        try await call(.operatorRemoveOperator, name: Bytes(name.utf8), repeats: false) { _ in }
+    }
+
     // MARK: Deleting
 
     /// What goes along with something that is deleted, and backups that may still hold it.
@@ -73,7 +98,27 @@ extension NodeOperator {
             package var made: Timestamp
         }
 
-        package var holdings: WireHoldings
+        /// What is counted; by its name in JSON.
+        package enum Kind: String, CaseIterable, Sendable {
+            case zones, records
+            /// Bytes of the records' fields.
+            case bytes
+            case assets, assetBytes
+            /// Shares that end.
+            case shares
+            /// Shares of others that the user leaves.
+            case joinedShares
+            case subscriptions, roles
+            /// Sessions and access tokens.
+            case sessions
+            case handles
+            /// Keys of servers.
+            case keys
+            /// Users who have something in a container.
+            case users
+        }
+
+        package var counts: [Kind: UInt64]
         package var backups: [Backup]
     }
 
@@ -143,7 +188,14 @@ extension NodeOperator {
 
 extension NodeOperator.Deletion {
     fileprivate init(_ response: DeletionResponse) {
-        holdings = response.holdings
+        let held = response.holdings
+        counts = [
+            .zones: held.zones, .records: held.records, .bytes: held.bytes, .assets: held.assets,
+            .assetBytes: held.assetBytes, .shares: held.shares,
+            .joinedShares: held.joinedShares, .subscriptions: held.subscriptions,
+            .roles: held.roles, .sessions: held.sessions, .handles: held.handles,
+            .keys: held.keys, .users: held.users,
+        ]
         backups = response.backups.map {
             Backup(path: $0.path, made: Timestamp(millisecondsSince1970: $0.made))
         }

@@ -27,6 +27,7 @@ struct Main: AsyncParsableCommand {
             ImportCommand.self, ExportCommand.self, RegisterCommand.self, SignInCommand.self,
             PasswordCommand.self, LoginCommand.self, LogoutCommand.self, SessionCommand.self,
             UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
+            OperatorCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, TopCommand.self, ConfigCommand.self,

@@ -292,16 +292,19 @@ struct OperatorOption: ParsableArguments {
 
     var setting: Setting { Setting(.operatorTokenFile, flag: operatorTokenFile) }
 
-    /// Runs as the operator of the first of the nodes.
+    /// Runs as the operator of one of the nodes.
     ///
-    /// - Parameter standard: Seconds of a call, if no others are named.
+    /// - Parameters:
+    ///   - endpoint: The node's address; nil means the first of the nodes.
+    ///   - standard: Seconds of a call, if no others are named.
     func withOperator<Value>(
         of nodes: NodeOptions,
+        at endpoint: String? = nil,
         timeout standard: Double = 10,
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
         var configuration = try nodes.configuration(timeout: standard)
-        configuration.endpoints = [nodes.endpoints[0]]
+        configuration.endpoints = [endpoint ?? nodes.endpoints[0]]
         let node = NodeOperator(configuration, token: try token())
         let result = await Result { try await body(node) }
         await node.close()

@@ -9,7 +9,6 @@ import Cumulus
 import CumulusModel
 import CumulusSystem
 import CumulusTerminal
-import CumulusWire
 
 /// The options of a command that deletes something for good.
 struct DeletionOptions: ParsableArguments {
@@ -56,38 +55,37 @@ struct DeletionOptions: ParsableArguments {
 }
 
 extension NodeOperator.Deletion {
-    /// The counts that are not zero, by their names in JSON and for people.
-    private var counts: [(key: String, text: String, count: UInt64)] {
-        [
-            ("zones", "zones", holdings.zones), ("records", "records", holdings.records),
-            ("bytes", "bytes of records", holdings.bytes), ("assets", "assets", holdings.assets),
-            ("assetBytes", "bytes of assets", holdings.assetBytes),
-            ("shares", "shares that end", holdings.shares),
-            ("joinedShares", "shares of others", holdings.joinedShares),
-            ("subscriptions", "subscriptions", holdings.subscriptions),
-            ("roles", "roles", holdings.roles), ("sessions", "sessions", holdings.sessions),
-            ("handles", "handles", holdings.handles), ("keys", "service keys", holdings.keys),
-            ("users", "users with data", holdings.users),
-        ]
-    }
-
     fileprivate var members: [JSON.Member] {
-        counts.map { .init($0.key, .integer(Int64(clamping: $0.count))) } + [
-            .init(
-                "backups",
-                .array(
-                    backups.map {
-                        .object([
-                            .init("path", .string($0.path)), .init("made", .string($0.made.text)),
-                        ])
-                    }
-                )
-            )
-        ]
+        let backups = backups.map { backup in
+            JSON.object([
+                .init("path", .string(backup.path)), .init("made", .string(backup.made.text)),
+            ])
+        }
+        return Kind.allCases.map {
+            JSON.Member($0.rawValue, .integer(Int64(clamping: counts[$0] ?? 0)))
+        } + [JSON.Member("backups", .array(backups))]
     }
 
+    /// The counts that are not zero, and the backups.
     fileprivate func rows(of kind: String, _ name: String) -> [[String]] {
-        [[kind, name]] + counts.filter { $0.count > 0 }.map { [$0.text, "\($0.count)"] }
-            + backups.map { ["still in the backup", "\($0.path), made \($0.made.text)"] }
+        var rows = [[kind, name]]
+        for kind in Kind.allCases {
+            if let count = counts[kind], count > 0 { rows.append([kind.text, "\(count)"]) }
+        }
+        return rows + backups.map { ["still in the backup", "\($0.path), made \($0.made.text)"] }
+    }
+}
+
+extension NodeOperator.Deletion.Kind {
+    fileprivate var text: String {
+        switch self {
+        case .bytes: "bytes of records"
+        case .assetBytes: "bytes of assets"
+        case .shares: "shares that end"
+        case .joinedShares: "shares of others"
+        case .keys: "service keys"
+        case .users: "users with data"
+        case .zones, .records, .assets, .subscriptions, .roles, .sessions, .handles: rawValue
+        }
     }
 }

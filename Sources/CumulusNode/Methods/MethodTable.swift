@@ -21,7 +21,7 @@ enum MethodTable {
         SignInCalls.methods, SessionCalls.methods, PeopleCalls.methods, KeyCalls.methods,
         OperatorCalls.methods, PeerCalls.methods, ChangeCalls.methods, FollowCalls.methods,
         SchemaCalls.methods, IndexCalls.methods, AssetCalls.methods, SubscriptionCalls.methods,
-        FeedCalls.methods, ShareCalls.methods, DeletionCalls.methods,
+        FeedCalls.methods, ShareCalls.methods, DeletionCalls.methods, OperatorTokenCalls.methods,
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -27,6 +27,9 @@ package enum AccountRegister {
     /// often all sessions were ended, 8 bytes.
     package static let revoked = "revoked"
 
+    /// (SHA-256 of a token) → the name of the operator who has it, and when it was made.
+    package static let `operator` = "operator"
+
     /// (id of a service key, 16 bytes) → its public key, where it is valid, label and times.
     package static let key = "key"
 

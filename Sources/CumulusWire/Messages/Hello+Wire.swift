@@ -243,6 +243,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case sharingStop = 148
     case operatorDeleteUser = 176
     case operatorDeleteContainer = 177
+    case operatorListOperators = 178
+    case operatorAddOperator = 179
+    case operatorRemoveOperator = 180
 }
 
 /// Stands before the first message of a call.

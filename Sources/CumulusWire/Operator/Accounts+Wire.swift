@@ -1,4 +1,4 @@
-// Signing in, sessions and passwords; users who are deleted.
+// Signing in, sessions and passwords; users who are deleted; operators.
 //
 // `accounts.proto`, `operator.proto`. Names are bytes here; the node checks them.
 
@@ -292,3 +292,31 @@ package struct DeletionResponse: WireMessage, Hashable {
 
 package typealias DeleteUserResponse = DeletionResponse
 package typealias DeleteContainerResponse = DeletionResponse
+
+// MARK: - Operators
+
+/// `Operator`: who has a token that every node of the cluster takes.
+package struct WireOperator: Coded, Hashable {
+    package var name = ""
+    /// Milliseconds since 1970 UTC.
+    package var created: Int64 = 0
+
+    package init() {}
+
+    package init(name: String, created: Int64) {
+        self.name = name
+        self.created = created
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &name)
+        try coder.signed(2, &created)
+    }
+}
+
+package typealias ListOperatorsResponse = MessageList<WireOperator>
+package typealias AddOperatorRequest = BytesRequest
+/// The token, which is shown once.
+package typealias AddOperatorResponse = BytesMessage
+package typealias RemoveOperatorRequest = BytesRequest
+package typealias RemoveOperatorResponse = EmptyMessage

@@ -34,6 +34,10 @@ typedef struct Cumulus__V1__DeleteUserResponse Cumulus__V1__DeleteUserResponse;
 typedef struct Cumulus__V1__DeleteContainerResponse Cumulus__V1__DeleteContainerResponse;
 typedef struct Cumulus__V1__Holdings Cumulus__V1__Holdings;
 typedef struct Cumulus__V1__KnownBackup Cumulus__V1__KnownBackup;
+typedef struct Cumulus__V1__ListOperatorsResponse Cumulus__V1__ListOperatorsResponse;
+typedef struct Cumulus__V1__Operator Cumulus__V1__Operator;
+typedef struct Cumulus__V1__AddOperatorResponse Cumulus__V1__AddOperatorResponse;
+typedef struct Cumulus__V1__RemoveOperatorResponse Cumulus__V1__RemoveOperatorResponse;
 typedef struct Cumulus__V1__ListMembersResponse Cumulus__V1__ListMembersResponse;
 typedef struct Cumulus__V1__Member Cumulus__V1__Member;
 typedef struct Cumulus__V1__MemberReport Cumulus__V1__MemberReport;
@@ -449,6 +453,53 @@ struct  Cumulus__V1__KnownBackup
 #define CUMULUS__V1__KNOWN_BACKUP__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__known_backup__descriptor) \
     , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__ListOperatorsResponse
+{
+  ProtobufCMessage base;
+  size_t n_operators;
+  Cumulus__V1__Operator **operators;
+};
+#define CUMULUS__V1__LIST_OPERATORS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_operators_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__Operator
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t created;
+};
+#define CUMULUS__V1__OPERATOR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__operator__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__AddOperatorResponse
+{
+  ProtobufCMessage base;
+  /*
+   * shown once; the nodes keep only its digest
+   */
+  ProtobufCBinaryData token;
+};
+#define CUMULUS__V1__ADD_OPERATOR_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_operator_response__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RemoveOperatorResponse
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__REMOVE_OPERATOR_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_operator_response__descriptor) \
+     }
 
 
 struct  Cumulus__V1__ListMembersResponse
@@ -1072,6 +1123,82 @@ Cumulus__V1__KnownBackup *
 void   cumulus__v1__known_backup__free_unpacked
                      (Cumulus__V1__KnownBackup *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListOperatorsResponse methods */
+void   cumulus__v1__list_operators_response__init
+                     (Cumulus__V1__ListOperatorsResponse         *message);
+size_t cumulus__v1__list_operators_response__get_packed_size
+                     (const Cumulus__V1__ListOperatorsResponse   *message);
+size_t cumulus__v1__list_operators_response__pack
+                     (const Cumulus__V1__ListOperatorsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_operators_response__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListOperatorsResponse *
+       cumulus__v1__list_operators_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_operators_response__free_unpacked
+                     (Cumulus__V1__ListOperatorsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Operator methods */
+void   cumulus__v1__operator__init
+                     (Cumulus__V1__Operator         *message);
+size_t cumulus__v1__operator__get_packed_size
+                     (const Cumulus__V1__Operator   *message);
+size_t cumulus__v1__operator__pack
+                     (const Cumulus__V1__Operator   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__operator__pack_to_buffer
+                     (const Cumulus__V1__Operator   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Operator *
+       cumulus__v1__operator__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__operator__free_unpacked
+                     (Cumulus__V1__Operator *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddOperatorResponse methods */
+void   cumulus__v1__add_operator_response__init
+                     (Cumulus__V1__AddOperatorResponse         *message);
+size_t cumulus__v1__add_operator_response__get_packed_size
+                     (const Cumulus__V1__AddOperatorResponse   *message);
+size_t cumulus__v1__add_operator_response__pack
+                     (const Cumulus__V1__AddOperatorResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_operator_response__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddOperatorResponse *
+       cumulus__v1__add_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_operator_response__free_unpacked
+                     (Cumulus__V1__AddOperatorResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveOperatorResponse methods */
+void   cumulus__v1__remove_operator_response__init
+                     (Cumulus__V1__RemoveOperatorResponse         *message);
+size_t cumulus__v1__remove_operator_response__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorResponse   *message);
+size_t cumulus__v1__remove_operator_response__pack
+                     (const Cumulus__V1__RemoveOperatorResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_operator_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveOperatorResponse *
+       cumulus__v1__remove_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_operator_response__free_unpacked
+                     (Cumulus__V1__RemoveOperatorResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersResponse methods */
 void   cumulus__v1__list_members_response__init
                      (Cumulus__V1__ListMembersResponse         *message);
@@ -1404,6 +1531,18 @@ typedef void (*Cumulus__V1__Holdings_Closure)
 typedef void (*Cumulus__V1__KnownBackup_Closure)
                  (const Cumulus__V1__KnownBackup *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListOperatorsResponse_Closure)
+                 (const Cumulus__V1__ListOperatorsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Operator_Closure)
+                 (const Cumulus__V1__Operator *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddOperatorResponse_Closure)
+                 (const Cumulus__V1__AddOperatorResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveOperatorResponse_Closure)
+                 (const Cumulus__V1__RemoveOperatorResponse *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListMembersResponse_Closure)
                  (const Cumulus__V1__ListMembersResponse *message,
                   void *closure_data);
@@ -1474,6 +1613,10 @@ extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_response__descr
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__holdings__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__known_backup__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_operators_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__operator__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_operator_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_operator_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__member__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor;

@@ -200,7 +200,8 @@ struct AccessMatrix {
 
     private static let operatorRows: [Row] =
         [
-            .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
+            .keysList, .keysAdd, .keysRevoke, .operatorSetHandle, .operatorListOperators,
+            .operatorAddOperator, .operatorRemoveOperator,
             .operatorDeleteContainer, .operatorDeleteUser, .operatorSetUserState,
             .operatorSetPassword, .operatorStatus,
             .operatorMetrics,

@@ -108,7 +108,6 @@ final class SimulatedNode: @unchecked Sendable {
         process.run { await CascadeKeeper(node).run() }
         process.run { await ComparisonKeeper(node).run() }
         process.run { await IndexKeeper(node).run() }
-        process.run { await DeletionKeeper(node).run() }
     }
 
     private var configuration: Node.Configuration {
