@@ -17,10 +17,10 @@ import Testing
             without == [
                 "Commit", "Frame", "LeaveRequest", "LeaveResponse", "ListConflictsRequest",
                 "ListContainersRequest", "ListKeysRequest", "ListMembersRequest",
-                "ListMergePoliciesRequest", "MarkReadResponse", "MetricsRequest",
-                "NodeStatusRequest", "Preface", "ReadSchemaRequest", "ReportResponse",
-                "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
-                "ZoneStatusRequest",
+                "ListMergePoliciesRequest", "ListOperatorsRequest", "MarkReadResponse",
+                "MetricsRequest", "NodeStatusRequest", "Preface", "ReadSchemaRequest",
+                "RemoveOperatorResponse", "ReportResponse", "SetPasswordResponse",
+                "WantedAssetsRequest", "WhoAmIRequest", "ZoneStatusRequest",
             ]
         )
     }

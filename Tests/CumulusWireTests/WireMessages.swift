@@ -137,7 +137,6 @@ enum WireMessages {
         "SetUserStateResponse": answer(SetUserStateResponse.self),
         "ListOperatorsResponse": answer(ListOperatorsResponse.self),
         "AddOperatorResponse": answer(AddOperatorResponse.self),
-        "RemoveOperatorResponse": answer(RemoveOperatorResponse.self),
         "DeleteUserResponse": answer(DeleteUserResponse.self),
         "DeleteContainerResponse": answer(DeleteContainerResponse.self),
         "ProfileResponse": answer(WireProfile.self),
