@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[78] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[83] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -659,11 +659,16 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[78] =
   { "WEB_APPS_REMOVE", "CUMULUS__V1__METHOD__WEB_APPS_REMOVE", 162 },
   { "ACCOUNTS_MAKE_RESET_LINK", "CUMULUS__V1__METHOD__ACCOUNTS_MAKE_RESET_LINK", 176 },
   { "ACCOUNTS_RESET_PASSWORD", "CUMULUS__V1__METHOD__ACCOUNTS_RESET_PASSWORD", 177 },
+  { "OPERATOR_DELETE_USER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_USER", 178 },
+  { "OPERATOR_DELETE_CONTAINER", "CUMULUS__V1__METHOD__OPERATOR_DELETE_CONTAINER", 179 },
+  { "OPERATOR_LIST_OPERATORS", "CUMULUS__V1__METHOD__OPERATOR_LIST_OPERATORS", 180 },
+  { "OPERATOR_ADD_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_ADD_OPERATOR", 181 },
+  { "OPERATOR_REMOVE_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_OPERATOR", 182 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{160, 73},{176, 76},{0, 78}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{160, 73},{176, 76},{0, 83}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[78] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[83] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -692,17 +697,22 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[78
   { "KEYS_LIST", 17 },
   { "KEYS_REVOKE", 19 },
   { "METHOD_UNKNOWN", 0 },
+  { "OPERATOR_ADD_OPERATOR", 81 },
   { "OPERATOR_ADD_TOKEN", 30 },
   { "OPERATOR_ADD_USER", 29 },
   { "OPERATOR_BACK_UP", 33 },
   { "OPERATOR_CREATE_CONTAINER", 27 },
+  { "OPERATOR_DELETE_CONTAINER", 79 },
+  { "OPERATOR_DELETE_USER", 78 },
   { "OPERATOR_LEAVE", 36 },
   { "OPERATOR_LIST_CONTAINERS", 26 },
   { "OPERATOR_LIST_MEMBERS", 31 },
   { "OPERATOR_LIST_MERGE_POLICIES", 37 },
+  { "OPERATOR_LIST_OPERATORS", 80 },
   { "OPERATOR_LIST_USERS", 28 },
   { "OPERATOR_METRICS", 24 },
   { "OPERATOR_REMOVE_MEMBER", 32 },
+  { "OPERATOR_REMOVE_OPERATOR", 82 },
   { "OPERATOR_RESCUE", 40 },
   { "OPERATOR_SET_HANDLE", 23 },
   { "OPERATOR_SET_MERGE_POLICY", 38 },
@@ -751,9 +761,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  78,
+  83,
   cumulus__v1__method__enum_values_by_number,
-  78,
+  83,
   cumulus__v1__method__enum_values_by_name,
   10,
   cumulus__v1__method__value_ranges,

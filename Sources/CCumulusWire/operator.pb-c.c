@@ -367,6 +367,231 @@ void   cumulus__v1__add_token_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__add_token_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__delete_user_request__init
+                     (Cumulus__V1__DeleteUserRequest         *message)
+{
+  static const Cumulus__V1__DeleteUserRequest init_value = CUMULUS__V1__DELETE_USER_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__delete_user_request__get_packed_size
+                     (const Cumulus__V1__DeleteUserRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__delete_user_request__pack
+                     (const Cumulus__V1__DeleteUserRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__delete_user_request__pack_to_buffer
+                     (const Cumulus__V1__DeleteUserRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DeleteUserRequest *
+       cumulus__v1__delete_user_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DeleteUserRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__delete_user_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__delete_user_request__free_unpacked
+                     (Cumulus__V1__DeleteUserRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__delete_user_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__delete_container_request__init
+                     (Cumulus__V1__DeleteContainerRequest         *message)
+{
+  static const Cumulus__V1__DeleteContainerRequest init_value = CUMULUS__V1__DELETE_CONTAINER_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__delete_container_request__get_packed_size
+                     (const Cumulus__V1__DeleteContainerRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__delete_container_request__pack
+                     (const Cumulus__V1__DeleteContainerRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__delete_container_request__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DeleteContainerRequest *
+       cumulus__v1__delete_container_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DeleteContainerRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__delete_container_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__delete_container_request__free_unpacked
+                     (Cumulus__V1__DeleteContainerRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__delete_container_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_operators_request__init
+                     (Cumulus__V1__ListOperatorsRequest         *message)
+{
+  static const Cumulus__V1__ListOperatorsRequest init_value = CUMULUS__V1__LIST_OPERATORS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_operators_request__get_packed_size
+                     (const Cumulus__V1__ListOperatorsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_operators_request__pack
+                     (const Cumulus__V1__ListOperatorsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_operators_request__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListOperatorsRequest *
+       cumulus__v1__list_operators_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListOperatorsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_operators_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_operators_request__free_unpacked
+                     (Cumulus__V1__ListOperatorsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_operators_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_operator_request__init
+                     (Cumulus__V1__AddOperatorRequest         *message)
+{
+  static const Cumulus__V1__AddOperatorRequest init_value = CUMULUS__V1__ADD_OPERATOR_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_operator_request__get_packed_size
+                     (const Cumulus__V1__AddOperatorRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_operator_request__pack
+                     (const Cumulus__V1__AddOperatorRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_operator_request__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddOperatorRequest *
+       cumulus__v1__add_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddOperatorRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__add_operator_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_operator_request__free_unpacked
+                     (Cumulus__V1__AddOperatorRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_operator_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_operator_request__init
+                     (Cumulus__V1__RemoveOperatorRequest         *message)
+{
+  static const Cumulus__V1__RemoveOperatorRequest init_value = CUMULUS__V1__REMOVE_OPERATOR_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_operator_request__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_operator_request__pack
+                     (const Cumulus__V1__RemoveOperatorRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_operator_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveOperatorRequest *
+       cumulus__v1__remove_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveOperatorRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_operator_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_operator_request__free_unpacked
+                     (Cumulus__V1__RemoveOperatorRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__list_members_request__init
                      (Cumulus__V1__ListMembersRequest         *message)
 {
@@ -1129,6 +1354,202 @@ const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor =
   cumulus__v1__add_token_request__field_indices_by_name,
   1,  cumulus__v1__add_token_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__add_token_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__delete_user_request__field_descriptors[2] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteUserRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "only_shows",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteUserRequest, only_shows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__delete_user_request__field_indices_by_name[] = {
+  1,   /* field[1] = only_shows */
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__delete_user_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__delete_user_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DeleteUserRequest",
+  "DeleteUserRequest",
+  "Cumulus__V1__DeleteUserRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DeleteUserRequest),
+  2,
+  cumulus__v1__delete_user_request__field_descriptors,
+  cumulus__v1__delete_user_request__field_indices_by_name,
+  1,  cumulus__v1__delete_user_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__delete_user_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__delete_container_request__field_descriptors[2] =
+{
+  {
+    "container",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteContainerRequest, container),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "only_shows",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteContainerRequest, only_shows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__delete_container_request__field_indices_by_name[] = {
+  0,   /* field[0] = container */
+  1,   /* field[1] = only_shows */
+};
+static const ProtobufCIntRange cumulus__v1__delete_container_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__delete_container_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DeleteContainerRequest",
+  "DeleteContainerRequest",
+  "Cumulus__V1__DeleteContainerRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DeleteContainerRequest),
+  2,
+  cumulus__v1__delete_container_request__field_descriptors,
+  cumulus__v1__delete_container_request__field_indices_by_name,
+  1,  cumulus__v1__delete_container_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__delete_container_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_operators_request__field_descriptors NULL
+#define cumulus__v1__list_operators_request__field_indices_by_name NULL
+#define cumulus__v1__list_operators_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_operators_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListOperatorsRequest",
+  "ListOperatorsRequest",
+  "Cumulus__V1__ListOperatorsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListOperatorsRequest),
+  0,
+  cumulus__v1__list_operators_request__field_descriptors,
+  cumulus__v1__list_operators_request__field_indices_by_name,
+  0,  cumulus__v1__list_operators_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_operators_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_operator_request__field_descriptors[1] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddOperatorRequest, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_operator_request__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange cumulus__v1__add_operator_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_operator_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddOperatorRequest",
+  "AddOperatorRequest",
+  "Cumulus__V1__AddOperatorRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddOperatorRequest),
+  1,
+  cumulus__v1__add_operator_request__field_descriptors,
+  cumulus__v1__add_operator_request__field_indices_by_name,
+  1,  cumulus__v1__add_operator_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_operator_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__remove_operator_request__field_descriptors[1] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RemoveOperatorRequest, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__remove_operator_request__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange cumulus__v1__remove_operator_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__remove_operator_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveOperatorRequest",
+  "RemoveOperatorRequest",
+  "Cumulus__V1__RemoveOperatorRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveOperatorRequest),
+  1,
+  cumulus__v1__remove_operator_request__field_descriptors,
+  cumulus__v1__remove_operator_request__field_indices_by_name,
+  1,  cumulus__v1__remove_operator_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_operator_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 #define cumulus__v1__list_members_request__field_descriptors NULL

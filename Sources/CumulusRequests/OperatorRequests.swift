@@ -49,6 +49,14 @@ extension SetUserStateRequest {
     }
 }
 
+extension DeletionRequest {
+    /// Reads it as a `DeleteUserRequest`, whose form all of them have.
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__delete_user_request__unpack)
+        self.init(name: message.raw.user.swiftBytes, onlyShows: message.raw.only_shows != 0)
+    }
+}
+
 extension SetPasswordRequest {
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__set_password_request__unpack)

@@ -502,6 +502,366 @@ void   cumulus__v1__add_token_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__add_token_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__delete_user_response__init
+                     (Cumulus__V1__DeleteUserResponse         *message)
+{
+  static const Cumulus__V1__DeleteUserResponse init_value = CUMULUS__V1__DELETE_USER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__delete_user_response__get_packed_size
+                     (const Cumulus__V1__DeleteUserResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__delete_user_response__pack
+                     (const Cumulus__V1__DeleteUserResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__delete_user_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteUserResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_user_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DeleteUserResponse *
+       cumulus__v1__delete_user_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DeleteUserResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__delete_user_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__delete_user_response__free_unpacked
+                     (Cumulus__V1__DeleteUserResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__delete_user_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__delete_container_response__init
+                     (Cumulus__V1__DeleteContainerResponse         *message)
+{
+  static const Cumulus__V1__DeleteContainerResponse init_value = CUMULUS__V1__DELETE_CONTAINER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__delete_container_response__get_packed_size
+                     (const Cumulus__V1__DeleteContainerResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__delete_container_response__pack
+                     (const Cumulus__V1__DeleteContainerResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__delete_container_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DeleteContainerResponse *
+       cumulus__v1__delete_container_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DeleteContainerResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__delete_container_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__delete_container_response__free_unpacked
+                     (Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__delete_container_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__holdings__init
+                     (Cumulus__V1__Holdings         *message)
+{
+  static const Cumulus__V1__Holdings init_value = CUMULUS__V1__HOLDINGS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__holdings__get_packed_size
+                     (const Cumulus__V1__Holdings *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__holdings__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__holdings__pack
+                     (const Cumulus__V1__Holdings *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__holdings__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__holdings__pack_to_buffer
+                     (const Cumulus__V1__Holdings *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__holdings__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Holdings *
+       cumulus__v1__holdings__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Holdings *)
+     protobuf_c_message_unpack (&cumulus__v1__holdings__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__holdings__free_unpacked
+                     (Cumulus__V1__Holdings *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__holdings__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__known_backup__init
+                     (Cumulus__V1__KnownBackup         *message)
+{
+  static const Cumulus__V1__KnownBackup init_value = CUMULUS__V1__KNOWN_BACKUP__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__known_backup__get_packed_size
+                     (const Cumulus__V1__KnownBackup *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__known_backup__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__known_backup__pack
+                     (const Cumulus__V1__KnownBackup *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__known_backup__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__known_backup__pack_to_buffer
+                     (const Cumulus__V1__KnownBackup *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__known_backup__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__KnownBackup *
+       cumulus__v1__known_backup__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__KnownBackup *)
+     protobuf_c_message_unpack (&cumulus__v1__known_backup__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__known_backup__free_unpacked
+                     (Cumulus__V1__KnownBackup *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__known_backup__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_operators_response__init
+                     (Cumulus__V1__ListOperatorsResponse         *message)
+{
+  static const Cumulus__V1__ListOperatorsResponse init_value = CUMULUS__V1__LIST_OPERATORS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_operators_response__get_packed_size
+                     (const Cumulus__V1__ListOperatorsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_operators_response__pack
+                     (const Cumulus__V1__ListOperatorsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_operators_response__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_operators_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListOperatorsResponse *
+       cumulus__v1__list_operators_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListOperatorsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_operators_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_operators_response__free_unpacked
+                     (Cumulus__V1__ListOperatorsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_operators_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__operator__init
+                     (Cumulus__V1__Operator         *message)
+{
+  static const Cumulus__V1__Operator init_value = CUMULUS__V1__OPERATOR__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__operator__get_packed_size
+                     (const Cumulus__V1__Operator *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__operator__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__operator__pack
+                     (const Cumulus__V1__Operator *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__operator__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__operator__pack_to_buffer
+                     (const Cumulus__V1__Operator *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__operator__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Operator *
+       cumulus__v1__operator__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Operator *)
+     protobuf_c_message_unpack (&cumulus__v1__operator__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__operator__free_unpacked
+                     (Cumulus__V1__Operator *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__operator__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_operator_response__init
+                     (Cumulus__V1__AddOperatorResponse         *message)
+{
+  static const Cumulus__V1__AddOperatorResponse init_value = CUMULUS__V1__ADD_OPERATOR_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_operator_response__get_packed_size
+                     (const Cumulus__V1__AddOperatorResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_operator_response__pack
+                     (const Cumulus__V1__AddOperatorResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_operator_response__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_operator_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddOperatorResponse *
+       cumulus__v1__add_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddOperatorResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__add_operator_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_operator_response__free_unpacked
+                     (Cumulus__V1__AddOperatorResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_operator_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_operator_response__init
+                     (Cumulus__V1__RemoveOperatorResponse         *message)
+{
+  static const Cumulus__V1__RemoveOperatorResponse init_value = CUMULUS__V1__REMOVE_OPERATOR_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_operator_response__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_operator_response__pack
+                     (const Cumulus__V1__RemoveOperatorResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_operator_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveOperatorResponse *
+       cumulus__v1__remove_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveOperatorResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_operator_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_operator_response__free_unpacked
+                     (Cumulus__V1__RemoveOperatorResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_operator_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__list_members_response__init
                      (Cumulus__V1__ListMembersResponse         *message)
 {
@@ -2100,6 +2460,498 @@ const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor =
   cumulus__v1__add_token_response__field_indices_by_name,
   1,  cumulus__v1__add_token_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__add_token_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__delete_user_response__field_descriptors[2] =
+{
+  {
+    "holdings",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteUserResponse, holdings),
+    &cumulus__v1__holdings__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "backups",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__DeleteUserResponse, n_backups),
+    offsetof(Cumulus__V1__DeleteUserResponse, backups),
+    &cumulus__v1__known_backup__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__delete_user_response__field_indices_by_name[] = {
+  1,   /* field[1] = backups */
+  0,   /* field[0] = holdings */
+};
+static const ProtobufCIntRange cumulus__v1__delete_user_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__delete_user_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DeleteUserResponse",
+  "DeleteUserResponse",
+  "Cumulus__V1__DeleteUserResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DeleteUserResponse),
+  2,
+  cumulus__v1__delete_user_response__field_descriptors,
+  cumulus__v1__delete_user_response__field_indices_by_name,
+  1,  cumulus__v1__delete_user_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__delete_user_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__delete_container_response__field_descriptors[2] =
+{
+  {
+    "holdings",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DeleteContainerResponse, holdings),
+    &cumulus__v1__holdings__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "backups",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__DeleteContainerResponse, n_backups),
+    offsetof(Cumulus__V1__DeleteContainerResponse, backups),
+    &cumulus__v1__known_backup__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__delete_container_response__field_indices_by_name[] = {
+  1,   /* field[1] = backups */
+  0,   /* field[0] = holdings */
+};
+static const ProtobufCIntRange cumulus__v1__delete_container_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__delete_container_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DeleteContainerResponse",
+  "DeleteContainerResponse",
+  "Cumulus__V1__DeleteContainerResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DeleteContainerResponse),
+  2,
+  cumulus__v1__delete_container_response__field_descriptors,
+  cumulus__v1__delete_container_response__field_indices_by_name,
+  1,  cumulus__v1__delete_container_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__delete_container_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__holdings__field_descriptors[13] =
+{
+  {
+    "zones",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, zones),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "records",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, records),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bytes",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "assets",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, assets),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "asset_bytes",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, asset_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "shares",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, shares),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "joined_shares",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, joined_shares),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "subscriptions",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, subscriptions),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "roles",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, roles),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sessions",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, sessions),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "handles",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, handles),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "keys",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, keys),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "users",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Holdings, users),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__holdings__field_indices_by_name[] = {
+  4,   /* field[4] = asset_bytes */
+  3,   /* field[3] = assets */
+  2,   /* field[2] = bytes */
+  10,   /* field[10] = handles */
+  6,   /* field[6] = joined_shares */
+  11,   /* field[11] = keys */
+  1,   /* field[1] = records */
+  8,   /* field[8] = roles */
+  9,   /* field[9] = sessions */
+  5,   /* field[5] = shares */
+  7,   /* field[7] = subscriptions */
+  12,   /* field[12] = users */
+  0,   /* field[0] = zones */
+};
+static const ProtobufCIntRange cumulus__v1__holdings__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 13 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__holdings__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Holdings",
+  "Holdings",
+  "Cumulus__V1__Holdings",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Holdings),
+  13,
+  cumulus__v1__holdings__field_descriptors,
+  cumulus__v1__holdings__field_indices_by_name,
+  1,  cumulus__v1__holdings__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__holdings__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__known_backup__field_descriptors[2] =
+{
+  {
+    "path",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__KnownBackup, path),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "made",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__KnownBackup, made),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__known_backup__field_indices_by_name[] = {
+  1,   /* field[1] = made */
+  0,   /* field[0] = path */
+};
+static const ProtobufCIntRange cumulus__v1__known_backup__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__known_backup__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.KnownBackup",
+  "KnownBackup",
+  "Cumulus__V1__KnownBackup",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__KnownBackup),
+  2,
+  cumulus__v1__known_backup__field_descriptors,
+  cumulus__v1__known_backup__field_indices_by_name,
+  1,  cumulus__v1__known_backup__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__known_backup__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_operators_response__field_descriptors[1] =
+{
+  {
+    "operators",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListOperatorsResponse, n_operators),
+    offsetof(Cumulus__V1__ListOperatorsResponse, operators),
+    &cumulus__v1__operator__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_operators_response__field_indices_by_name[] = {
+  0,   /* field[0] = operators */
+};
+static const ProtobufCIntRange cumulus__v1__list_operators_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_operators_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListOperatorsResponse",
+  "ListOperatorsResponse",
+  "Cumulus__V1__ListOperatorsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListOperatorsResponse),
+  1,
+  cumulus__v1__list_operators_response__field_descriptors,
+  cumulus__v1__list_operators_response__field_indices_by_name,
+  1,  cumulus__v1__list_operators_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_operators_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__operator__field_descriptors[2] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Operator, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Operator, created),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__operator__field_indices_by_name[] = {
+  1,   /* field[1] = created */
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange cumulus__v1__operator__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__operator__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Operator",
+  "Operator",
+  "Cumulus__V1__Operator",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Operator),
+  2,
+  cumulus__v1__operator__field_descriptors,
+  cumulus__v1__operator__field_indices_by_name,
+  1,  cumulus__v1__operator__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__operator__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_operator_response__field_descriptors[1] =
+{
+  {
+    "token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddOperatorResponse, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_operator_response__field_indices_by_name[] = {
+  0,   /* field[0] = token */
+};
+static const ProtobufCIntRange cumulus__v1__add_operator_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_operator_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddOperatorResponse",
+  "AddOperatorResponse",
+  "Cumulus__V1__AddOperatorResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddOperatorResponse),
+  1,
+  cumulus__v1__add_operator_response__field_descriptors,
+  cumulus__v1__add_operator_response__field_indices_by_name,
+  1,  cumulus__v1__add_operator_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_operator_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__remove_operator_response__field_descriptors NULL
+#define cumulus__v1__remove_operator_response__field_indices_by_name NULL
+#define cumulus__v1__remove_operator_response__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__remove_operator_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveOperatorResponse",
+  "RemoveOperatorResponse",
+  "Cumulus__V1__RemoveOperatorResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveOperatorResponse),
+  0,
+  cumulus__v1__remove_operator_response__field_descriptors,
+  cumulus__v1__remove_operator_response__field_indices_by_name,
+  0,  cumulus__v1__remove_operator_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_operator_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__list_members_response__field_descriptors[1] =

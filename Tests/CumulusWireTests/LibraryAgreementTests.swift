@@ -17,9 +17,9 @@ import Testing
             without == [
                 "Commit", "Frame", "LeaveRequest", "LeaveResponse", "ListConflictsRequest",
                 "ListContainersRequest", "ListKeysRequest", "ListMembersRequest",
-                "ListMergePoliciesRequest", "ListWebAppsRequest", "MarkReadResponse",
-                "MetricsRequest",
-                "NodeStatusRequest", "Preface", "ReadSchemaRequest", "ReportResponse",
+                "ListMergePoliciesRequest", "ListOperatorsRequest", "ListWebAppsRequest",
+                "MarkReadResponse", "MetricsRequest", "NodeStatusRequest", "Preface",
+                "ReadSchemaRequest", "RemoveOperatorResponse", "ReportResponse",
                 "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",
             ]

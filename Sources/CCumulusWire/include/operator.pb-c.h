@@ -25,6 +25,11 @@ typedef struct Cumulus__V1__CreateContainerRequest Cumulus__V1__CreateContainerR
 typedef struct Cumulus__V1__ListUsersRequest Cumulus__V1__ListUsersRequest;
 typedef struct Cumulus__V1__AddUserRequest Cumulus__V1__AddUserRequest;
 typedef struct Cumulus__V1__AddTokenRequest Cumulus__V1__AddTokenRequest;
+typedef struct Cumulus__V1__DeleteUserRequest Cumulus__V1__DeleteUserRequest;
+typedef struct Cumulus__V1__DeleteContainerRequest Cumulus__V1__DeleteContainerRequest;
+typedef struct Cumulus__V1__ListOperatorsRequest Cumulus__V1__ListOperatorsRequest;
+typedef struct Cumulus__V1__AddOperatorRequest Cumulus__V1__AddOperatorRequest;
+typedef struct Cumulus__V1__RemoveOperatorRequest Cumulus__V1__RemoveOperatorRequest;
 typedef struct Cumulus__V1__ListMembersRequest Cumulus__V1__ListMembersRequest;
 typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
 typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
@@ -138,6 +143,66 @@ struct  Cumulus__V1__AddTokenRequest
 };
 #define CUMULUS__V1__ADD_TOKEN_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_token_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__DeleteUserRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+  /*
+   * what the user has; nothing is deleted
+   */
+  protobuf_c_boolean only_shows;
+};
+#define CUMULUS__V1__DELETE_USER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_user_request__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__DeleteContainerRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData container;
+  /*
+   * what is in it; nothing is deleted
+   */
+  protobuf_c_boolean only_shows;
+};
+#define CUMULUS__V1__DELETE_CONTAINER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_container_request__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__ListOperatorsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_OPERATORS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_operators_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__AddOperatorRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+};
+#define CUMULUS__V1__ADD_OPERATOR_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_operator_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RemoveOperatorRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+};
+#define CUMULUS__V1__REMOVE_OPERATOR_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_operator_request__descriptor) \
     , {0,NULL} }
 
 
@@ -454,6 +519,101 @@ Cumulus__V1__AddTokenRequest *
 void   cumulus__v1__add_token_request__free_unpacked
                      (Cumulus__V1__AddTokenRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteUserRequest methods */
+void   cumulus__v1__delete_user_request__init
+                     (Cumulus__V1__DeleteUserRequest         *message);
+size_t cumulus__v1__delete_user_request__get_packed_size
+                     (const Cumulus__V1__DeleteUserRequest   *message);
+size_t cumulus__v1__delete_user_request__pack
+                     (const Cumulus__V1__DeleteUserRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_user_request__pack_to_buffer
+                     (const Cumulus__V1__DeleteUserRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteUserRequest *
+       cumulus__v1__delete_user_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_user_request__free_unpacked
+                     (Cumulus__V1__DeleteUserRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteContainerRequest methods */
+void   cumulus__v1__delete_container_request__init
+                     (Cumulus__V1__DeleteContainerRequest         *message);
+size_t cumulus__v1__delete_container_request__get_packed_size
+                     (const Cumulus__V1__DeleteContainerRequest   *message);
+size_t cumulus__v1__delete_container_request__pack
+                     (const Cumulus__V1__DeleteContainerRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_container_request__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteContainerRequest *
+       cumulus__v1__delete_container_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_container_request__free_unpacked
+                     (Cumulus__V1__DeleteContainerRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListOperatorsRequest methods */
+void   cumulus__v1__list_operators_request__init
+                     (Cumulus__V1__ListOperatorsRequest         *message);
+size_t cumulus__v1__list_operators_request__get_packed_size
+                     (const Cumulus__V1__ListOperatorsRequest   *message);
+size_t cumulus__v1__list_operators_request__pack
+                     (const Cumulus__V1__ListOperatorsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_operators_request__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListOperatorsRequest *
+       cumulus__v1__list_operators_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_operators_request__free_unpacked
+                     (Cumulus__V1__ListOperatorsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddOperatorRequest methods */
+void   cumulus__v1__add_operator_request__init
+                     (Cumulus__V1__AddOperatorRequest         *message);
+size_t cumulus__v1__add_operator_request__get_packed_size
+                     (const Cumulus__V1__AddOperatorRequest   *message);
+size_t cumulus__v1__add_operator_request__pack
+                     (const Cumulus__V1__AddOperatorRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_operator_request__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddOperatorRequest *
+       cumulus__v1__add_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_operator_request__free_unpacked
+                     (Cumulus__V1__AddOperatorRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveOperatorRequest methods */
+void   cumulus__v1__remove_operator_request__init
+                     (Cumulus__V1__RemoveOperatorRequest         *message);
+size_t cumulus__v1__remove_operator_request__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorRequest   *message);
+size_t cumulus__v1__remove_operator_request__pack
+                     (const Cumulus__V1__RemoveOperatorRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_operator_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveOperatorRequest *
+       cumulus__v1__remove_operator_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_operator_request__free_unpacked
+                     (Cumulus__V1__RemoveOperatorRequest *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersRequest methods */
 void   cumulus__v1__list_members_request__init
                      (Cumulus__V1__ListMembersRequest         *message);
@@ -708,6 +868,21 @@ typedef void (*Cumulus__V1__AddUserRequest_Closure)
 typedef void (*Cumulus__V1__AddTokenRequest_Closure)
                  (const Cumulus__V1__AddTokenRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__DeleteUserRequest_Closure)
+                 (const Cumulus__V1__DeleteUserRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__DeleteContainerRequest_Closure)
+                 (const Cumulus__V1__DeleteContainerRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListOperatorsRequest_Closure)
+                 (const Cumulus__V1__ListOperatorsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddOperatorRequest_Closure)
+                 (const Cumulus__V1__AddOperatorRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveOperatorRequest_Closure)
+                 (const Cumulus__V1__RemoveOperatorRequest *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListMembersRequest_Closure)
                  (const Cumulus__V1__ListMembersRequest *message,
                   void *closure_data);
@@ -759,6 +934,11 @@ extern const ProtobufCMessageDescriptor cumulus__v1__create_container_request__d
 extern const ProtobufCMessageDescriptor cumulus__v1__list_users_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_operators_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_operator_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_operator_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;

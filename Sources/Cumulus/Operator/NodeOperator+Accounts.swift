@@ -77,6 +77,83 @@ extension NodeOperator {
         }
     }
 
+    // MARK: Operators of the cluster
+
+    /// The operators whose tokens every node takes, and when the tokens were made.
+    package func operators() async throws -> [(name: String, created: Timestamp)] {
+        try await list(.operatorListOperators) {
+            try ListOperatorsResponse(wire: $0).elements.map {
+                ($0.name, Timestamp(millisecondsSince1970: $0.created))
+            }
+        }
+    }
+
+    /// Makes a token for an operator, which every node of the cluster takes.
+    ///
+    /// The node shows it only this once.
+    package func addOperator(_ name: String) async throws -> String {
+        try await call(.operatorAddOperator, name: Bytes(name.utf8), repeats: false) {
+            String(decoding: try AddOperatorResponse(wire: $0).bytes, as: UTF8.self)
+        }
+    }
+
+    /// Ends the tokens of an operator.
+    package func removeOperator(_ name: String) async throws {
+        try await call(.operatorRemoveOperator, name: Bytes(name.utf8), repeats: false) { _ in }
+    }
+
+    // MARK: Deleting
+
+    /// What goes along with something that is deleted, and backups that may still hold it.
+    package struct Deletion: Sendable {
+        package struct Backup: Sendable {
+            /// On the machine of the node that made it.
+            package var path: String
+            package var made: Timestamp
+        }
+
+        /// What is counted; by its name in JSON.
+        package enum Kind: String, CaseIterable, Sendable {
+            case zones, records
+            /// Bytes of the records' fields.
+            case bytes
+            case assets, assetBytes
+            /// Shares that end.
+            case shares
+            /// Shares of others that the user leaves.
+            case joinedShares
+            case subscriptions, roles
+            /// Sessions and access tokens.
+            case sessions
+            case handles
+            /// Keys of servers.
+            case keys
+            /// Users who have something in a container.
+            case users
+        }
+
+        package var counts: [Kind: UInt64]
+        package var backups: [Backup]
+    }
+
+    /// Deletes a user with all that it has, for good; or only says what that is.
+    package func deleteUser(_ name: String, onlyShows: Bool) async throws -> Deletion {
+        let request = DeleteUserRequest(name: Bytes(name.utf8), onlyShows: onlyShows)
+        return try await delete(.operatorDeleteUser, request)
+    }
+
+    /// Deletes a container with all that is in it, for good; or only says what that is.
+    package func deleteContainer(_ name: String, onlyShows: Bool) async throws -> Deletion {
+        let request = DeleteContainerRequest(name: Bytes(name.utf8), onlyShows: onlyShows)
+        return try await delete(.operatorDeleteContainer, request)
+    }
+
+    private func delete(_ method: Method, _ request: DeletionRequest) async throws -> Deletion {
+        try await call(method, message: request.encoded(), repeats: request.onlyShows) {
+            Deletion(try DeletionResponse(wire: $0))
+        }
+    }
+
     // MARK: Who may come in
 
     /// Keeps a user out of the cluster, or lets it in again; its records stay.
@@ -119,6 +196,22 @@ extension NodeOperator {
     private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
         try await call(.accountsRevoke, message: request.encoded()) {
             try RevokeSessionsResponse(wire: $0).flag
+        }
+    }
+}
+
+extension NodeOperator.Deletion {
+    fileprivate init(_ response: DeletionResponse) {
+        let held = response.holdings
+        counts = [
+            .zones: held.zones, .records: held.records, .bytes: held.bytes, .assets: held.assets,
+            .assetBytes: held.assetBytes, .shares: held.shares,
+            .joinedShares: held.joinedShares, .subscriptions: held.subscriptions,
+            .roles: held.roles, .sessions: held.sessions, .handles: held.handles,
+            .keys: held.keys, .users: held.users,
+        ]
+        backups = response.backups.map {
+            Backup(path: $0.path, made: Timestamp(millisecondsSince1970: $0.made))
         }
     }
 }

@@ -12,7 +12,10 @@ struct StatusCommand: AsyncParsableCommand {
         abstract: "Show how a node is, as its operator.",
         discussion: help(
             "cumulus status --token-file cumulus-data/operator.token",
+            "cumulus status --endpoint a:7420,b:7420,c:7420 --token-file carol.token",
             note: """
+                Of several nodes, which needs the token of an operator of the cluster (see \
+                'cumulus operator'), it shows one after the other. \
                 Each scope has a line. Nodes that show the same digits behind their commits have \
                 applied the same commits; nodes that show the same digest hold the same records. \
                 Schemas, settings and empty zones are told by the commits alone. Sizes are in \
@@ -21,21 +24,37 @@ struct StatusCommand: AsyncParsableCommand {
         )
     )
 
-    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var access: OperatorAccess
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let status = try await connection.withOperator { try await $0.status() }
-        let members = status.members
-        let lists = [
-            JSON.Member("scopes", .array(status.scopes.map(\.json))),
-            JSON.Member("peers", .array(status.peers.map(\.json))),
-        ]
-        let rows =
-            members.filter { $0.value != .null }.map { [$0.key, StatusCommand.text($0)] }
-            + status.scopes.map { ["scope", $0.text] }
-            + status.peers.map { ["peer", $0.text] }
-        try output.show(.object(members + lists), rows: rows)
+        // Of several in the environment it is the first, as for all commands of operators.
+        let asked = Array(access.nodes.endpoints.prefix(access.nodes.endpoint.isEmpty ? 1 : .max))
+        if asked.count == 1 {
+            let status = try await status(of: asked[0])
+            return try output.show(.object(status.json), rows: status.lines)
+        }
+        var failure: (any Error)?
+        var (objects, rows): ([JSON], [[String]]) = ([], [])
+        for endpoint in asked {
+            let name = JSON.Member("endpoint", .string(endpoint))
+            do {
+                let status = try await status(of: endpoint)
+                objects.append(.object([name] + status.json))
+                rows += [["endpoint", endpoint]] + status.lines
+            } catch {
+                failure = error
+                let problem = (error as? ServiceError)?.message ?? "\(error)"
+                objects.append(.object([name, JSON.Member("problem", .string(problem))]))
+                rows += [["endpoint", endpoint], ["problem", problem]]
+            }
+        }
+        try output.show(.array(objects), rows: rows)
+        if let failure { throw failure }
+    }
+
+    private func status(of endpoint: String) async throws -> NodeOperator.Status {
+        try await access.withOperator(at: endpoint) { try await $0.status() }
     }
 
     private static let sizes: Set = [
@@ -44,7 +63,7 @@ struct StatusCommand: AsyncParsableCommand {
     ]
 
     /// The value as people read it.
-    private static func text(_ member: JSON.Member) -> String {
+    fileprivate static func text(_ member: JSON.Member) -> String {
         guard case .integer(let number) = member.value, sizes.contains(member.key) else {
             return member.value.plain
         }
@@ -54,6 +73,18 @@ struct StatusCommand: AsyncParsableCommand {
 }
 
 extension NodeOperator.Status {
+    fileprivate var json: [JSON.Member] {
+        members + [
+            JSON.Member("scopes", .array(scopes.map(\.json))),
+            JSON.Member("peers", .array(peers.map(\.json))),
+        ]
+    }
+
+    fileprivate var lines: [[String]] {
+        members.filter { $0.value != .null }.map { [$0.key, StatusCommand.text($0)] }
+            + scopes.map { ["scope", $0.text] } + peers.map { ["peer", $0.text] }
+    }
+
     fileprivate var members: [JSON.Member] {
         func count(_ number: some BinaryInteger) -> JSON { .integer(Int64(clamping: number)) }
         return [

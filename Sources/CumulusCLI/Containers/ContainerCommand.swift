@@ -10,12 +10,12 @@ import CumulusTerminal
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "container",
-        abstract: "Create and list containers, as the operator.",
+        abstract: "Create, list and delete containers, as the operator.",
         discussion: help(
             "cumulus container create iCloud.com.example --token-file operator.token",
             "cumulus container list --json"
         ),
-        subcommands: [Create.self, List.self]
+        subcommands: [Create.self, List.self, Delete.self]
     )
 }
 

@@ -47,7 +47,7 @@ struct Main: AsyncParsableCommand {
                 name: "Operator",
                 subcommands: [
                     StatusCommand.self, TopCommand.self, ConsoleCommand.self, ClusterCommand.self,
-                    BackupCommand.self,
+                    OperatorCommand.self, BackupCommand.self,
                     ContainerCommand.self, SchemaCommand.self, IndexCommand.self,
                     PolicyCommand.self, UserCommand.self, RoleCommand.self, KeyCommand.self,
                     WebCommand.self,

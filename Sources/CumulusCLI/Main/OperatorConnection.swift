@@ -1,6 +1,7 @@
 // How a command reaches a node as its operator: groups of options.
 //
-// Most commands of operators have `OperatorConnection`. Those that users have as well hold
+// Most commands of operators have `OperatorConnection`; those that ask several nodes have
+// `OperatorAccess`. Those that users have as well hold
 // `OperatorOption` beside `Connection`, whose --token-file is the operator's then.
 
 import ArgumentParser
@@ -28,19 +29,21 @@ struct OperatorOption: ParsableArguments {
         !setting(tokenFile).isStandard || !tokenSetting.isStandard
     }
 
-    /// Runs as the operator of the first of the nodes.
+    /// Runs as the operator of one of the nodes.
     ///
     /// - Parameters:
     ///   - tokenFile: The value of --token-file.
+    ///   - endpoint: The node's address; nil means the first of the nodes.
     ///   - standard: Seconds of a call, if no others are named.
     func withOperator<Value>(
         of nodes: NodeOptions,
         tokenFile: String?,
+        at endpoint: String? = nil,
         timeout standard: Double = 10,
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
         var configuration = try nodes.configuration(timeout: standard)
-        configuration.endpoints = [nodes.endpoints[0]]
+        configuration.endpoints = [endpoint ?? nodes.endpoints[0]]
         let node = NodeOperator(configuration, token: try token(tokenFile))
         let result = await Result { try await body(node) }
         await node.close()
@@ -63,8 +66,26 @@ struct OperatorOption: ParsableArguments {
     }
 }
 
-/// Options for commands that ask as a node's operator.
+/// Options for commands that ask one node as its operator.
 struct OperatorConnection: ParsableArguments {
+    @OptionGroup var access: OperatorAccess
+
+    var nodes: NodeOptions { access.nodes }
+
+    func validate() throws {
+        try nodes.checkSingle()
+    }
+
+    func withOperator<Value>(
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        try await access.withOperator(timeout: standard, body)
+    }
+}
+
+/// Options for commands that ask as an operator, one node or several.
+struct OperatorAccess: ParsableArguments {
     // `cumulus help connection` shows them.
     @OptionGroup(visibility: .hidden) var nodes: NodeOptions
     @Option(
@@ -77,16 +98,23 @@ struct OperatorConnection: ParsableArguments {
     @OptionGroup var role: OperatorOption
 
     func validate() throws {
-        try nodes.checkSingle()
         guard tokenFile == nil || role.operatorTokenFile == nil else {
             throw ValidationError("Name one --token-file.")
         }
     }
 
+    /// - Parameter endpoint: The node's address; nil means the first of the nodes.
     func withOperator<Value>(
+        at endpoint: String? = nil,
         timeout standard: Double = 10,
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
-        try await role.withOperator(of: nodes, tokenFile: tokenFile, timeout: standard, body)
+        try await role.withOperator(
+            of: nodes,
+            tokenFile: tokenFile,
+            at: endpoint,
+            timeout: standard,
+            body
+        )
     }
 }

@@ -19,7 +19,7 @@ struct UserCommand: AsyncParsableCommand {
         ),
         subcommands: [
             Add.self, Password.self, ResetLink.self, Token.self, Disable.self, Enable.self,
-            List.self,
+            List.self, Delete.self,
             HandleCommand.self, ProfileCommand.self, Subscriptions.self,
         ]
     )

@@ -12,8 +12,10 @@ import CumulusWire
 extension OpenCalls {
     /// Whether nothing has happened since the caller was judged that may have shut it out.
     var isCallerCurrent: Bool {
+        let epoch = node.gate.epochs.accounts
+        if identity.scope != nil, identity.scopeEpoch != epoch { return false }
         guard let credential = identity.credential else { return true }
-        return credential.epoch == node.gate.epochs.accounts && !hasExpired(credential)
+        return credential.epoch == epoch && !hasExpired(credential)
     }
 
     private func hasExpired(_ credential: Credential) -> Bool {
@@ -23,12 +25,13 @@ extension OpenCalls {
     /// Judges the caller anew, and goes on with the error if it may not come in any more; on the
     /// loop, at once if what decides is in memory.
     func judgeAgain(_ next: @escaping @Sendable (OpenCalls, ServiceError?) -> Void) {
-        guard let credential = identity.credential else { return next(self, nil) }
+        let identity = identity
+        guard identity.isJudged else { return next(self, nil) }
         do {
-            take(try node.judge(credential, reach: .memory), next)
+            take(try node.judge(identity, reach: .memory), next)
         } catch EngineError.notInMemory {
             let isQueued = node.gate.read(.prompt) { [self] in
-                let judged = Result { try node.judge(credential, reach: .disk) }
+                let judged = Result { try node.judge(identity, reach: .disk) }
                 onLoop { calls in
                     switch judged {
                     case .success(let judged): calls.take(judged, next)
@@ -42,18 +45,19 @@ extension OpenCalls {
         }
     }
 
-    /// - Parameter judged: nil means that the caller may not come in any more. It may later: an
-    ///   operator can enable its user.
+    /// - Parameter judged: A caller that is refused may come in later: an operator can enable its
+    ///   user.
     private func take(
-        _ judged: Credential?,
+        _ judged: Judgement,
         _ next: (OpenCalls, ServiceError?) -> Void
     ) {
-        guard let judged else {
-            return next(self, identity.credential?.refusal ?? Sessions.refusal)
-        }
+        if let refusal = judged.refusal { return next(self, refusal) }
         // If two look-ups ran at once, the one from the newer state counts.
-        if let known = identity.credential, known.epoch <= judged.epoch {
-            identity.credential = judged
+        identity.scopeEpoch = max(identity.scopeEpoch, judged.epoch)
+        if let known = identity.credential, let credential = judged.credential,
+            known.epoch <= credential.epoch
+        {
+            identity.credential = credential
         }
         next(self, nil)
     }
@@ -69,7 +73,7 @@ extension OpenCalls {
 
     /// Judges the caller of streams as soon as the accounts move on, though nothing is to be told.
     func watchAccounts() {
-        guard identity.credential != nil, accountsWait == nil else { return }
+        guard identity.isJudged, accountsWait == nil else { return }
         let wait = BellWait(node.gate.epochs.bell)
         accountsWait = wait
         wait.begin(after: node.gate.epochs.bell.count(of: nil), of: nil) { [weak self] in
@@ -111,16 +115,40 @@ extension OpenCalls {
     }
 }
 
+/// What becomes of a caller that is judged again.
+struct Judgement: Sendable {
+    /// The value of `AccessEpochs.accounts` before the state was read.
+    let epoch: UInt64
+    /// The caller's credential, if it has one and may go on.
+    var credential: Credential?
+    /// Why the caller may not go on; nil if it may.
+    var refusal: ServiceError?
+}
+
+extension Identity {
+    /// Whether something may shut the caller out: the end of its credential or of its container.
+    fileprivate var isJudged: Bool { credential != nil || scope != nil }
+}
+
 extension Node {
-    /// A credential as the newest visible state has it; nil if it is no longer valid.
-    func judge(_ credential: Credential, reach: Reach) throws(EngineError) -> Credential? {
+    /// Whether the newest visible state still lets a caller in, and its credential as it is there.
+    func judge(_ identity: Identity, reach: Reach) throws(EngineError) -> Judgement {
         // The epoch is read before the state, which is then at least as new.
-        let epoch = gate.epochs.accounts
-        return try credential.judged(
-            at: epoch,
-            now: environment.wallClock(),
-            in: gate.latest(reach: reach)
-        )
+        var judgement = Judgement(epoch: gate.epochs.accounts)
+        let reader = gate.latest(reach: reach)
+        if let container = identity.scope?.container,
+            try Containers.isDeleted(container, in: reader)
+        {
+            judgement.refusal = Containers.deleted(container)
+        } else if let credential = identity.credential {
+            judgement.credential = try credential.judged(
+                at: judgement.epoch,
+                now: environment.wallClock(),
+                in: reader
+            )
+            if judgement.credential == nil { judgement.refusal = credential.refusal }
+        }
+        return judgement
     }
 
     /// Makes a session that is used in its second half good for longer.

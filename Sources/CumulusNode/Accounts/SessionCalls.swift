@@ -4,7 +4,7 @@
 // `MethodTable` lists them. `SignInCalls` has the calls that take passwords.
 //
 // Folder: what users and operators ask about accounts. Read `SessionCalls`, then `SignInCalls`,
-// `PeopleCalls` and `KeyCalls`.
+// `PeopleCalls`, `KeyCalls` and `OperatorTokenCalls`.
 
 import CumulusModel
 import CumulusOperations

@@ -38,6 +38,7 @@ package final class AuditFiles: Sendable {
     package func keepLines(of environment: inout NodeEnvironment) {
         environment.audit = { [acts] in acts.keep($0) }
         environment.auditRefusal = { [refusals] in refusals.keep($0) }
+        environment.auditLines = { [acts] in acts.newestLines(byteLimit: 4 << 20) }
     }
 
     /// The newest lines of both logs in the order of their times, oldest first, of at most so many

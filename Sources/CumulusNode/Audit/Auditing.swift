@@ -221,9 +221,11 @@ extension Node {
 }
 
 extension Identity {
-    /// Id of the node, the user or the service key, as operators see it; empty for others.
+    /// Id of the node, the user or the service key, as operators see it, or the name of an operator
+    /// of the cluster; empty for others.
     fileprivate func auditID(on node: Node) -> String {
         if let peer { return peer.hex }
+        if let operatorName { return operatorName }
         guard let account else { return "" }
         if case .server = caller.role { return node.text(ofKey: account) }
         return account.hex

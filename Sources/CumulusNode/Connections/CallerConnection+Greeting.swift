@@ -20,6 +20,8 @@ struct Identity: Sendable {
     /// Clients have one for the connection; operators name one per call.
     var scope: ScopeID?
     var scopeNumber: ScopeNumber?
+    /// The epoch of the accounts at which the scope was known not to be deleted.
+    var scopeEpoch: UInt64 = 0
     /// The caller is told how far answers reach.
     var wantsTokens = false
     /// The caller has no zstd: chunks come and go as plain bytes.
@@ -28,6 +30,8 @@ struct Identity: Sendable {
     var webhook: String?
     /// The id of the node that calls; nil means the caller is no node of this cluster.
     var peer: Bytes?
+    /// The name of an operator of the cluster; nil for the one who has the node's own token.
+    var operatorName: String?
     /// The user's id in all containers, or the service key's; nil means the caller is neither.
     var account: Bytes?
     var isPeer: Bool { peer != nil }
@@ -155,10 +159,11 @@ extension CallerConnection {
         var identity = Identity()
         switch hello.role {
         case WireRole.operator.rawValue:
-            guard hello.token.isEqualInConstantTime(to: node.configuration.operatorToken) else {
-                throw Node.wrongOperatorToken
-            }
             identity.caller = Caller(role: .operator, device: hello.deviceID)
+            if !hello.token.isEqualInConstantTime(to: node.configuration.operatorToken) {
+                let digest = Sessions.digest(of: hello.token)
+                try enter(&identity, asOperatorWith: digest, reader, epoch)
+            }
         case WireRole.peer.rawValue:
             // Its proof was judged before.
             if node.gate.stops.isReadOnly { throw WriteStops.readOnly }
@@ -166,11 +171,9 @@ extension CallerConnection {
         default:
             if let refusal = node.joiningRefusal { throw refusal }
             let scope = try ScopeID(named: hello.container, hello.environment)
-            guard let number = try reader.scope(scope) else {
-                throw Containers.unknown(scope.container)
-            }
+            identity.scopeNumber = try Containers.number(of: scope, in: reader)
             identity.scope = scope
-            identity.scopeNumber = number
+            identity.scopeEpoch = epoch
             identity.wantsTokens = hello.features.contains(.causalTokens)
             identity.wantsPlainChunks = hello.features.contains(.plainChunks)
             identity.caller.device = hello.deviceID
@@ -202,6 +205,22 @@ extension CallerConnection {
         identity.account = session.user.id
         identity.credential = credential
         node.renew(session, identity.caller, credential)
+    }
+
+    /// Takes the caller for the operator of the cluster whose token it has.
+    ///
+    /// - Parameter digest: SHA-256 of the token.
+    func enter(
+        _ identity: inout Identity,
+        asOperatorWith digest: Bytes,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws {
+        guard let known = try Operators.find(digest, in: reader) else {
+            throw Node.wrongOperatorToken
+        }
+        identity.operatorName = known.name
+        identity.credential = Credential(known, epoch: epoch)
     }
 
     // MARK: Peers
@@ -295,8 +314,9 @@ extension Node {
     static let wrongOperatorToken = ServiceError(
         .notAuthenticated,
         """
-        this is not the node's operator token: each node has its own, in the file operator.token \
-        of its data directory
+        this is not the node's operator token, nor one of an operator of the cluster: the node's \
+        own is in the file operator.token of its data directory, and 'cumulus operator add' makes \
+        tokens that every node takes
         """
     )
 

@@ -88,10 +88,9 @@ extension OpenCalls {
 
     private func scopeNumber(_ scope: ScopeID, reach: Reach) throws -> ScopeNumber {
         if scope == identity.scope, let number = identity.scopeNumber { return number }
-        guard let number = try node.gate.latest(reach: reach).scope(scope) else {
-            throw Containers.unknown(scope.container)
-        }
-        return number
+        let reader = node.gate.latest(reach: reach)
+        if scope == .cluster, let number = try reader.scope(scope) { return number }
+        return try Containers.number(of: scope, in: reader)
     }
 
     // MARK: Pages

@@ -3,7 +3,6 @@
 // Made by the HTTP gateway. The gateway has checked what only it can see, such as a signature over
 // an HTTP request. The node looks the credentials up in its registers and answers as to a HELLO.
 
-import Crypto
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
@@ -22,11 +21,20 @@ package struct LocalEntrance: Sendable {
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
         /// Nothing: the node acts on behalf of a user, to tell a webhook.
         case webhook(WebhookSubscriber)
-        /// The node's operator token, as somebody typed it; only wrong ones are counted
+        /// An operator's token, as somebody typed it; only wrong ones are counted
         /// (`Attempts`), so the right one opens whatever others tried.
         case operatorToken(Bytes)
-        /// The SHA-256 of the operator token, from a caller who showed the token before.
+        /// The SHA-256 of an operator's token, from a caller who showed the token before.
         case operatorSession(digest: Bytes)
+
+        /// The SHA-256 of an operator's token; empty for other callers.
+        fileprivate var operatorDigest: Bytes {
+            switch self {
+            case .operatorToken(let token): Sessions.digest(of: token)
+            case .operatorSession(let digest): digest
+            case .nothing, .session, .accessToken, .serviceKey, .webhook: []
+            }
+        }
 
         fileprivate var isOfOperator: Bool {
             switch self {
@@ -76,7 +84,9 @@ extension CallerConnection {
         do {
             // Before the state is taken: that is at least as new.
             let epoch = node.gate.epochs.accounts
-            if entrance.proof.isOfOperator { return try letOperatorIn(entrance) }
+            if entrance.proof.isOfOperator {
+                return try letOperatorIn(entrance, node.gate.latest(reach: reach), epoch)
+            }
             let identity = try identify(entrance, node.gate.latest(reach: reach), epoch)
             greet(identity, role: WireRole.client.rawValue)
         } catch EngineError.notInMemory {
@@ -95,12 +105,10 @@ extension CallerConnection {
         _ epoch: UInt64
     ) throws -> Identity {
         if let refusal = node.joiningRefusal { throw refusal }
-        guard let number = try reader.scope(entrance.scope) else {
-            throw Containers.unknown(entrance.scope.container)
-        }
         var identity = Identity()
+        identity.scopeNumber = try Containers.number(of: entrance.scope, in: reader)
         identity.scope = entrance.scope
-        identity.scopeNumber = number
+        identity.scopeEpoch = epoch
         identity.caller.device = entrance.device
         identity.wantsTokens = entrance.seen != nil
         switch entrance.proof {
@@ -123,22 +131,26 @@ extension CallerConnection {
         return identity
     }
 
-    /// Nothing is looked up: the token is one of the node's settings.
-    private func letOperatorIn(_ entrance: LocalEntrance) throws(ServiceError) {
+    /// The node's own token is one of its settings; another one is looked up.
+    private func letOperatorIn(
+        _ entrance: LocalEntrance,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws {
         guard node.takesSecrets(over: link) else { throw Node.notOverPlainTCP }
         let token = node.configuration.operatorToken
-        var isRight = false
-        switch entrance.proof {
-        case .operatorToken(let shown):
-            isRight = shown.isEqualInConstantTime(to: token)
-            if !isRight { try countWrongToken() }
-        case .operatorSession(let digest):
-            isRight = digest.isEqualInConstantTime(to: Bytes(SHA256.hash(data: token)))
-        case .nothing, .session, .accessToken, .serviceKey, .webhook: break
-        }
-        guard isRight, !token.isEmpty else { throw Node.wrongOperatorToken }
         var identity = Identity()
         identity.caller = Caller(role: .operator, device: entrance.device)
+        let digest = entrance.proof.operatorDigest
+        let isOwn = digest.isEqualInConstantTime(to: Sessions.digest(of: token))
+        if token.isEmpty || !isOwn {
+            do {
+                try enter(&identity, asOperatorWith: digest, reader, epoch)
+            } catch let error as ServiceError {
+                if case .operatorToken = entrance.proof { try countWrongToken() }
+                throw error
+            }
+        }
         greet(identity, role: WireRole.operator.rawValue)
     }
 

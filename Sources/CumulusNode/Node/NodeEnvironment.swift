@@ -30,6 +30,8 @@ package struct NodeEnvironment: Sendable {
     package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
     /// The same for a line about a refusal; nil means that `audit` keeps it.
     package var auditRefusal: (@Sendable (_ line: [UInt8]) -> Void)?
+    /// The newest lines of the audit log, oldest first; nil means that they can't be read back.
+    package var auditLines: (@Sendable () -> [[UInt8]])?
     /// A further receiver of the events that the node counts, besides its own metrics.
     ///
     /// nil means nowhere else. Every node has metrics of its own, which its operator can ask for.

@@ -79,6 +79,7 @@ package struct Collector: Sendable {
                 try await trying { try await reclaimDeletes() }
                 // Other nodes had their time for some of it.
                 node.gate.cascadeNews.tell()
+                node.gate.deletionNews.tell()
                 let now = node.environment.now()
                 node.audit?.tellLeftOut(now: now)
                 if began + Collector.settlingMilliseconds <= now {

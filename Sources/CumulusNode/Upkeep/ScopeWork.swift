@@ -1,8 +1,8 @@
 // Work that a node does for all scopes in the background: once at its start, where it takes up what
 // the last process left, and again after each piece of news.
 //
-// Run by `SchemaKeeper`, `CascadeKeeper`, `ComparisonKeeper` and `IndexKeeper`. Work that fails in
-// one scope holds up no other scope, and is tried again after a growing pause.
+// Run by `SchemaKeeper`, `CascadeKeeper`, `ComparisonKeeper`, `IndexKeeper` and `DeletionKeeper`.
+// Work that fails in one scope holds up no other scope, and is tried again after a growing pause.
 
 import CumulusModel
 import CumulusOperations

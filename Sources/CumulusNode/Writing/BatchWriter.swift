@@ -191,7 +191,8 @@ struct BatchWriter {
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
             hasCascadeNews: state.cascadeVersion != before.cascadeVersion,
             hasComparisonNews: state.comparisonVersion != before.comparisonVersion,
-            hasIndexNews: state.owedIndexVersion != before.owedIndexVersion
+            hasIndexNews: state.owedIndexVersion != before.owedIndexVersion,
+            hasDeletionNews: state.deletionsVersion != before.deletionsVersion
         )
     }
 

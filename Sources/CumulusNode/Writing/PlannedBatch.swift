@@ -31,6 +31,8 @@ final class PlannedBatch: Sendable {
         let hasComparisonNews: Bool
         /// Whether index rows are left to be written.
         let hasIndexNews: Bool
+        /// Whether the node heard that a user was deleted.
+        let hasDeletionNews: Bool
 
         /// Scopes to which the batch added commits or events of feeds.
         var touched: [ScopeNumber] {

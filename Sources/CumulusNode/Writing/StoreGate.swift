@@ -35,12 +35,10 @@ package final class StoreGate: Sendable {
     var epochs: AccessEpochs { visible.epochs }
     /// Signals a batch with which indexes came or went.
     let schemaNews = KeeperNews()
-    /// Signals a batch that left a cascade something to do.
-    let cascadeNews = KeeperNews()
-    /// Signals a batch that left changes to be compared with topics.
-    let comparisonNews = KeeperNews()
-    /// Signals a batch that left index rows to be written.
-    let indexNews = KeeperNews()
+    /// Signals a batch that left a cascade something to do, or changes to compare with topics.
+    let (cascadeNews, comparisonNews) = (KeeperNews(), KeeperNews())
+    /// Signals a batch that left index rows to be written, or told of a deletion for good.
+    let (indexNews, deletionNews) = (KeeperNews(), KeeperNews())
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -279,6 +277,7 @@ package final class StoreGate: Sendable {
         if change.hasCascadeNews { cascadeNews.tell() }
         if change.hasComparisonNews { comparisonNews.tell() }
         if change.hasIndexNews { indexNews.tell() }
+        if change.hasDeletionNews { deletionNews.tell() }
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)

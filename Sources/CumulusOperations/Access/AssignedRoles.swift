@@ -24,11 +24,15 @@ package enum AssignedRoles {
     /// Takes away all roles that users of a scope have.
     ///
     /// Returns how many there were.
+    ///
+    /// - Parameter user: The record name of the only user to lose them; nil means all users do.
     static func takeAll(
+        from user: String? = nil,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
-        var given = try transaction.roleAssignments(in: scope).filter(\.assignment.isGiven)[...]
+        var given = try transaction.roleAssignments(in: scope)
+            .filter { $0.assignment.isGiven && (user == nil || $0.user == user) }[...]
         let count = given.count
         while !given.isEmpty {
             let changes = given.prefix(registersOfACommit).map {

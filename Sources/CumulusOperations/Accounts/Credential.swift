@@ -9,7 +9,7 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct Credential: Hashable, Sendable {
-    /// The user or server that was let in; nobody else is let in on the same connection.
+    /// The caller that was let in; nobody else is let in on the same connection.
     package enum Subject: Hashable, Sendable {
         /// A user who showed a token.
         case user(SessionOwner)
@@ -17,6 +17,8 @@ package struct Credential: Hashable, Sendable {
         case server(key: Bytes, ScopeID)
         /// A user on whose behalf the node itself calls, without a session.
         case account(Users.User)
+        /// An operator of the cluster who showed the token with this SHA-256.
+        case `operator`(token: Bytes)
     }
 
     /// A user and the token of its session.
@@ -41,6 +43,12 @@ package struct Credential: Hashable, Sendable {
     package init(_ key: ServiceKeys.Key, epoch: UInt64) {
         subject = .server(key: key.id, key.scope)
         expires = key.expires
+        self.epoch = epoch
+    }
+
+    package init(_ known: Operators.Operator, epoch: UInt64) {
+        subject = .operator(token: known.digest)
+        expires = 0
         self.epoch = epoch
     }
 
@@ -79,6 +87,8 @@ package struct Credential: Hashable, Sendable {
                 try !Users.isDisabled(user, in: reader)
             else { return nil }
             return Credential(user, epoch: epoch)
+        case .operator(let digest):
+            return try Operators.find(digest, in: reader).map { Credential($0, epoch: epoch) }
         }
     }
 
@@ -88,6 +98,7 @@ package struct Credential: Hashable, Sendable {
         case .user: Sessions.refusal
         case .server: ServiceKeys.refusal
         case .account: Users.refusal
+        case .operator: Operators.refusal
         }
     }
 }

@@ -3,7 +3,8 @@
 // Run by the collector, a bounded step at a time. Each node forgets by itself, without a commit: a
 // token that expired a month ago lets nobody in on any node, so it makes no difference which nodes
 // still hold it. Its revocation goes with it, once every member has read the revocation: no member
-// extends the token after that, and what they did before is here.
+// extends the token after that, and what they did before is here. A token of a deleted user goes at
+// once.
 
 package import CumulusModel
 package import CumulusStorage
@@ -77,6 +78,8 @@ package struct ExpiredTokens: Sendable {
         let token = try reader.decoding(digest) { () throws(MalformedBytes) in
             try TokenRow(value)
         }
+        let owner = try Users.owner(of: token, scope: cluster, in: reader)
+        if let owner, try Users.isDeleted(owner, cluster, in: reader) { return owner }
         // A token that never expires stays, revoked or not.
         guard let details = token.details, details.expires != 0,
             details.expires + ExpiredTokens.kept <= now

@@ -101,8 +101,9 @@ package enum People {
         let id = userID ?? nobody
         let profile = try stored(id, scope, in: reader)
         let isDisabled = try Users.isDisabled(id, scope, in: reader)
+        let isDeleted = try Users.isDeleted(id, scope, in: reader)
         let name = Users.User(name: "", id: id, created: 0).recordName(in: container)
-        guard userID != nil, let profile, !isDisabled,
+        guard userID != nil, let profile, !isDisabled, !isDeleted,
             profile.isDiscoverable || reader.broken.contains(.discoverable)
         else { return nil }
         return Person(user: name, displayName: profile.displayName)
@@ -144,9 +145,14 @@ package enum People {
     ) throws(EngineError) -> HandleHolder? {
         guard let value = try reader.register(scope, AccountRegister.handle, handle.key)?.value
         else { return nil }
-        return try reader.decoding(handle.key[1]) { () throws(MalformedBytes) in
+        let holder = try reader.decoding(handle.key[1]) { () throws(MalformedBytes) in
             try HandleHolder(value: value)
         }
+        // A node that had not heard of the deletion may have given it to a deleted user.
+        guard let userID = holder.userID, try Users.isDeleted(userID, scope, in: reader) else {
+            return holder
+        }
+        return HandleHolder(number: holder.number, userID: nil, verifiedBy: "")
     }
 }
 
@@ -259,6 +265,22 @@ extension People {
             key: [userID],
             value: value.bytes
         )
+    }
+
+    /// The registers that take all handles away from a user.
+    static func release(
+        handlesOf userID: Bytes,
+        _ scope: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [Commit.Register] {
+        var registers: [Commit.Register] = []
+        for held in try handles(of: userID, in: transaction) {
+            let known = try holder(of: held.handle, scope, in: transaction)
+            let next = HandleHolder(after: known, userID: nil, verifiedBy: "")
+            registers.append(AccountRegister.held(held.handle, by: next))
+            registers.append(AccountRegister.listed(held.handle, of: userID, isHeld: false))
+        }
+        return registers
     }
 
     /// The registers that give a handle to a user; none if somebody has it.

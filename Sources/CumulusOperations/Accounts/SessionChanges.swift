@@ -147,7 +147,7 @@ package struct RegisterUser: AccountChange {
         let version = try transaction.nextDot(scope)
         let begun = try session.begin(of: user, password: version, scope, in: transaction)
         let account = [
-            Users.register(of: user),
+            try Users.register(of: user, scope, in: transaction),
             Passwords.register(password, of: id, after: nil, isReset: false),
         ]
         return .success((account + begun.registers, begun.outcome))

@@ -81,7 +81,10 @@ package enum Sessions {
             try generations(of: user.id, scope, in: reader) == token.generations
         else { return .ended }
         let session = Session(user: user, digest: digest, token: token)
-        guard let details = token.details else { return .valid(session) }
+        guard let details = token.details else {
+            let owner = try Users.owner(of: token, scope: scope, in: reader)
+            return owner == user.id ? .valid(session) : .ended
+        }
         guard details.userID == user.id else { return .ended }
         if let password = details.password {
             let present = try Passwords.find(of: user.id, scope, in: reader)

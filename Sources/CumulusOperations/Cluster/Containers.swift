@@ -42,15 +42,50 @@ package enum Containers {
         return false
     }
 
-    /// The names of all containers, sorted.
+    /// The names of all containers that were not deleted, sorted.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [String] {
         var names: Set<String> = []
         for (key, _) in try reader.rows(.meta, .all(.scope)) {
             var parts = KeyReader(key)
             let name = try parts.text()
-            if !name.isEmpty { names.insert(name) }
+            if !name.isEmpty, try !isDeleted(name, in: reader) { names.insert(name) }
         }
         return names.sorted()
+    }
+
+    /// Whether a container was deleted.
+    package static func isDeleted<Reader: RowReader & ~Copyable>(
+        _ name: String,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bool {
+        try DeletedContainers.stamp(of: name, in: reader) != nil
+    }
+
+    /// The number of a scope whose container exists; refuses others.
+    package static func number<Reader: RowReader & ~Copyable>(
+        of scope: ScopeID,
+        in reader: borrowing Reader
+    ) throws -> ScopeNumber {
+        guard try !isDeleted(scope.container, in: reader), let number = try reader.scope(scope)
+        else { throw try missing(scope.container, in: reader) }
+        return number
+    }
+
+    /// The refusal of a call about a container that was deleted, or never made.
+    package static func missing<Reader: RowReader & ~Copyable>(
+        _ name: String,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> ServiceError {
+        try isDeleted(name, in: reader) ? deleted(name) : unknown(name)
+    }
+
+    package static func deleted(_ name: String) -> ServiceError {
+        ServiceError(
+            .badContainer,
+            """
+            container '\(name)' was deleted, and its name is not used again; choose another name
+            """
+        )
     }
 
     package static func unknown(_ name: String) -> ServiceError {
@@ -85,6 +120,9 @@ package struct CreateContainer: ClusterChange {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Bool, ServiceError> {
+        if try Containers.isDeleted(name, in: transaction) {
+            return .failure(Containers.deleted(name))
+        }
         if let refusal = try Containers.refusal(name, in: transaction) { return .failure(refusal) }
         return .success(try Containers.create(name, in: &transaction))
     }

@@ -15,6 +15,8 @@ package enum Feature: String, CaseIterable, Sendable {
     case webhook
     /// Keys of creations, by which a repeated request, or a counter of several nodes, is one life.
     case lives
+    /// Users and containers that were deleted.
+    case deletion
 
     /// What a node that does not know the feature can't do.
     private var task: String {
@@ -22,6 +24,7 @@ package enum Feature: String, CaseIterable, Sendable {
         case .access: "take part in sharing"
         case .webhook: "keep a subscription's webhook"
         case .lives: "recognise a creation that is repeated"
+        case .deletion: "delete users and containers"
         }
     }
 

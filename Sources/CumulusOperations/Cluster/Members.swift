@@ -4,8 +4,8 @@
 // members, and for nobody else. A member that was taken off stays off: its node ends when it learns
 // of it.
 //
-// Folder: the registers of the cluster: members, containers, users. Read `Members`, then
-// `Containers`, `Users` and `UserRecords`.
+// Folder: the registers of the cluster: members, containers, users, operators. Read `Members`, then
+// `Containers`, `Users`, `UserRecords` and `Operators`.
 
 package import CumulusModel
 package import CumulusStorage

@@ -34,7 +34,8 @@ package enum Users {
         guard let scope = try reader.scope(.cluster) else { return [] }
         var users: [User] = []
         for (key, _) in try reader.registers(scope, AccountRegister.user) {
-            guard let name = key.first else { continue }
+            // Longer keys are of later users with the name of a deleted one.
+            guard let name = key.first, key.count == 1 else { continue }
             if let user = try user(named: name, scope, in: reader) { users.append(user) }
         }
         return users
@@ -55,14 +56,18 @@ package enum Users {
         return try user(named: Bytes(trimmed.utf8), scope, in: reader)
     }
 
-    /// The register that gives a user its name.
-    static func register(of user: User) -> Commit.Register {
+    /// The register that gives a user a name which nobody has.
+    static func register<Reader: RowReader & ~Copyable>(
+        of user: User,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Commit.Register {
         var value = CanonicalWriter()
         value.delimited(user.id)
         value.varint(zigzag(user.created))
         return Commit.Register(
             namespace: AccountRegister.user,
-            key: [Bytes(user.name.utf8)],
+            key: try place(of: Bytes(user.name.utf8), scope, in: reader).key,
             value: value.bytes
         )
     }
@@ -95,9 +100,45 @@ package enum Users {
         _ scope: ScopeNumber,
         in reader: borrowing Reader
     ) throws(EngineError) -> User? {
-        guard let value = try reader.register(scope, AccountRegister.user, [name])?.value else {
-            return nil
+        try place(of: name, scope, in: reader).user
+    }
+
+    /// The key of the register for a name, and the user who has the name.
+    ///
+    /// A deleted user leaves its name to the next one, whose key names the deleted user. So each
+    /// key has one user for good, whatever nodes hear first.
+    static func place<Reader: RowReader & ~Copyable>(
+        of name: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> (key: [Bytes], user: User?) {
+        var key = [name]
+        while let user = try user(at: key, scope, in: reader) {
+            guard try isDeleted(user.id, scope, in: reader) else { return (key, user) }
+            key = [name, user.id]
         }
+        return (key, nil)
+    }
+
+    /// The id of the user who has a token, also of a deleted one.
+    static func owner<Reader: RowReader & ~Copyable>(
+        of token: TokenRow,
+        scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bytes? {
+        if let details = token.details { return details.userID }
+        // Earlier releases made it, for the first user with the name.
+        return try user(at: [token.name], scope, in: reader)?.id
+    }
+
+    private static func user<Reader: RowReader & ~Copyable>(
+        at key: [Bytes],
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> User? {
+        guard let name = key.first,
+            let value = try reader.register(scope, AccountRegister.user, key)?.value
+        else { return nil }
         return try reader.decoding(name) { () throws(MalformedBytes) in
             var reader = CanonicalReader(value)
             return User(
@@ -140,7 +181,8 @@ package struct AddUser: ClusterChange {
             return .success(Outcome(user: user, existed: true))
         }
         let user = Users.User(name: name, id: id, created: transaction.now)
-        try ScopeRegisters(of: scope).set([Users.register(of: user)], &transaction)
+        let register = try Users.register(of: user, scope, in: transaction)
+        try ScopeRegisters(of: scope).set([register], &transaction)
         return .success(Outcome(user: user, existed: false))
     }
 }

@@ -83,8 +83,24 @@ package enum Subjects {
             var reader = CanonicalReader(value)
             return try reader.delimitedBytes()
         }
-        let user = try Users.find(name(of: id), in: reader)
-        return user?.id == id ? user : nil
+        let living = try living(id, scope, in: reader)
+        let user = try Users.find(name(of: living), in: reader)
+        return user?.id == living ? user : nil
+    }
+
+    /// The id itself, or if its user was deleted the id of the user who comes after it.
+    ///
+    /// It follows from the deleted one, so it is the same on all nodes.
+    private static func living<Reader: RowReader & ~Copyable>(
+        _ userID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bytes {
+        var id = userID
+        while try Users.isDeleted(id, scope, in: reader) {
+            id = Bytes(SHA256.hash(data: Bytes("cumulus subject again".utf8) + id).prefix(16))
+        }
+        return id
     }
 
     fileprivate static func key(_ subject: ProvenSubject) -> [Bytes] {
@@ -100,7 +116,7 @@ package enum Subjects {
         _ scope: ScopeNumber,
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> (user: Users.User, registers: [Commit.Register])? {
-        let id = subject.userID
+        let id = try living(subject.userID, scope, in: transaction)
         let new = Users.User(name: name(of: id), id: id, created: transaction.now)
         let known = try Users.find(new.name, in: transaction)
         guard known == nil || known?.id == id else { return nil }
@@ -114,7 +130,7 @@ package enum Subjects {
             )
         ]
         if let known { return (known, registers) }
-        registers.append(Users.register(of: new))
+        registers.append(try Users.register(of: new, scope, in: transaction))
         if !subject.displayName.isEmpty {
             let profile = People.Profile(displayName: subject.displayName)
             registers.append(People.register(of: profile, id))

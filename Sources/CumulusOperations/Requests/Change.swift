@@ -91,7 +91,10 @@ extension ContainerChange {
         _ scope: ScopeID,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> ScopeNumber? {
-        scope == .cluster ? nil : try transaction.scope(scope)
+        guard scope != .cluster,
+            try !Containers.isDeleted(scope.container, in: transaction)
+        else { return nil }
+        return try transaction.scope(scope)
     }
 }
 

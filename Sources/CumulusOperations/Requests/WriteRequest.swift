@@ -72,7 +72,7 @@ package struct WriteRequest<Asked: Change>: Sendable {
     ) throws(EngineError) -> (Result<Asked.Outcome, ServiceError>, keep: Bool) {
         if let refusal = try asker.refusal(in: transaction) { return (.failure(refusal), false) }
         guard let scope = try Asked.find(asker.scope, in: &transaction) else {
-            return (.failure(Containers.unknown(asker.scope.container)), false)
+            return (.failure(try Containers.missing(asker.scope.container, in: transaction)), false)
         }
         if Asked.isOperators, asker.caller.role != .operator {
             let refusal = ServiceError(.permissionFailure, "only an operator may do this")

@@ -76,7 +76,7 @@ extension ZoneBatch {
     }
 }
 
-extension WriteTransaction {
+extension RowReader where Self: ~Copyable {
     /// The change by which a user leaves a share; nil if the user is not in.
     borrowing func leave(
         _ share: StoredShare,

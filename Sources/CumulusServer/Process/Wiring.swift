@@ -158,6 +158,7 @@ struct Wiring {
             Task { await CascadeKeeper(node).run() },
             Task { await ComparisonKeeper(node).run() },
             Task { await IndexKeeper(node).run() },
+            Task { await DeletionKeeper(node).run() },
         ] + deliverWebhooks(node, loops)
     }
 

@@ -17,7 +17,7 @@ package struct BrokenRules: Hashable, Sendable, ExpressibleByArrayLiteral {
             waitingInvitations, heldHandles, claimedInvitations, hiddenParticipants, discoverable,
             feedDatabase, feedAsked, feedOwed, indexOwed, keys, zeroKeys, earliest, ends,
             knownRequests, joinedEnds, reportedEnds, keptEnds, shownCreated, doubledLives,
-            carriedKeys, repeatRows
+            carriedKeys, repeatRows, deletedUsers
     }
 
     private let bits: UInt128

@@ -446,4 +446,6 @@ extension WriteTransaction {
 /// The registers of the cluster's scope that name its containers.
 package enum ContainerRegister {
     package static let namespace = "container"
+    /// (name) → nothing: the container was deleted, which nothing undoes.
+    package static let deleted = "deletedContainer"
 }

@@ -121,8 +121,10 @@ package struct WriterState: Sendable {
     var indexRowsWritten = 0
     /// Whether the request added to a zone that owes too many records.
     var owesTooMuch = false
-    /// Rises when a register changes that may end a session: callers are then judged again.
+    /// Rises when a register changes that may shut a caller out: callers are then judged again.
     package var accountsVersion: UInt64 = 0
+    /// Rises when this node hears that a user or a container was deleted.
+    package var deletionsVersion = 0
     /// Shared by all copies of the state, and by readers that look up users by record name.
     package let changedProfiles = ChangedProfiles()
     /// Rises when the record of a share changes, in any scope.

@@ -23,9 +23,11 @@ enum RegisterRule: Hashable {
             // A removed member stays removed, even if another node enters it concurrently.
             self = .removed
         } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user
-            || namespace == AccountRegister.subject
+            || namespace == AccountRegister.subject || namespace == AccountRegister.deleted
+            || namespace == ContainerRegister.deleted
         {
-            // Stored values keep fitting, and a name keeps leading to one account.
+            // Stored values keep fitting, and a name keeps leading to one account. One node is the
+            // first to have deleted something.
             self = .first
         } else if namespace == AccountRegister.password {
             self = .greatest(of: AccountRegister.passwordOrderBytes)

@@ -9,6 +9,9 @@ package import CumulusModel
 
 package enum AccountRegister {
     /// (name) → the user's id and when it was made; the user who registered first keeps the name.
+    ///
+    /// Once that user is deleted, the next one with the name has the key (name, id of the deleted
+    /// user).
     package static let user = "user"
     /// (SHA-256 of a token) → the user's name, and since a later release a `TokenRow`.
     package static let token = "token"
@@ -16,6 +19,8 @@ package enum AccountRegister {
     package static let session = "session"
     /// (user's id) → number of state changes, 8 bytes; odd means disabled.
     package static let state = "state"
+    /// (user's id) → nothing: the user was deleted, which nothing undoes.
+    package static let deleted = "deleted"
     /// (user's id) → number of resets by operators, number of changes since the last reset, hash.
     package static let password = "password"
     /// (user's id) → SHA-256 of the token of a link that resets the password, when it expires, and
@@ -24,6 +29,9 @@ package enum AccountRegister {
     /// (SHA-256 of a token, or id of a service key) → nothing; (user's id) or (`everybody`) → how
     /// often all sessions were ended, 8 bytes.
     package static let revoked = "revoked"
+
+    /// (SHA-256 of a token) → the name of the operator who has it, and when it was made.
+    package static let `operator` = "operator"
 
     /// (id of a service key, 16 bytes) → its public key, where it is valid, label and times.
     package static let key = "key"
@@ -58,7 +66,7 @@ package enum AccountRegister {
     /// - Parameter isNew: No register with its key existed.
     static func endsSessions(_ namespace: String, isNew: Bool) -> Bool {
         switch namespace {
-        case state, revoked: true
+        case state, revoked, deleted: true
         // Nobody has signed in with a new name, a first password or a new key yet.
         case user, password, key: !isNew
         default: false

@@ -17,6 +17,13 @@ package struct DatabaseUsage: Hashable, Sendable {
     /// All bytes that count for a quota.
     package var total: Int { Int(clamping: bytes.addingClamped(assetBytes)) }
 
+    /// Adds the size of another database.
+    package mutating func add(_ other: DatabaseUsage) {
+        records = records.addingClamped(other.records)
+        bytes = bytes.addingClamped(other.bytes)
+        assetBytes = assetBytes.addingClamped(other.assetBytes)
+    }
+
     mutating func add(_ zone: ZoneState) {
         records = records.addingClamped(UInt64(clamping: zone.records))
         bytes = bytes.addingClamped(UInt64(clamping: zone.bytes))

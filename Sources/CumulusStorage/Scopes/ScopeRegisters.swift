@@ -108,6 +108,11 @@ package struct ScopeRegisters: Sendable {
         if AccountRegister.endsSessions(namespace, isNew: isNew) {
             transaction.state.accountsVersion += 1
         }
+        if namespace == AccountRegister.deleted || namespace == ContainerRegister.deleted {
+            transaction.state.deletionsVersion += 1
+        }
+        // Callers of the container are judged again.
+        if namespace == ContainerRegister.deleted { transaction.state.accountsVersion += 1 }
         if namespace == AccountRegister.profile, let userID = key.first {
             transaction.state.changedProfiles.add(userID)
         }

@@ -81,6 +81,7 @@ package final class TestServer: Sendable {
         if startsThreads {
             keepers.append(Task { await SchemaKeeper(node).run() })
             keepers.append(Task { await ComparisonKeeper(node).run() })
+            keepers.append(Task { await DeletionKeeper(node).run() })
             if paysCascades { keepers.append(Task { await CascadeKeeper(node).run() }) }
             if paysIndexRows { keepers.append(Task { await IndexKeeper(node).run() }) }
         }

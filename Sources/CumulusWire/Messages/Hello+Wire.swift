@@ -246,6 +246,11 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case webAppsRemove = 162
     case accountsMakeResetLink = 176
     case accountsResetPassword = 177
+    case operatorDeleteUser = 178
+    case operatorDeleteContainer = 179
+    case operatorListOperators = 180
+    case operatorAddOperator = 181
+    case operatorRemoveOperator = 182
 }
 
 /// Stands before the first message of a call.

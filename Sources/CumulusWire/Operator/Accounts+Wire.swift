@@ -1,6 +1,6 @@
-// Signing in, sessions and passwords.
+// Signing in, sessions and passwords; users who are deleted; operators.
 //
-// `accounts.proto`. Names are bytes here; the node checks them.
+// `accounts.proto`, `operator.proto`. Names are bytes here; the node checks them.
 
 package import CumulusModel
 
@@ -233,3 +233,137 @@ package struct ResetPasswordRequest: Coded, Hashable {
 
 /// The user's name.
 package typealias ResetPasswordResponse = BytesMessage
+
+// MARK: - Deletions
+
+/// A request to delete something for good, or to say what would go.
+package struct DeletionRequest: Coded, Hashable {
+    package var name: Bytes = []
+    /// Nothing is to be deleted.
+    package var onlyShows = false
+
+    package init() {}
+
+    package init(name: Bytes, onlyShows: Bool) {
+        self.name = name
+        self.onlyShows = onlyShows
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.bytes(1, &name)
+        try coder.flag(2, &onlyShows)
+    }
+}
+
+package typealias DeleteUserRequest = DeletionRequest
+package typealias DeleteContainerRequest = DeletionRequest
+
+/// `Holdings`: what goes along with something that is deleted.
+package struct WireHoldings: Coded, Hashable {
+    package var zones: UInt64 = 0
+    package var records: UInt64 = 0
+    /// Bytes of the records' fields.
+    package var bytes: UInt64 = 0
+    package var assets: UInt64 = 0
+    package var assetBytes: UInt64 = 0
+    /// Shares that end.
+    package var shares: UInt64 = 0
+    /// Shares of others that the user leaves.
+    package var joinedShares: UInt64 = 0
+    package var subscriptions: UInt64 = 0
+    /// Roles that users have.
+    package var roles: UInt64 = 0
+    /// Sessions and access tokens.
+    package var sessions: UInt64 = 0
+    package var handles: UInt64 = 0
+    /// Keys of servers.
+    package var keys: UInt64 = 0
+    /// Users who have something in a container.
+    package var users: UInt64 = 0
+
+    package init() {}
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.number(1, &zones)
+        try coder.number(2, &records)
+        try coder.number(3, &bytes)
+        try coder.number(4, &assets)
+        try coder.number(5, &assetBytes)
+        try coder.number(6, &shares)
+        try coder.number(7, &joinedShares)
+        try coder.number(8, &subscriptions)
+        try coder.number(9, &roles)
+        try coder.number(10, &sessions)
+        try coder.number(11, &handles)
+        try coder.number(12, &keys)
+        try coder.number(13, &users)
+    }
+}
+
+/// `KnownBackup`: a backup that a node made.
+package struct WireKnownBackup: Coded, Hashable {
+    package var path = ""
+    /// Milliseconds since 1970 UTC.
+    package var made: Int64 = 0
+
+    package init() {}
+
+    package init(path: String, made: Int64) {
+        self.path = path
+        self.made = made
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &path)
+        try coder.signed(2, &made)
+    }
+}
+
+package struct DeletionResponse: WireMessage, Hashable {
+    package var holdings = WireHoldings()
+    /// Backups of the node that answers which may still hold what is deleted.
+    package var backups: [WireKnownBackup] = []
+
+    package init() {}
+
+    package init(_ holdings: WireHoldings, backups: [WireKnownBackup]) {
+        self.holdings = holdings
+        self.backups = backups
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.message(1, &holdings)
+        try coder.list(2, &backups)
+    }
+}
+
+package typealias DeleteUserResponse = DeletionResponse
+package typealias DeleteContainerResponse = DeletionResponse
+
+// MARK: - Operators
+
+/// `Operator`: who has a token that every node of the cluster takes.
+package struct WireOperator: Coded, Hashable {
+    package var name = ""
+    /// Milliseconds since 1970 UTC.
+    package var created: Int64 = 0
+
+    package init() {}
+
+    package init(name: String, created: Int64) {
+        self.name = name
+        self.created = created
+    }
+
+    package mutating func code(_ coder: inout some Coder) throws(MalformedBytes) {
+        try coder.text(1, &name)
+        try coder.signed(2, &created)
+    }
+}
+
+package typealias ListOperatorsResponse = MessageList<WireOperator>
+package typealias AddOperatorRequest = BytesRequest
+/// The token, which is shown once.
+package typealias AddOperatorResponse = BytesMessage
+package typealias RemoveOperatorRequest = BytesRequest
+package typealias RemoveOperatorResponse = EmptyMessage

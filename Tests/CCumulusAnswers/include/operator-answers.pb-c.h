@@ -30,6 +30,14 @@ typedef struct Cumulus__V1__User Cumulus__V1__User;
 typedef struct Cumulus__V1__ListUsersResponse Cumulus__V1__ListUsersResponse;
 typedef struct Cumulus__V1__AddUserResponse Cumulus__V1__AddUserResponse;
 typedef struct Cumulus__V1__AddTokenResponse Cumulus__V1__AddTokenResponse;
+typedef struct Cumulus__V1__DeleteUserResponse Cumulus__V1__DeleteUserResponse;
+typedef struct Cumulus__V1__DeleteContainerResponse Cumulus__V1__DeleteContainerResponse;
+typedef struct Cumulus__V1__Holdings Cumulus__V1__Holdings;
+typedef struct Cumulus__V1__KnownBackup Cumulus__V1__KnownBackup;
+typedef struct Cumulus__V1__ListOperatorsResponse Cumulus__V1__ListOperatorsResponse;
+typedef struct Cumulus__V1__Operator Cumulus__V1__Operator;
+typedef struct Cumulus__V1__AddOperatorResponse Cumulus__V1__AddOperatorResponse;
+typedef struct Cumulus__V1__RemoveOperatorResponse Cumulus__V1__RemoveOperatorResponse;
 typedef struct Cumulus__V1__ListMembersResponse Cumulus__V1__ListMembersResponse;
 typedef struct Cumulus__V1__Member Cumulus__V1__Member;
 typedef struct Cumulus__V1__MemberReport Cumulus__V1__MemberReport;
@@ -353,6 +361,149 @@ struct  Cumulus__V1__AddTokenResponse
 #define CUMULUS__V1__ADD_TOKEN_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_token_response__descriptor) \
     , {0,NULL} }
+
+
+struct  Cumulus__V1__DeleteUserResponse
+{
+  ProtobufCMessage base;
+  /*
+   * as the node that answers knew them before
+   */
+  Cumulus__V1__Holdings *holdings;
+  /*
+   * that this node made and knows of: they may still hold the user
+   */
+  size_t n_backups;
+  Cumulus__V1__KnownBackup **backups;
+};
+#define CUMULUS__V1__DELETE_USER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_user_response__descriptor) \
+    , NULL, 0,NULL }
+
+
+struct  Cumulus__V1__DeleteContainerResponse
+{
+  ProtobufCMessage base;
+  /*
+   * as the node that answers knew them before
+   */
+  Cumulus__V1__Holdings *holdings;
+  /*
+   * that this node made and knows of: they may still hold the container
+   */
+  size_t n_backups;
+  Cumulus__V1__KnownBackup **backups;
+};
+#define CUMULUS__V1__DELETE_CONTAINER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__delete_container_response__descriptor) \
+    , NULL, 0,NULL }
+
+
+struct  Cumulus__V1__Holdings
+{
+  ProtobufCMessage base;
+  uint64_t zones;
+  uint64_t records;
+  /*
+   * of the records' fields
+   */
+  uint64_t bytes;
+  uint64_t assets;
+  uint64_t asset_bytes;
+  /*
+   * that end
+   */
+  uint64_t shares;
+  /*
+   * of others, which the user leaves
+   */
+  uint64_t joined_shares;
+  uint64_t subscriptions;
+  /*
+   * that users have
+   */
+  uint64_t roles;
+  /*
+   * and access tokens
+   */
+  uint64_t sessions;
+  uint64_t handles;
+  /*
+   * of servers
+   */
+  uint64_t keys;
+  /*
+   * who have something in a container
+   */
+  uint64_t users;
+};
+#define CUMULUS__V1__HOLDINGS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__holdings__descriptor) \
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+
+struct  Cumulus__V1__KnownBackup
+{
+  ProtobufCMessage base;
+  /*
+   * on the machine of the node that answers
+   */
+  ProtobufCBinaryData path;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t made;
+};
+#define CUMULUS__V1__KNOWN_BACKUP__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__known_backup__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__ListOperatorsResponse
+{
+  ProtobufCMessage base;
+  size_t n_operators;
+  Cumulus__V1__Operator **operators;
+};
+#define CUMULUS__V1__LIST_OPERATORS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_operators_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__Operator
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t created;
+};
+#define CUMULUS__V1__OPERATOR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__operator__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__AddOperatorResponse
+{
+  ProtobufCMessage base;
+  /*
+   * shown once; the nodes keep only its digest
+   */
+  ProtobufCBinaryData token;
+};
+#define CUMULUS__V1__ADD_OPERATOR_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_operator_response__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RemoveOperatorResponse
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__REMOVE_OPERATOR_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_operator_response__descriptor) \
+     }
 
 
 struct  Cumulus__V1__ListMembersResponse
@@ -900,6 +1051,158 @@ Cumulus__V1__AddTokenResponse *
 void   cumulus__v1__add_token_response__free_unpacked
                      (Cumulus__V1__AddTokenResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteUserResponse methods */
+void   cumulus__v1__delete_user_response__init
+                     (Cumulus__V1__DeleteUserResponse         *message);
+size_t cumulus__v1__delete_user_response__get_packed_size
+                     (const Cumulus__V1__DeleteUserResponse   *message);
+size_t cumulus__v1__delete_user_response__pack
+                     (const Cumulus__V1__DeleteUserResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_user_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteUserResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteUserResponse *
+       cumulus__v1__delete_user_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_user_response__free_unpacked
+                     (Cumulus__V1__DeleteUserResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__DeleteContainerResponse methods */
+void   cumulus__v1__delete_container_response__init
+                     (Cumulus__V1__DeleteContainerResponse         *message);
+size_t cumulus__v1__delete_container_response__get_packed_size
+                     (const Cumulus__V1__DeleteContainerResponse   *message);
+size_t cumulus__v1__delete_container_response__pack
+                     (const Cumulus__V1__DeleteContainerResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__delete_container_response__pack_to_buffer
+                     (const Cumulus__V1__DeleteContainerResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DeleteContainerResponse *
+       cumulus__v1__delete_container_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__delete_container_response__free_unpacked
+                     (Cumulus__V1__DeleteContainerResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Holdings methods */
+void   cumulus__v1__holdings__init
+                     (Cumulus__V1__Holdings         *message);
+size_t cumulus__v1__holdings__get_packed_size
+                     (const Cumulus__V1__Holdings   *message);
+size_t cumulus__v1__holdings__pack
+                     (const Cumulus__V1__Holdings   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__holdings__pack_to_buffer
+                     (const Cumulus__V1__Holdings   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Holdings *
+       cumulus__v1__holdings__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__holdings__free_unpacked
+                     (Cumulus__V1__Holdings *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__KnownBackup methods */
+void   cumulus__v1__known_backup__init
+                     (Cumulus__V1__KnownBackup         *message);
+size_t cumulus__v1__known_backup__get_packed_size
+                     (const Cumulus__V1__KnownBackup   *message);
+size_t cumulus__v1__known_backup__pack
+                     (const Cumulus__V1__KnownBackup   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__known_backup__pack_to_buffer
+                     (const Cumulus__V1__KnownBackup   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__KnownBackup *
+       cumulus__v1__known_backup__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__known_backup__free_unpacked
+                     (Cumulus__V1__KnownBackup *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListOperatorsResponse methods */
+void   cumulus__v1__list_operators_response__init
+                     (Cumulus__V1__ListOperatorsResponse         *message);
+size_t cumulus__v1__list_operators_response__get_packed_size
+                     (const Cumulus__V1__ListOperatorsResponse   *message);
+size_t cumulus__v1__list_operators_response__pack
+                     (const Cumulus__V1__ListOperatorsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_operators_response__pack_to_buffer
+                     (const Cumulus__V1__ListOperatorsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListOperatorsResponse *
+       cumulus__v1__list_operators_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_operators_response__free_unpacked
+                     (Cumulus__V1__ListOperatorsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Operator methods */
+void   cumulus__v1__operator__init
+                     (Cumulus__V1__Operator         *message);
+size_t cumulus__v1__operator__get_packed_size
+                     (const Cumulus__V1__Operator   *message);
+size_t cumulus__v1__operator__pack
+                     (const Cumulus__V1__Operator   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__operator__pack_to_buffer
+                     (const Cumulus__V1__Operator   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Operator *
+       cumulus__v1__operator__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__operator__free_unpacked
+                     (Cumulus__V1__Operator *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddOperatorResponse methods */
+void   cumulus__v1__add_operator_response__init
+                     (Cumulus__V1__AddOperatorResponse         *message);
+size_t cumulus__v1__add_operator_response__get_packed_size
+                     (const Cumulus__V1__AddOperatorResponse   *message);
+size_t cumulus__v1__add_operator_response__pack
+                     (const Cumulus__V1__AddOperatorResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_operator_response__pack_to_buffer
+                     (const Cumulus__V1__AddOperatorResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddOperatorResponse *
+       cumulus__v1__add_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_operator_response__free_unpacked
+                     (Cumulus__V1__AddOperatorResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveOperatorResponse methods */
+void   cumulus__v1__remove_operator_response__init
+                     (Cumulus__V1__RemoveOperatorResponse         *message);
+size_t cumulus__v1__remove_operator_response__get_packed_size
+                     (const Cumulus__V1__RemoveOperatorResponse   *message);
+size_t cumulus__v1__remove_operator_response__pack
+                     (const Cumulus__V1__RemoveOperatorResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_operator_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveOperatorResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveOperatorResponse *
+       cumulus__v1__remove_operator_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_operator_response__free_unpacked
+                     (Cumulus__V1__RemoveOperatorResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListMembersResponse methods */
 void   cumulus__v1__list_members_response__init
                      (Cumulus__V1__ListMembersResponse         *message);
@@ -1220,6 +1523,30 @@ typedef void (*Cumulus__V1__AddUserResponse_Closure)
 typedef void (*Cumulus__V1__AddTokenResponse_Closure)
                  (const Cumulus__V1__AddTokenResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__DeleteUserResponse_Closure)
+                 (const Cumulus__V1__DeleteUserResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__DeleteContainerResponse_Closure)
+                 (const Cumulus__V1__DeleteContainerResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Holdings_Closure)
+                 (const Cumulus__V1__Holdings *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__KnownBackup_Closure)
+                 (const Cumulus__V1__KnownBackup *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListOperatorsResponse_Closure)
+                 (const Cumulus__V1__ListOperatorsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Operator_Closure)
+                 (const Cumulus__V1__Operator *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddOperatorResponse_Closure)
+                 (const Cumulus__V1__AddOperatorResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveOperatorResponse_Closure)
+                 (const Cumulus__V1__RemoveOperatorResponse *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListMembersResponse_Closure)
                  (const Cumulus__V1__ListMembersResponse *message,
                   void *closure_data);
@@ -1286,6 +1613,14 @@ extern const ProtobufCMessageDescriptor cumulus__v1__user__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_users_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_user_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__delete_container_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__holdings__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__known_backup__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_operators_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__operator__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_operator_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_operator_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__member__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor;

@@ -202,8 +202,10 @@ struct AccessMatrix {
     private static let operatorRows: [Row] =
         [
             .keysList, .keysAdd, .keysRevoke, .webAppsList, .webAppsSet, .webAppsRemove,
-            .accountsMakeResetLink, .operatorSetHandle,
-            .operatorSetUserState, .operatorSetPassword, .operatorStatus, .operatorMetrics,
+            .accountsMakeResetLink, .operatorSetHandle, .operatorListOperators,
+            .operatorAddOperator, .operatorRemoveOperator,
+            .operatorDeleteContainer, .operatorDeleteUser, .operatorSetUserState,
+            .operatorSetPassword, .operatorStatus, .operatorMetrics,
             .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
             .operatorListMembers, .operatorRemoveMember, .operatorBackUp, .operatorTruncate,

@@ -6,7 +6,8 @@
 // disabled user stays so unless somebody enabled it with a greater number. A4: so does a role that
 // was taken away. A5: a password that an operator set stands unless somebody changed it who had
 // heard of it. A6: nothing of one of two people with one name leads to the other one's account, and
-// the first of them keeps the name (`name`).
+// the first of them keeps the name (`name`). A7: a deleted user comes in on no node that has heard of
+// the deletion, and has no name there.
 //
 // The same user of an OpenID issuer who signs in on two nodes is not here: there is no such sign-in
 // yet.
@@ -44,6 +45,29 @@ extension AccountSimulation {
                 verdict.violate("A6", "a token of \(id.hex) leads to \(found.user.id.hex)")
             }
         }
+        try checkDeleted(heard, at: one)
+    }
+
+    private mutating func checkDeleted(_ heard: [Done], at one: Int) throws {
+        let deleted = AccountSimulation.deleted(among: heard)
+        if deleted.isEmpty { return }
+        let (reader, now) = (stores[one].reader, stores[one].now)
+        if let user = try Users.find("alice", in: reader), deleted.contains(user.id) {
+            verdict.violate("A7", "node \(one) finds \(user.id.hex), which was deleted")
+        }
+        for (digest, id) in tokens where deleted.contains(id) {
+            if try Sessions.find(digest, now: now, in: reader) != nil {
+                verdict.violate("A7", "node \(one) lets in \(id.hex), which was deleted")
+            }
+        }
+    }
+
+    private static func deleted(among heard: [Done]) -> Set<Bytes> {
+        Set(
+            heard.compactMap { done -> Bytes? in
+                if case .deleted(let id) = done.event { id } else { nil }
+            }
+        )
     }
 
     /// Checks the invariants when each node has read all commits.
@@ -62,6 +86,7 @@ extension AccountSimulation {
             [
                 AccountRegister.user, AccountRegister.state, AccountRegister.password,
                 AccountRegister.token, AccountRegister.session, AccountRegister.revoked,
+                AccountRegister.deleted,
             ],
             [RoleAssignment.namespace, SchemaRegister.roleNamespace],
         ]
@@ -125,6 +150,8 @@ extension AccountSimulation {
     }
 
     private mutating func checkName(_ heard: [Done]) throws {
+        // Once a user of the name is deleted, another one may have it.
+        guard AccountSimulation.deleted(among: heard).isEmpty else { return }
         var first: (stamp: Stamp, id: Bytes)?
         for done in heard {
             guard case .registered(let id) = done.event else { continue }

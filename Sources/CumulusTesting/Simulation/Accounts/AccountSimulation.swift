@@ -1,5 +1,5 @@
 // Random histories of accounts and roles on two or three nodes: passwords, sessions, disabled
-// users, roles, and a name that two people register.
+// users, roles, and a name that two people register, and whose user is deleted.
 //
 // `cumulus-sim` and `AccountHistoryTests` run it. Each node is a store that runs the production
 // operations; commits and states travel through the production intake, in any order that it allows.
@@ -26,6 +26,7 @@ struct AccountSimulation: History {
         case state(UInt64)
         case role(RoleAssignment)
         case registered(Bytes)
+        case deleted(Bytes)
         case token
         case touched
 
@@ -43,6 +44,7 @@ struct AccountSimulation: History {
             case .state(let number): "the user is \(number % 2 == 1 ? "disabled" : "enabled")"
             case .role(let role): "the role is \(role.isGiven ? "given" : "taken"), \(role.number)"
             case .registered(let id): "\(id.hex) registers the name"
+            case .deleted(let id): "\(id.hex) is deleted"
             case .token: "a token of the name is made"
             case .touched: "a register is written"
             }
@@ -90,7 +92,10 @@ struct AccountSimulation: History {
         dice = SeededGenerator(seed: plan.seed)
         stores = try SimulatedStores.make(seed: plan.seed, using: &dice)
         SimulatedStores.spreadClocks(of: stores, using: &dice)
-        for store in stores { store.breakRegisters(Self.newestOf(without: broken)) }
+        for store in stores {
+            store.breakRegisters(Self.newestOf(without: broken))
+            if let broken { store.breakRules(broken.switches) }
+        }
         let schema = "DEFINE SCHEMA CREATE ROLE \(Self.role); RECORD TYPE Note (n INT64);"
         let source = SchemaImport.Source.file(try Schema(ckdb: schema), drops: false)
         _ = try stores[0].run(
@@ -306,6 +311,10 @@ struct AccountSimulation: History {
             if try perform(register, at: one, .registered(id)) {
                 tokens.append((digest, id))
             }
+            return
+        }
+        if Int.random(in: 0..<6, using: &dice) == 0 {
+            try perform(DeleteUser("alice"), at: one, .deleted(user.id))
             return
         }
         let token = next(0xA2)

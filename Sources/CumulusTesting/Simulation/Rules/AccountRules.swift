@@ -45,5 +45,10 @@ extension Rule {
             without: "The newest write stands.",
             check: "A5"
         ),
+        .deletedUsers: Row(
+            holds: "Whatever looks up a user asks whether it was deleted.",
+            without: "A deletion is a register that nobody reads.",
+            check: "A7"
+        ),
     ]
 }

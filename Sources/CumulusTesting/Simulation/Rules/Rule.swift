@@ -17,7 +17,7 @@ package enum Rule: CaseIterable, Sendable {
     case feedBehind, feedBreak, feedMissing, feedSince, feedCovered, feedFirst, feedFold, feedMixed,
         feedCut, feedReaders, feedDatabase, feedAsked, feedOwed, readMarks
     case marks
-    case version, apart, generations, number, role, ids, first, `operator`
+    case version, apart, generations, number, role, ids, first, `operator`, deletedUsers
     case formerTrees, movedTrees, gainedRoots, lostRoots, `break`, treeCycles, treeEnds, always,
         reusedNames, lateMoves, laterEnds, sharedLives, namedShares, joinedShares, removal, answer,
         left, numbers, toldZones
