@@ -90,8 +90,10 @@ build_headers() {
         return 0
     fi >/dev/null
     mkdir -p "$build"
-    printf '#include <%s>\n' algorithm array iterator memory string_view type_traits utility \
-        >"$build/standard.h"
+    printf '#include <%s>\n' algorithm array atomic functional initializer_list iterator limits \
+        memory new optional string string_view tuple type_traits utility vector assert.h errno.h \
+        inttypes.h limits.h pthread.h stdarg.h stddef.h stdint.h stdio.h stdlib.h string.h \
+        sys/types.h time.h >"$build/standard.h"
     "$clang" "${flags[@]}" -fpch-instantiate-templates -x c++-header "$build/standard.h" \
         -o "$precompiled"
 }
