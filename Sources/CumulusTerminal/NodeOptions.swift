@@ -80,6 +80,21 @@ package struct NodeOptions: ParsableArguments {
         named.compactMap { Container.Configuration.address(from: $0) }
     }
 
+    /// Throws if a token of the profile would be shown to a node that is not the profile's.
+    package func checkAddressees(of token: Setting) throws {
+        guard token.isOfProfile, let profile = Setting.usableProfile,
+            let kept = profile.values[.endpoint]
+        else { return }
+        let own = kept.split(separator: ",").compactMap {
+            Container.Configuration.address(from: $0.trimmed)
+        }
+        guard let other = endpoints.first(where: { !own.contains($0) }) else { return }
+        throw UsageProblem(
+            "profile '\(profile.name)' has its token for \(kept) alone: to ask \(other), name a "
+                + "token with --token-file, or another profile with --profile"
+        )
+    }
+
     private func tlsValue() throws -> Container.TLS {
         let setting = tlsSetting
         guard let tls = Container.TLS(rawValue: setting.value) else {

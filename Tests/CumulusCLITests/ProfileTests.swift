@@ -219,6 +219,28 @@ private let node = Profile([.endpoint: "127.0.0.1:7421", .operatorToken: "cumulu
         }
     }
 
+    /// A flag that leads elsewhere would hand the token to a stranger.
+    @Test func aTokenOfAProfileIsShownToItsOwnEndpointsOnly() async throws {
+        try await home.use {
+            try keep()
+            for (words, isShown) in [
+                (["record", "list"], true),
+                (["record", "list", "--endpoint", "elsewhere.example.org"], false),
+                (["record", "list", "--endpoint", "elsewhere.example.org", "--token", "t"], true),
+            ] {
+                try Setting.$profile.withValue(ProfileChoice.profile(of: words)) {
+                    let list = try #require(try Main.parseAsRoot(words) as? RecordCommand.List)
+                    let check = Result { try list.connection.user.checkAddressees() }
+                    if case .failure(let problem as UsageProblem) = check {
+                        #expect(!isShown && problem.message.contains("elsewhere"), "\(words)")
+                    } else {
+                        #expect(isShown, "\(words)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func aProfileThatIsNotThereIsSaid() async throws {
         try await home.use {
             try keep()

@@ -167,6 +167,9 @@ struct Connection: ParsableArguments {
     /// Whether the user's token is the profile's.
     var isOfProfile: Bool { tokenSetting.isOfProfile }
 
+    /// Throws if the profile's token would be shown to a node that is not the profile's.
+    func checkAddressees() throws { try nodes.checkAddressees(of: tokenSetting) }
+
     /// The key of a server; nil if the command asks as a user or as nobody.
     private func serviceKey() throws -> ServiceKey? {
         let (key, id) = (keySetting, keyIDSetting)
@@ -208,6 +211,7 @@ struct Connection: ParsableArguments {
         encryption: EncryptionOption? = nil,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
+        try checkAddressees()
         let token = try readToken()
         var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
