@@ -53,7 +53,7 @@ final class ConnectionPool: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        var turns: EndpointTurns
+        var turns: EndpointRefusals
         /// Loans that were not given back yet, including loans of lost connections.
         var loans = 0
         /// The part of the loans that is for followed streams.
@@ -84,7 +84,7 @@ final class ConnectionPool: Sendable {
         self.environment = environment
         self.seen = seen
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
-        let turns = EndpointTurns(longestPause: settings.longestBackoffMilliseconds)
+        let turns = EndpointRefusals(longestPause: settings.longestBackoffMilliseconds)
         let verdicts = Verdicts(failsFast: settings.failsFast)
         state = Mutex(State(slots: slots, turns: turns, verdicts: verdicts))
     }
@@ -333,7 +333,7 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    private func chooseEndpoint(for slot: Int, _ state: State) -> EndpointTurns.Choice {
+    private func chooseEndpoint(for slot: Int, _ state: State) -> EndpointRefusals.Choice {
         let turn = slot + state.slots[slot].turn
         return state.turns.choose(of: settings.endpoints, from: turn, now: environment.now())
     }

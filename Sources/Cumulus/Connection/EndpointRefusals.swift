@@ -6,7 +6,7 @@
 import CumulusModel
 import CumulusWire
 
-struct EndpointTurns {
+struct EndpointRefusals {
     /// An endpoint to try, with how many before it were passed over.
     struct Choice {
         let endpoint: String

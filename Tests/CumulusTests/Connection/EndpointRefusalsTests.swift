@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cumulus
 
-@Suite struct EndpointTurnsTests {
+@Suite struct EndpointRefusalsTests {
     private static let now = Instant(milliseconds: 1_000)
 
     private func busy(_ milliseconds: UInt32) -> ServiceError {
@@ -17,7 +17,7 @@ import Testing
 
     /// An old refusal says nothing about a node that has gone since.
     @Test func aLaterAttemptEndsARefusal() {
-        var turns = EndpointTurns(longestPause: 2_000)
+        var turns = EndpointRefusals(longestPause: 2_000)
         turns.refuse("a:1", busy(700), attempt: 2, now: Self.now)
         turns.giveUp("a:1", "it is busy", attempt: 2)
         #expect(turns.unreachable(["a:1"]).code == .requestRateLimited)
@@ -33,7 +33,7 @@ import Testing
 
     /// Endpoints are tried in their turn, and those whose nodes ask for time after the others.
     @Test func theNodeThatAsksForTheLeastTimeIsNext() {
-        var turns = EndpointTurns(longestPause: 2_000)
+        var turns = EndpointRefusals(longestPause: 2_000)
         let endpoints = ["a:1", "b:1", "c:1"]
         let first = turns.choose(of: endpoints, from: 4, now: Self.now)
         #expect(first.endpoint == "b:1" && first.offset == 0 && first.pause == 0)
