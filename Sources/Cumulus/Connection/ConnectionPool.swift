@@ -53,7 +53,7 @@ final class ConnectionPool: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        var turns: EndpointRefusals
+        var refusals: EndpointRefusals
         /// Loans that were not given back yet, including loans of lost connections.
         var loans = 0
         /// The part of the loans that is for followed streams.
@@ -84,9 +84,9 @@ final class ConnectionPool: Sendable {
         self.environment = environment
         self.seen = seen
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
-        let turns = EndpointRefusals(longestPause: settings.longestBackoffMilliseconds)
+        let refusals = EndpointRefusals(longestPause: settings.longestBackoffMilliseconds)
         let verdicts = Verdicts(failsFast: settings.failsFast)
-        state = Mutex(State(slots: slots, turns: turns, verdicts: verdicts))
+        state = Mutex(State(slots: slots, refusals: refusals, verdicts: verdicts))
     }
 
     /// The server's greeting on a connection that is open now; nil if there is none.
@@ -102,7 +102,7 @@ final class ConnectionPool: Sendable {
     /// The error of a call that couldn't be sent in time: it names the nodes that were tried, and
     /// why each failed.
     var unreachable: ServiceError {
-        state.withLock { $0.turns }.unreachable(settings.endpoints)
+        state.withLock { $0.refusals }.unreachable(settings.endpoints)
     }
 
     // MARK: Loans
@@ -335,7 +335,7 @@ final class ConnectionPool: Sendable {
 
     private func chooseEndpoint(for slot: Int, _ state: State) -> EndpointRefusals.Choice {
         let turn = slot + state.slots[slot].turn
-        return state.turns.choose(of: settings.endpoints, from: turn, now: environment.now())
+        return state.refusals.choose(of: settings.endpoints, from: turn, now: environment.now())
     }
 
     private func handle(
@@ -359,7 +359,7 @@ final class ConnectionPool: Sendable {
                 let turn = state.slots[slot].turn
                 state.slots[slot] = Slot(state: .open(loan), turn: turn, attempt: attempt)
                 state.verdicts.admit()
-                state.turns.admit(endpoint)
+                state.refusals.admit(endpoint)
                 state.connections[ObjectIdentifier(connection)] = connection
                 return true
             }
@@ -370,7 +370,7 @@ final class ConnectionPool: Sendable {
         // One that is busy, or new, may take it at another try.
         case .refused(let error) where error.isPassing:
             let now = environment.now()
-            state.withLock { $0.turns.refuse(endpoint, error, attempt: attempt, now: now) }
+            state.withLock { $0.refusals.refuse(endpoint, error, attempt: attempt, now: now) }
         case .refused(let error): note(.refusal(error), of: endpoint)
         case .foreign(let reason): note(.foreign(reason), of: endpoint)
         case .draining: lose(slot, attempt, endpoint, "the server is shutting down")
@@ -392,7 +392,7 @@ final class ConnectionPool: Sendable {
             guard state.slots[slot].attempt == attempt else { return false }
             let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
             state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
-            state.turns.giveUp(endpoint, problem, attempt: attempt)
+            state.refusals.giveUp(endpoint, problem, attempt: attempt)
             return !state.waiters.isEmpty
         }
         if isNeeded { connect() }
