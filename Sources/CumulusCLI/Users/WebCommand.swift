@@ -1,4 +1,4 @@
-// `cumulus web`: the web apps of the cluster, as the operator adds, changes, lists and removes them.
+// `cumulus web`: the web apps of the cluster, as the operator adds, changes and removes them.
 
 import ArgumentParser
 import Cumulus
@@ -116,7 +116,7 @@ extension WebCommand {
             commandName: "set",
             abstract: "Change a web app; what is not named stays.",
             discussion: help(
-                "cumulus web set notes --origin https://a.example.com --origin https://b.example.com",
+                "cumulus web set notes --origin https://a.example.com --origin https://b.example",
                 "cumulus web set notes --title Notes --logo notes.png --json",
                 "cumulus web set notes --new-token --operator-token-file operator.token",
                 note: WebCommand.note + """
