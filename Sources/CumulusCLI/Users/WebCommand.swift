@@ -1,4 +1,4 @@
-// `cumulus web`: the web apps of the cluster, as the operator adds, changes, lists and removes them.
+// `cumulus web`: the web apps of the cluster, as the operator adds, changes and removes them.
 
 import ArgumentParser
 import Cumulus
@@ -75,9 +75,8 @@ extension WebCommand {
         static let configuration = CommandConfiguration(
             abstract: "Register a web app, and show its API token.",
             discussion: help(
-                "cumulus web add notes --origin https://notes.example.com --title 'My notes'",
-                "cumulus web add notes --origin https://notes.example.com --logo notes.png \\\n"
-                    + "    --environment production --token-file operator.token",
+                "cumulus web add notes --origin https://notes.example.com --title Notes",
+                "cumulus web add notes --any-origin --logo notes.png --environment production",
                 "cumulus web add phone --any-origin --redirect notes:signed-in --json",
                 note: WebCommand.note + """
                      A token is good for one environment of a container: add the app in each. With \
@@ -117,9 +116,8 @@ extension WebCommand {
             commandName: "set",
             abstract: "Change a web app; what is not named stays.",
             discussion: help(
-                "cumulus web set notes --origin https://notes.example.com "
-                    + "--origin https://beta.example.com",
-                "cumulus web set notes --title 'My notes' --logo notes.png --json",
+                "cumulus web set notes --origin https://a.example.com --origin https://b.example",
+                "cumulus web set notes --title Notes --logo notes.png --json",
                 "cumulus web set notes --new-token --token-file operator.token",
                 note: WebCommand.note + """
                      The origins replace those that it had. With --new-token or --token its former \
@@ -150,25 +148,27 @@ extension WebCommand {
 
         func run() async throws {
             let (scope, name) = (try scope.id(), name)
-            let logo: Bytes? = noLogo ? nil : try app.picture() ?? []
-            let change: @Sendable (inout WebApp) -> Void = { [app, newToken, noRedirect] in
-                app.apply(to: &$0)
-                if newToken { $0.token = Change.freshToken() }
-                if noRedirect { $0.callback = "" }
-            }
-            let (changed, logoBytes) = try await connection.withOperator { admin in
+            let logo: Bytes? = try noLogo ? nil : app.picture() ?? []
+            let (set, logoBytes) = try await connection.withOperator { admin in
                 let apps = try await admin.webApps(in: scope)
-                guard var app = apps.first(where: { $0.app.name == name })?.app else {
+                guard let known = apps.first(where: { $0.app.name == name })?.app else {
                     throw ServiceError(
                         .unknownItem,
                         "there is no web app '\(name)' here; 'cumulus web list' shows those that "
                             + "there are"
                     )
                 }
-                change(&app)
-                return try await admin.setWebApp(app, isNew: false, logo: logo)
+                return try await admin.setWebApp(changed(known), isNew: false, logo: logo)
             }
-            try output.show(changed, logoBytes)
+            try output.show(set, logoBytes)
+        }
+
+        private func changed(_ known: WebApp) -> WebApp {
+            var changed = known
+            app.apply(to: &changed)
+            if newToken { changed.token = Change.freshToken() }
+            if noRedirect { changed.callback = "" }
+            return changed
         }
 
         private static func freshToken() -> String {

@@ -44,7 +44,7 @@ import Testing
         for header in ["Bearer " + Self.token, "bearer  " + Self.token] {
             #expect(verdict(access, Self.outside, header, isOwnHost: false) == .told, "\(header)")
         }
-        let wrong = [
+        let wrong: [String?] = [
             nil, "", "Bearer", "Bearer ", Self.token, "Basic " + Self.token,
             "Bearer " + Self.token.dropLast(), "Bearer " + Self.token + "0",
         ]

@@ -43,8 +43,9 @@ import Testing
         let answer = try await ask(page, accept: "application/json")
         #expect(answer.status == 200)
         let json = try JSONReader.read(answer.body)
-        #expect(json["console"] == (isOn ? "/console" : .null))
-        #expect(json["signIn"] == (isOn ? "/sign-in" : .null))
+        let console: JSON = isOn ? "/console" : .null
+        let signIn: JSON = isOn ? "/sign-in" : .null
+        #expect(json["console"] == console && json["signIn"] == signIn)
         #expect(json["webServices"]?.string?.hasPrefix("/database/1/") == true)
     }
 

@@ -203,7 +203,9 @@ import Testing
             let form = try await ask(user, "GET", "/sign-in/reset?token=\(link.token)")
             #expect(form.status == 200 && form.attribute("name=\"token\" value") == link.token)
             func reset(_ token: String, _ new: String) async throws -> Browser.Page {
-                let fields = [(name: "token", value: token), ("new", new), ("again", new)]
+                let fields: [(name: String, value: String)] = [
+                    ("token", token), ("new", new), ("again", new),
+                ]
                 return try await ask(user, "POST", "/sign-in/reset", fields)
             }
             #expect(try await reset(link.token, "short").status == 400)
