@@ -45,6 +45,12 @@ package final class DeletionKeeper: Sendable {
         ).run()
     }
 
+    /// Looks at everything once, and deletes what this node has to.
+    package func lookAtAll() async throws {
+        let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
+        for (scope, number) in all { try await work(scope, number) }
+    }
+
     private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
         forgetOldMemory()
         let deletion = try await node.gate.reading { reader in
