@@ -2,6 +2,7 @@
 // and where the operator's file names one too, the registered one counts.
 
 import CumulusGateway
+import Cumulus
 import CumulusModel
 import CumulusTesting
 import Testing
