@@ -1,9 +1,10 @@
 // Web apps that operators register, at the doors of nodes: their tokens are good on every node,
 // and where the operator's file names one too, the registered one counts.
 
-import CumulusGateway
 import Cumulus
+import CumulusGateway
 import CumulusModel
+import CumulusNode
 import CumulusTesting
 import Testing
 
@@ -130,7 +131,8 @@ import Testing
                 }
             }
             let admin = server.nodeOperator()
-            #expect(try await admin.webApps(in: WebUser.scope).isEmpty)
+            let apps = try await admin.webApps(in: WebUser.scope)
+            #expect(apps.isEmpty)
             await admin.close()
         }
     }
