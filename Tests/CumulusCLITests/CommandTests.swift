@@ -48,7 +48,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
                 "session", "sign-in", "login", "logout", "key", "share", "register", "password",
-                "top", "use", "whoami", "console",
+                "top", "use", "whoami", "console", "operator", "web",
             ]
         )
     }
@@ -66,7 +66,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test(arguments: CommandPath.leaves)
     func examplesCanBeCopied(command: CommandPath) throws {
         let help = Main.helpMessage(for: command.type, columns: 400)
-        for line in command.examples(in: help) where !line.contains(where: "\"'<|$=".contains) {
+        for line in command.examples(in: help) where !line.contains(where: "\"'<>|$=".contains) {
             let words = line.split(separator: " ").drop { $0 != "cumulus" }.dropFirst()
             #expect(throws: Never.self, "\(line)") { try Main.parseAsRoot(words.map(String.init)) }
         }
@@ -100,8 +100,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(lines.contains { $0.hasPrefix("  \(group.testDescription) ") })
         for line in lines {
             #expect(line.hasPrefix("  cumulus "), "\(line)")
-            // Quotes are the shell's to take away.
-            guard !line.contains("\"") else { continue }
+            // Quotes and redirections are the shell's to take away.
+            guard !line.contains(where: "\">".contains) else { continue }
             let words = line.split(separator: " ").dropFirst().map(String.init)
             #expect(throws: Never.self, "\(line)") { try Main.parseAsRoot(words) }
         }
@@ -341,8 +341,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     /// An option that would change nothing is refused.
     @Test(arguments: [
         ["status", "--replicas", "1"], ["status", "--token", "t"], ["status", "--session", "f"],
-        ["status", "--container", "c"], ["status", "--endpoint", "a:1", "--endpoint", "b:2"],
-        ["status", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
+        ["status", "--container", "c"], ["top", "--endpoint", "a:1", "--endpoint", "b:2"],
+        ["top", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
         ["schema", "diff", "--environment", "production"],
         ["user", "list", "--environment", "production"],
         ["user", "token", "u", "--container", "c"], ["user", "disable", "u", "--container", "c"],

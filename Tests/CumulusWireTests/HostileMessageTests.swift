@@ -15,7 +15,8 @@ import Testing
     func cutAtEachByte(golden: Golden) throws {
         // What ends between two fields is whole, unless the message is nothing without its only
         // one.
-        let needsAll = ["AddUserResponse", "SetMergePolicyRequest"].contains(golden.message)
+        let needsAll = ["AddUserResponse", "SetMergePolicyRequest", "SetWebAppResponse"]
+            .contains(golden.message)
         let readers = [
             WireMessages.all[golden.message], WireMessages.requests[golden.message]?.byTheLibrary,
         ]

@@ -101,6 +101,7 @@ enum TypedText {
             case "LOCATION": location(text)
             case "REFERENCE":
                 text.isEmpty ? nil : .reference(Record.Reference(recordName: text))
+            case _ where type.contains("ENCRYPTED"): nil
             case _ where type.hasPrefix("LIST"): list(text)
             default: nil
             }

@@ -22,7 +22,7 @@ import Testing
         }
         let (token, run) = (node.configuration.operatorToken, node.incarnation.value)
         #expect(node.redeem(made(token, run &+ 1, 1), from: []) == nil)
-        #expect(node.redeem(made(token + [0], run, 1), from: []) == nil)
+        #expect(node.redeem(made(token + [1], run, 1), from: []) == nil)
         var later = made(token, run, 1)
         later.time += 1
         #expect(node.redeem(later, from: []) == nil)

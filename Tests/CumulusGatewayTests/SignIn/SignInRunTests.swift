@@ -214,7 +214,7 @@ import Testing
                 request.headers["origin"] = origin
                 let answer = try await visitor.send(request)
                 #expect(answer.status == 421 && answer.json["redirectURL"] == nil)
-                #expect(answer.json["reason"]?.string?.contains("--web-apps") == true)
+                #expect(answer.json["reason"]?.string?.contains("cumulus web set") == true)
             }
         }
     }

@@ -36,9 +36,9 @@ import Testing
             calls-at-once calls-burst calls-per-second cluster-key container data disk-reserve \
             drain-milliseconds feed-retention-days from-backup http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
-            log-megabytes lost-assets peers profile read-only readers registration replicas \
-            retention-days share-url threads tls-authority tls-certificate tls-key \
-            trusted-proxies web-apps web-host web-url webhooks
+            log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
+            read-only readers registration replicas retention-days share-url threads tls- \
+            authority tls-certificate tls-key trusted-proxies web-apps web-host web-url webhooks
             """
         #expect(Settings.rows.map(\.name).sorted() == names.split(separator: " ").map(String.init))
         let keys = Dictionary(uniqueKeysWithValues: Settings.rows.map { ($0.name, $0.fileKey) })
@@ -185,7 +185,7 @@ import Testing
         #expect(shown["cluster-key"]?.origin == "environment CUMULUS_CLUSTER_KEY")
         #expect(shown["peers"]?.value == "")
         let hidden = Settings.rows.filter(\.leadsToSecret).map(\.name)
-        #expect(hidden.sorted() == ["cluster-key", "tls-key"])
+        #expect(hidden.sorted() == ["cluster-key", "metrics-token-file", "tls-key"])
     }
 
     @Test func aSecretThatIsNotSetIsToldAsThat() throws {
