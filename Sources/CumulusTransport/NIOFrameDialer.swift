@@ -63,7 +63,7 @@ package struct NIOFrameDialer: FrameDialer {
         }
     }
 
-    /// Of several addresses of a host none was reached.
+    /// The failure if none of a host's addresses was reached.
     private static func failure(of error: NIOConnectionError, _ host: String) -> Failure {
         let problems = error.connectionErrors.map(\.error)
         guard let first = problems.first else { return .absent("the name \(host) is not known") }

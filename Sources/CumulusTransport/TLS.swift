@@ -102,8 +102,8 @@ package final class TLSIdentity: Sendable {
     /// The context of an HTTP listener.
     package var web: NIOSSLContext { files.current.web }
 
-    /// Seconds since 1970 UTC at which the certificate in use ends, or one of those that lead to its
-    /// authority.
+    /// Seconds since 1970 UTC at which the certificate in use ends, or one of those that lead to
+    /// its authority.
     package var end: Int64 { files.current.end }
 
     private static func load(_ certificate: String, _ key: String) throws -> Loaded {

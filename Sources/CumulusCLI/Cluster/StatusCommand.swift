@@ -28,7 +28,7 @@ struct StatusCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Of several in the environment it is the first, as for all commands of operators.
+        // Without the flag it asks the first one, as all commands of operators do.
         let asked = Array(access.nodes.endpoints.prefix(access.nodes.endpoint.isEmpty ? 1 : .max))
         if asked.count == 1 {
             let status = try await status(of: asked[0])

@@ -1,8 +1,8 @@
 // How a command reaches a node as its operator: groups of options.
 //
 // Most commands of operators have `OperatorConnection`; those that ask several nodes have
-// `OperatorAccess`. Those that users have as well hold
-// `OperatorOption` beside `Connection`, whose --token-file is the operator's then.
+// `OperatorAccess`. Commands that users have as well hold `OperatorOption` beside `Connection`,
+// whose --token-file is the operator's then.
 
 import ArgumentParser
 import Cumulus

@@ -1,5 +1,5 @@
-// The records of a type without an index that leads to them: all records of zones are listed, of
-// every type, and those of the type are kept.
+// Finds the records of a type that no index leads to: it lists all records of the zones, and keeps
+// those of the type.
 //
 // Used by `cumulus query` without a predicate. A user may list what it may read, in every database.
 

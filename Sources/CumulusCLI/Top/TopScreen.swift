@@ -88,7 +88,7 @@ enum TopScreen {
         return table(["METHOD", "CALLS/S", "ERRORS/S", "P50", "P99"], rows, room: room)
     }
 
-    /// Those that lack most come first where not all have room.
+    /// Peers that lack most come first where not all have room.
     private static func peers(_ figures: TopFigures, room: Int) -> [String] {
         if figures.peers.isEmpty { return [] }
         let isCut = room < figures.peers.count + 2

@@ -38,7 +38,8 @@ package struct NodeEnvironment: Sendable {
     package var metrics: (any MetricsFactory)?
     /// The resources of the machine that this process uses.
     package var processUse: @Sendable () -> ProcessUse = { ProcessUse() }
-    /// Seconds since 1970 UTC at which the certificate that callers are shown ends; nil without one.
+    /// Seconds since 1970 UTC at which the certificate that callers are shown ends; nil without
+    /// one.
     package var certificateEnd: @Sendable () -> Int64? = { nil }
     /// The store can't go on: its state is unknown.
     ///

@@ -71,7 +71,7 @@ package enum People {
         _ reader: borrowing Reader
     ) throws(EngineError) -> Person? {
         guard let scope = try reader.scope(.cluster) else { return nil }
-        let userID = try holder(of: handle, scope, in: reader)?.userID
+        let userID = try registered(handle, scope, in: reader)?.userID
         return try person(userID, in: container, scope, reader)
     }
 
@@ -143,16 +143,25 @@ package enum People {
         _ scope: ScopeNumber,
         in reader: borrowing Reader
     ) throws(EngineError) -> HandleHolder? {
+        let holder = try registered(handle, scope, in: reader)
+        // A node that had not heard of the deletion may have given it to a deleted user.
+        guard let holder, let userID = holder.userID,
+            try Users.isDeleted(userID, scope, in: reader)
+        else { return holder }
+        return HandleHolder(number: holder.number, userID: nil, verifiedBy: "")
+    }
+
+    /// The holder as the register has it, who may be a deleted user.
+    private static func registered<Reader: RowReader & ~Copyable>(
+        _ handle: Handle,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> HandleHolder? {
         guard let value = try reader.register(scope, AccountRegister.handle, handle.key)?.value
         else { return nil }
-        let holder = try reader.decoding(handle.key[1]) { () throws(MalformedBytes) in
+        return try reader.decoding(handle.key[1]) { () throws(MalformedBytes) in
             try HandleHolder(value: value)
         }
-        // A node that had not heard of the deletion may have given it to a deleted user.
-        guard let userID = holder.userID, try Users.isDeleted(userID, scope, in: reader) else {
-            return holder
-        }
-        return HandleHolder(number: holder.number, userID: nil, verifiedBy: "")
     }
 }
 

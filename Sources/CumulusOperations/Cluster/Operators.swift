@@ -1,9 +1,9 @@
 // Operators of a cluster: who may administer every node of it, by tokens of their own.
 //
-// A token is 32 random bytes. A register of the cluster's scope holds its SHA-256 and the operator's
-// name, so every node takes it, and writes the name into its audit log. It ends by the register that
-// revokes sessions, which no node takes back. Two nodes may make tokens of one name without knowing
-// of each other: both are good, and both end with the name.
+// A token is 32 random bytes. A register of the cluster's scope holds its SHA-256 and the
+// operator's name, so every node takes it, and writes the name into its audit log. It ends by the
+// register that revokes sessions, which no node takes back. Two nodes may make tokens of one name
+// without knowing of each other: both are good, and both end with the name.
 //
 // The token in a node's data directory needs no register, and opens that node alone.
 

@@ -1,9 +1,9 @@
 // What is in a scope of a deleted container, and how it goes: a few zones or registers in each turn
 // of the writer.
 //
-// `DeletionKeeper` of the node walks through it page by page: it finds a page on a reader thread, and
-// lets the writer delete it. Zones, subscriptions and roles go by commits. Conflicts and marks of
-// what was read go on each node by itself. A walk that ends in the middle is begun again.
+// `DeletionKeeper` of the node walks through it page by page: it finds a page on a reader thread,
+// and lets the writer delete it. Zones, subscriptions and roles go by commits. Conflicts and marks
+// of what was read go on each node by itself. A walk that ends in the middle is begun again.
 
 package import CumulusModel
 package import CumulusStorage
@@ -34,8 +34,8 @@ package struct ContainerTraces: Sendable {
 
     // MARK: Looking
 
-    /// The zones that exist in the next databases after a key, and the key to go on from; nil at the
-    /// end.
+    /// The zones that exist in the next databases after a key, and the key to go on from; nil at
+    /// the end.
     package func zones(
         after last: Bytes?,
         _ reader: ReadTransaction

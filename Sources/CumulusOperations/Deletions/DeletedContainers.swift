@@ -3,9 +3,9 @@
 // The design is that of `DeletedUsers`: a register of the cluster's scope names the container, and
 // nothing takes it back. From then on a node lets nobody into the container, as a caller or as an
 // operator, and its service keys are revoked. The two scopes stay as shells, with their logs, so
-// that nodes go on to agree about them: what is in them goes by ordinary commits (`ContainerTraces`),
-// and what a node that was cut off adds goes in the same way. Schemas stay, which hold names of types
-// and fields only.
+// that nodes go on to agree about them: what is in them goes by ordinary commits
+// (`ContainerTraces`), and what a node that was cut off adds goes in the same way. Schemas stay,
+// which hold names of types and fields only.
 //
 // The name is not used again, as in CloudKit: scopes are told apart by their names, and a node that
 // comes back late could not tell the old one's commits from the new one's.

@@ -1,10 +1,10 @@
 // Deletes users for good, on all nodes, also on nodes that hear of it late.
 //
-// The design: a deletion is one register of the cluster's scope, which names the user's id and which
-// nothing takes back. Everything else follows from it.
-// - Access. A deleted id has no name, no session, no handle and no profile: whatever looks up a user
-//   asks whether the id is deleted. So nothing that a node writes about the user without knowing of
-//   the deletion (a session, a handle, a password) lets anybody in.
+// The design: a deletion is one register of the cluster's scope, which names the user's id and
+// which nothing takes back. Everything else follows from it.
+// - Access. A deleted id has no name, no session, no handle and no profile: whatever looks up a
+//   user asks whether the id is deleted. So nothing that a node writes about the user without
+//   knowing of the deletion (a session, a handle, a password) lets anybody in.
 // - Names. The name is free at once. Its next user has a register of its own, whose key names the
 //   deleted user (`Users.place`), and another id. Two nodes that hear of things in another order
 //   agree, because each key keeps its first user.

@@ -442,10 +442,3 @@ extension WriteTransaction {
         state.isRestored = false
     }
 }
-
-/// The registers of the cluster's scope that name its containers.
-package enum ContainerRegister {
-    package static let namespace = "container"
-    /// (name) → nothing: the container was deleted, which nothing undoes.
-    package static let deleted = "deletedContainer"
-}

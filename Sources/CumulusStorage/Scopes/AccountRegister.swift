@@ -73,3 +73,10 @@ package enum AccountRegister {
         }
     }
 }
+
+/// The registers of the cluster's scope that name its containers.
+package enum ContainerRegister {
+    package static let namespace = "container"
+    /// (name) → nothing: the container was deleted, which nothing undoes.
+    package static let deleted = "deletedContainer"
+}

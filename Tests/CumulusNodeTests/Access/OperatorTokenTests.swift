@@ -1,5 +1,5 @@
-// Operators of the cluster: a token that every node takes, until its end, with the operator's name in
-// the audit log.
+// Operators of the cluster: a token that every node takes, until its end, with the operator's name
+// in the audit log.
 
 import Cumulus
 import CumulusModel

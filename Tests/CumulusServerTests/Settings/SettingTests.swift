@@ -37,8 +37,9 @@ import Testing
             drain-milliseconds feed-retention-days from-backup http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
             log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
-            read-only readers registration replicas retention-days share-url threads tls- \
-            authority tls-certificate tls-key trusted-proxies web-apps web-host web-url webhooks
+            read-only readers registration replicas retention-days share-url threads \
+            tls-authority tls-certificate tls-key trusted-proxies web-apps web-host web-url \
+            webhooks
             """
         #expect(Settings.rows.map(\.name).sorted() == names.split(separator: " ").map(String.init))
         let keys = Dictionary(uniqueKeysWithValues: Settings.rows.map { ($0.name, $0.fileKey) })

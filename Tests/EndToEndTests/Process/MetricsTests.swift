@@ -28,7 +28,8 @@ import Testing
         let shown = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
         let answer = try RawClient.exchange(
             web,
-            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: \(address)\r\n\(shown)\r\n"
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                + "X-Forwarded-For: \(address)\r\n\(shown)\r\n"
         )
         return String(answer.prefix(12))
     }

@@ -6,8 +6,8 @@
 // disabled user stays so unless somebody enabled it with a greater number. A4: so does a role that
 // was taken away. A5: a password that an operator set stands unless somebody changed it who had
 // heard of it. A6: nothing of one of two people with one name leads to the other one's account, and
-// the first of them keeps the name (`name`). A7: a deleted user comes in on no node that has heard of
-// the deletion, and has no name there.
+// the first of them keeps the name (`name`). A7: a deleted user comes in on no node that has heard
+// of the deletion, and has no name there.
 //
 // The same user of an OpenID issuer who signs in on two nodes is not here: there is no such sign-in
 // yet.

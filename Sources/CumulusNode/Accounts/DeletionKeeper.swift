@@ -3,8 +3,8 @@
 //
 // It runs beside the listener until it is cancelled, and gives the writer small jobs one after the
 // other: after each it leaves the writer to others for as long as the job took. It looks again when
-// this node hears of a deletion, at each of the collector's looks at what was not finished, and once
-// an hour at everything: what comes late from a node that had been cut off goes then.
+// this node hears of a deletion, at each of the collector's looks at what was not finished, and
+// once an hour at everything: what comes late from a node that had been cut off goes then.
 
 import CumulusModel
 import CumulusOperations
