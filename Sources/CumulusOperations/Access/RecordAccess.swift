@@ -1,10 +1,10 @@
 // What a caller may do with the records of one zone: everything in its own database, what the type
 // grants in the public one, what shares allow in another user's.
 //
-// A call makes one for each zone that it finds, and nothing else decides. `AccessReader` asks for
-// what is shown, with the caches of reads. `ZoneBatch` and other code in the writer ask with its
-// transaction: for each save, each delete and each repeated request. In one's own database nothing
-// is looked up. hot: once per record that is saved or shown.
+// A call makes one for each zone that it finds; `Authorisation` has the rules. `AccessReader` asks
+// for what is shown, with the caches of reads. `ZoneBatch` and other code in the writer ask with
+// its transaction: for each save, each delete and each repeated request. In one's own database
+// nothing is looked up. hot: once per record that is saved or shown.
 
 import CumulusModel
 import CumulusStorage

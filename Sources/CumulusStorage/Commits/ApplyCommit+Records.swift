@@ -19,7 +19,7 @@ extension WriteTransaction {
             )
         }
         var record = try record(place, put.recordName)
-        var merge = PutMerge(put, commit, application.cut, state.broken)
+        var merge = FieldMerge(put, commit, application.cut, state.broken)
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {

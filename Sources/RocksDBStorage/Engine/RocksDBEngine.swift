@@ -49,7 +49,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     ) throws(RocksDBError) {
         let directory = try DataDirectory(locking: path)
         try Self.checkSpace(directory, profile, reserve ?? profile.reserveBytes)
-        let inspection = try Inspection(directory)
+        let inspection = try StoreInspection(directory)
         let damage = DamageNote(directory)
         let names = FamilyRenewal.Names(
             inspection.isNew ? [] : try RocksDBStore.familyNames(in: directory)

@@ -57,7 +57,7 @@ struct RocksDBOptions: ~Copyable {
         /// Nothing may be wrong before the end: a damaged record is an error.
         case strict
         /// Stop at the first record that isn't whole. Drops everything after it without a word, so
-        /// only after `Inspection` found that nothing stands there.
+        /// only after `StoreInspection` found that nothing stands there.
         case dropTornTail
     }
 

@@ -1,6 +1,6 @@
 // One file in RocksDB's log format, read record by record: is it whole, and if not, does it go on?
 //
-// Called by `Inspection` for the logs and the list of tables (MANIFEST) before RocksDB opens them;
+// Called by `StoreInspection` for the logs and the list of tables (MANIFEST) before RocksDB opens them;
 // `EndKeeper` asks where the newest log begins.
 //
 //     file    blocks of 32 KB

@@ -6,12 +6,12 @@
 // a power cut leaves of a batch that was never acknowledged. The file END says how far the store
 // had come by then: see `StoreEnd`.
 //
-// Folder: the checks before a store is opened, so that no loss goes unnoticed. Read `Inspection`,
+// Folder: the checks before a store is opened, so that no loss goes unnoticed. Read `StoreInspection`,
 // then `LogScan` and `StoreEnd`.
 
 import CumulusStorage
 
-struct Inspection {
+struct StoreInspection {
     /// Nothing was ever stored here.
     let isNew: Bool
     /// The end of a file isn't whole and may be dropped: one line each, for the node's log.

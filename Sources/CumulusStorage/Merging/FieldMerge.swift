@@ -7,7 +7,7 @@
 // and neither writer knew of the other, a `Clash` reports it. hot: once per saved record, by a
 // short path without comparisons.
 //
-// Folder: how concurrent changes of one record become one row. Read `PutMerge`, then
+// Folder: how concurrent changes of one record become one row. Read `FieldMerge`, then
 // `Counter`, `MixedFields` and `Conflict`; `RecordRow+Join` merges whole rows.
 
 package import CumulusModel
@@ -60,7 +60,7 @@ package struct DoubledIncrement: Hashable, Sendable {
 }
 
 /// The effect of a put on the life that it names.
-package struct PutMerge {
+package struct FieldMerge {
     let put: Commit.Put
     let commit: Commit
     let cut: CausalCut
