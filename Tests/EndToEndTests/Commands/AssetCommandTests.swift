@@ -142,7 +142,7 @@ import Testing
             "-o",
             "\(part)2"
         )
-        #expect(behind.code == 65 && behind.errors.contains("only 9437184 bytes"))
+        #expect(behind.code == 65 && behind.errors.contains("it has 9437184 bytes"))
         #expect(!FileManager.default.fileExists(atPath: "\(part)2"))
         // Something of that name came in between, or is no file at all.
         let inFolder = try await cumulus(
