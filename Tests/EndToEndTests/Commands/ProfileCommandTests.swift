@@ -71,13 +71,14 @@ import Testing
         #expect(refused.code == 1 && refused.output.contains("refused: "), "\(refused.output)")
         _ = try await run(["use", "operator"])
         #expect(try await run(["status"]).contains("ready"))
-        // A variable goes before the profile.
+        // A variable goes before the profile, whose token is not shown there.
         let nowhere = "127.0.0.1:\(TestPort.free())"
-        let elsewhere = try await CommandLineRun(
-            ["status"],
-            variables: variables.merging(["CUMULUS_ENDPOINT": nowhere]) { $1 }
-        )
-        #expect(elsewhere.code == 69)
+        let other = variables.merging(["CUMULUS_ENDPOINT": nowhere]) { $1 }
+        let hidden = try await CommandLineRun(["status"], variables: other)
+        #expect(hidden.code == 64 && hidden.errors.contains("name a token"), "\(hidden.errors)")
+        let operatorFile = "\(folder.node)/operator.token"
+        let named = ["status", "--token-file", operatorFile]
+        #expect(try await CommandLineRun(named, variables: other).code == 69)
         _ = try await run(["logout"])
         #expect(try await json(["use"]) == .array([]))
     }
