@@ -1,5 +1,5 @@
-// Finds the records of a type that no index leads to: it lists all records of the zones, and keeps
-// those of the type.
+// Finds the records of a type without an index. It lists all records of the zones, and keeps the
+// ones with the type.
 //
 // Used by `cumulus query` without a predicate. A user may list what it may read, in every database.
 

@@ -5,8 +5,8 @@
 // before that which methods a caller may call at all, an operator's among them.
 //
 // Folder: what callers may do with records. Read `Authorisation` and `AccessRights`, then
-// `RecordAccess`, `AccessReader` for reads, `ZoneBatch` for writes, and `RepeatedRequest`
-// for requests that come again. `AssignedRoles` holds the roles that operators give to users.
+// `RecordAccess`, `AccessReader` for reads, `ZoneBatch+DeleteRights` for deletes, and
+// `RepeatedRequest` for requests that come again. `AssignedRoles` holds the roles that operators give to users.
 
 package import CumulusModel
 

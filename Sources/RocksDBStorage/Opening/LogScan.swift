@@ -1,7 +1,7 @@
 // One file in RocksDB's log format, read record by record: is it whole, and if not, does it go on?
 //
-// Called by `StoreInspection` for the logs and the list of tables (MANIFEST) before RocksDB opens them;
-// `EndKeeper` asks where the newest log begins.
+// Called by `StoreInspection` for the logs and the list of tables (MANIFEST) before RocksDB opens
+// them; `EndKeeper` asks where the newest log begins.
 //
 //     file    blocks of 32 KB
 //     block   records, then fewer than 7 bytes of padding

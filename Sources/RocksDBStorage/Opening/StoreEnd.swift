@@ -1,9 +1,9 @@
 // How far a store reaches, as its file END says, so that the loss of the newest log is noticed.
 //
-// `EndKeeper` writes it, and `StoreInspection` reads it before RocksDB opens the store. RocksDB believes
-// that the logs hold everything that was ever written. The number in its list of tables proves
-// little: it belongs to the newest row when the list was written, and that row may stand in a log
-// only. So END also names the log.
+// `EndKeeper` writes it, and `StoreInspection` reads it before RocksDB opens the store. RocksDB
+// believes that the logs hold everything that was ever written. The number in its list of tables
+// proves little: it belongs to the newest row when the list was written, and that row may stand in
+// a log only. So END also names the log.
 //
 //     sequence   number of a row that is on the disk, and all before it                    8 B
 //     log        number of the log that holds it; 0: an older log, or tables               8 B

@@ -6,8 +6,8 @@
 // a power cut leaves of a batch that was never acknowledged. The file END says how far the store
 // had come by then: see `StoreEnd`.
 //
-// Folder: the checks before a store is opened, so that no loss goes unnoticed. Read `StoreInspection`,
-// then `LogScan` and `StoreEnd`.
+// Folder: the checks before a store is opened, so that no loss goes unnoticed. Read
+// `StoreInspection`, then `LogScan` and `StoreEnd`.
 
 import CumulusStorage
 
