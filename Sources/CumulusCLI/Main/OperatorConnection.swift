@@ -42,7 +42,7 @@ struct OperatorOption: ParsableArguments {
         timeout standard: Double = 10,
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
-        try nodes.checkAddressees(of: tokenSetting)
+        if setting(tokenFile).isStandard { try nodes.checkAddressees(of: tokenSetting) }
         var configuration = try nodes.configuration(timeout: standard)
         configuration.endpoints = [endpoint ?? nodes.endpoints[0]]
         let node = NodeOperator(configuration, token: try token(tokenFile))

@@ -6,7 +6,8 @@
 //
 // Folder: what callers may do with records. Read `Authorisation` and `AccessRights`, then
 // `RecordAccess`, `AccessReader` for reads, `ZoneBatch+DeleteRights` for deletes, and
-// `RepeatedRequest` for requests that come again. `AssignedRoles` holds the roles that operators give to users.
+// `RepeatedRequest` for requests that come again. `AssignedRoles` holds the roles that operators
+// give to users.
 
 package import CumulusModel
 
