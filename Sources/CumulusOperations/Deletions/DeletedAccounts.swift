@@ -1,5 +1,5 @@
-// Drops what opened the account of a deleted user: sessions with their tokens, the password, the
-// profile, the list of handles, and the subject at an identity provider.
+// Drops what opened the account of a deleted user: sessions with their tokens, the password and a
+// link that resets it, the profile, the list of handles, and the subject at an identity provider.
 //
 // Each node drops the rows by itself, without a commit, and again if another node's state brings
 // them back: the deletion stands, so they are of no use on any node. `ExpiredTokens` drops tokens
@@ -49,8 +49,8 @@ package enum DeletedAccounts {
             found.append(.register(scope, AccountRegister.held, [userID] + handle))
         }
         for namespace in [
-            AccountRegister.password, AccountRegister.profile, AccountRegister.state,
-            AccountRegister.revoked,
+            AccountRegister.password, AccountRegister.profile, AccountRegister.reset,
+            AccountRegister.state, AccountRegister.revoked,
         ] {
             let key = RowKey.register(scope, namespace, [userID])
             if try reader.get(key) != nil { found.append(key) }
