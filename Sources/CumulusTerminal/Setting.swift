@@ -71,7 +71,7 @@ package struct Setting: Equatable {
         }
     }
 
-    /// The profile of the command; nil: none was chosen.
+    /// The profile of the command; nil if no profile was chosen.
     ///
     /// A failure says why the chosen one can't be used: then no setting has a value of it, and
     /// commands that ask a node throw it.

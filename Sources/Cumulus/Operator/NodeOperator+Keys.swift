@@ -84,7 +84,7 @@ extension NodeOperator {
     /// - Parameters:
     ///   - app: Without a token, the node makes one, or the app keeps its own.
     ///   - isNew: An app with that name is refused; otherwise there must be one.
-    ///   - logo: A PNG or JPEG; nil: none from now on; empty: the app keeps its own.
+    ///   - logo: A PNG or JPEG; nil takes the logo away; empty keeps it.
     package func setWebApp(
         _ app: WebApp,
         isNew: Bool,
@@ -106,7 +106,7 @@ extension NodeOperator {
         ) { try SetWebAppResponse(wire: $0).app.values(in: app.scope) }
     }
 
-    /// Removes a web app; returns false if there is none with that name.
+    /// Removes a web app; returns false if no app has that name.
     package func removeWebApp(_ name: String, in scope: ScopeID) async throws -> Bool {
         try await call(
             .webAppsRemove,

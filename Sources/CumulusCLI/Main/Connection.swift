@@ -57,7 +57,7 @@ struct ScopeOptions: ParsableArguments {
 
 // MARK: Users
 
-/// Who asks, for commands that users have.
+/// The options that name the caller, in commands that users have.
 struct CallerOptions: ParsableArguments {
     @Option(help: "File or pipe with a user's access token; - is standard input.")
     var tokenFile: String?
@@ -159,7 +159,7 @@ struct Connection: ParsableArguments {
     /// Whether the caller is a user; a server has no private database.
     var isSignedIn: Bool { !tokenSetting.value.isEmpty || !tokenFileSetting.value.isEmpty }
 
-    /// Who asks.
+    /// The kind of caller.
     var role: CallerRole {
         isSignedIn ? .user : keySetting.value.isEmpty ? .nobody : .server
     }

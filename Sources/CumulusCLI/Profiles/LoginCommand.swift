@@ -94,7 +94,7 @@ struct LoginCommand: AsyncParsableCommand {
         }
     }
 
-    /// The name of the profile; nil: none is kept.
+    /// The name of the profile; nil if the login keeps no profile.
     private func profileName() throws -> String? {
         guard file == nil else { return nil }
         let standard = isOperator ? ProfileChoice.ofOperators : ProfileChoice.ofUsers

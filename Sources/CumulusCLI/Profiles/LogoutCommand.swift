@@ -52,7 +52,7 @@ struct LogoutCommand: AsyncParsableCommand {
         try show(name, isApps ? target : nil, existed: name != nil || isRemoved, isRevoked)
     }
 
-    /// The profile that is to go; nil: none is in use, or a file is named.
+    /// The profile to be removed; nil if no profile is in use, or a file is named.
     private func chosen(_ profiles: ProfileFile) throws -> (String?, Profile?) {
         guard file == nil else { return (nil, nil) }
         guard let name = name ?? output.profile.named ?? profiles.current,
@@ -61,7 +61,7 @@ struct LogoutCommand: AsyncParsableCommand {
         return (name, try profiles.profile(name))
     }
 
-    /// The file for apps; without a home directory there is none beside a profile.
+    /// The file for apps; nil without a home directory.
     private func targetFile(isNeeded: Bool) throws -> ClientFile? {
         isNeeded ? try ClientFile(file) : try? ClientFile()
     }

@@ -24,7 +24,7 @@ struct Profile: Equatable {
         self.user = user
     }
 
-    /// Who asks with it.
+    /// The kind of caller that its token belongs to.
     var role: CallerRole {
         values[.operatorToken] != nil ? .operator : values[.token] != nil ? .user : .nobody
     }
@@ -82,7 +82,7 @@ struct Profile: Equatable {
     }
 }
 
-/// Who asks a node.
+/// The kind of caller that a command is for its node.
 enum CallerRole: String {
     case user
     case `operator`

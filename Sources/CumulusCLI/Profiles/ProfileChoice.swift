@@ -33,7 +33,7 @@ enum ProfileChoice {
         return Setting.Profile(name: name, origin: origin, values: profile.values)
     }
 
-    /// The profile with that name, for a login that makes it anew; nil if there is none.
+    /// The profile that a login is about to replace; nil if no profile has that name.
     static func known(_ name: String) throws -> Setting.Profile? {
         try ProfileFile.read().profiles[name].map {
             Setting.Profile(name: name, origin: "flag", values: $0.values)
@@ -46,7 +46,7 @@ enum ProfileChoice {
         return setting.isStandard ? nil : (setting.value, setting.origin)
     }
 
-    /// The value of the first --profile in front of a `--`; nil if there is none.
+    /// The value of the first --profile before a `--`; nil if the words have no --profile.
     private static func flag(_ words: [String]) -> String? {
         let words = words.prefix { $0 != "--" }
         guard let index = words.firstIndex(where: { $0.hasPrefix("--profile") }) else { return nil }
@@ -64,7 +64,7 @@ struct ProfileOption: ParsableArguments {
     @Option(help: "Profile of 'cumulus login' that gives what is not named; none: no profile.")
     var profile: String?
 
-    /// The name that a flag or the environment says; nil if none does.
+    /// The name in the flag or the environment; nil if neither names a profile.
     var named: String? {
         let setting = Setting(.profile, flag: profile)
         return setting.isStandard ? nil : setting.value

@@ -10,7 +10,7 @@ import CumulusTerminal
 struct ProfileFile: Equatable {
     /// By their names.
     var profiles: [String: Profile]
-    /// The name of the profile that commands use where nothing else is named; nil: none.
+    /// The profile that commands use unless they name another; nil if no profile is in use.
     var current: String?
 
     init(profiles: [String: Profile] = [:], current: String? = nil) {
@@ -40,7 +40,7 @@ struct ProfileFile: Equatable {
 
     /// nil for what no login wrote.
     ///
-    /// A profile in use that is not there is none in use.
+    /// A current profile that does not exist counts as no current profile.
     init?(_ data: Data) {
         guard let json = try? JSONReader.read(Bytes(data)),
             case .object(let members)? = json["profiles"]
@@ -61,7 +61,7 @@ struct ProfileFile: Equatable {
 
     /// Reads the file.
     ///
-    /// If there is none, what a login of release 0.1 wrote is the profile `default`.
+    /// Without it, what a login of release 0.1 wrote is the profile `default`.
     static func read() throws -> ProfileFile {
         guard let path else { return ProfileFile() }
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -100,7 +100,7 @@ struct ProfileFile: Equatable {
 
     /// Gives the profile of the command another token, and the apps of its user too.
     ///
-    /// Returns the profile's name; nil if there is none.
+    /// Returns the profile's name; nil if the command uses no profile, or one without a token.
     static func renew(_ token: String) throws -> String? {
         var file = try read()
         guard let name = Setting.usableProfile?.name,

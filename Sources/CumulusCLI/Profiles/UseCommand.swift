@@ -74,7 +74,7 @@ struct UseCommand: AsyncParsableCommand {
 }
 
 extension Profile {
-    /// Who asks, for people.
+    /// The caller, as people read it.
     fileprivate var who: String { role.rawValue + (user.map { " \($0)" } ?? "") }
 
     /// What is shown of it: never a token.

@@ -52,7 +52,7 @@ struct FieldAssignment: ExpressibleByArgument, Equatable {
 enum TypedText {
     static let typeNames = "string, int64, double, timestamp, bytes, location, reference or list"
 
-    /// The name in the schema language of a type that a text can stand for; nil if there is none.
+    /// The type in the schema language; nil if no type has that name, or its values have no text.
     static func type(named name: String) -> String? {
         let type = name.uppercased()
         switch type {

@@ -41,7 +41,7 @@ struct WebAppOptions: ParsableArguments {
         }
     }
 
-    /// The picture of the file; nil if none is named.
+    /// The picture of the file; nil if no file is named.
     func picture() throws -> Bytes? {
         guard let logo else { return nil }
         guard let data = FileManager.default.contents(atPath: logo) else {

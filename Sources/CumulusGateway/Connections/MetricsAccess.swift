@@ -21,7 +21,8 @@ package struct MetricsAccess: Sendable {
 
     /// - Parameters:
     ///   - hosts: The addresses that are told without a token.
-    ///   - token: The SHA-256 of the token that is good now; nil: there is none.
+    ///   - token: The SHA-256 of the token that is good now; nil if the node has no token for
+    ///     metrics.
     package init(hosts: AddressList = AddressList(), token: (@Sendable () -> Bytes)? = nil) {
         self.hosts = hosts
         self.token = token

@@ -20,7 +20,7 @@ package protocol WebDoor: Sendable {
     func sleep(_ milliseconds: Int64) async throws
     /// Makes a random number.
     func random() -> UInt64
-    /// The web app under the SHA-256 of an API token; nil if there is none.
+    /// The web app whose API token has this SHA-256; nil if no app has such a token.
     func apiToken(_ digest: Bytes) async throws(ServiceError) -> WebAPIToken?
     /// The logo of a web app: PNG or JPEG; empty if it has none.
     func logo(of app: WebAPIToken) async -> Bytes

@@ -28,7 +28,7 @@ package enum SignInHTML {
         package var logo: Bytes = []
         /// It makes a new user.
         package var registers = false
-        /// Leads to the form for new users, or back from there; empty: there is none.
+        /// The link to the form for new users, or back from it; empty if nobody can register.
         package var otherForm = ""
 
         package init(app: String, state: String) {

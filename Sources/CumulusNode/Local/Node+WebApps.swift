@@ -7,7 +7,7 @@ import CumulusOperations
 import CumulusStorage
 
 extension Node {
-    /// The registered web app of an API token; nil if none has it.
+    /// The registered web app of an API token; nil if no app has it.
     ///
     /// - Parameter digest: The SHA-256 of the token.
     package func webApp(token digest: Bytes) async throws(ServiceError) -> WebApp? {
@@ -16,7 +16,7 @@ extension Node {
         }
     }
 
-    /// The registered web app with a name; nil if there is none.
+    /// The registered web app with a name; nil if no app has it.
     package func webApp(
         _ name: String,
         in scope: ScopeID

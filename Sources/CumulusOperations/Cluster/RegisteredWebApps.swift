@@ -13,7 +13,7 @@ package enum RegisteredWebApps {
     /// Web apps of one environment of a container at which a node registers no more.
     package static let most = 1_000
 
-    /// The app of an API token; nil if the token is of none.
+    /// The app of an API token; nil if no app has the token.
     ///
     /// - Parameter digest: The SHA-256 of the token.
     package static func find<Reader: RowReader & ~Copyable>(
@@ -33,7 +33,7 @@ package enum RegisteredWebApps {
         return app
     }
 
-    /// The app with a name; nil if there is none.
+    /// The app with a name; nil if no app has it.
     package static func find<Reader: RowReader & ~Copyable>(
         _ name: String,
         of scope: ScopeID,
@@ -185,7 +185,7 @@ package struct SetWebApp: AccountChange {
 
     /// - Parameters:
     ///   - app: Without a token, it keeps its own, or gets `freshToken`.
-    ///   - isNew: Refused if there is an app with that name; otherwise refused if there is none.
+    ///   - isNew: True makes an app, and is refused if its name is taken; false changes one.
     package init(_ app: WebApp, isNew: Bool, logo: Logo = .kept, freshToken: String) {
         self.app = app
         self.isNew = isNew

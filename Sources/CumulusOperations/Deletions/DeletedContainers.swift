@@ -58,7 +58,7 @@ package struct DeleteContainer: AccountChange {
 }
 
 package enum DeletedContainers {
-    /// The commit that deleted a container; nil if none did.
+    /// The commit that deleted a container; nil if the container was not deleted.
     package static func stamp<Reader: RowReader & ~Copyable>(
         of name: String,
         in reader: borrowing Reader

@@ -63,7 +63,7 @@ extension Wiring {
         return site
     }
 
-    /// The page that takes links which reset passwords; empty if there is none.
+    /// The URL of the page for links that reset passwords; empty if the node has no such page.
     func resetURL() throws -> String {
         guard let address = try http() else { return "" }
         return try site(at: address).map(PasswordPages.resetURL) ?? ""

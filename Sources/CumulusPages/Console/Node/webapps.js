@@ -61,12 +61,12 @@ function edit(scope, app, fill) {
     const name = h("input", { name: "app-name", required: true, value: app?.name ?? "",
       readonly: Boolean(app), autocomplete: "off" });
     const label = h("input", { name: "app-title", value: app?.title ?? "", maxlength: "255" });
-    const pages = h("textarea", { name: "app-origins", rows: "3",
-      placeholder: "https://notes.example.com" }, (app?.origins ?? []).join("\n"));
+    const pages = h("textarea", { name: "app-origins", rows: "3" },
+      (app?.origins ?? []).join("\n"));
     const isOpen = h("input", { type: "checkbox", name: "app-any",
       checked: app ? app.origins.length === 0 : false });
     const callback = h("input", { name: "app-callback", value: app?.callback ?? "",
-      class: "mono", placeholder: "https://notes.example.com/signed-in" });
+      class: "mono" });
     const logo = h("input", { type: "file", name: "app-logo", accept: "image/png,image/jpeg" });
     const noLogo = h("input", { type: "checkbox", name: "app-no-logo" });
     const save = async () => {
@@ -85,7 +85,8 @@ function edit(scope, app, fill) {
     };
     return form(save, h("div", { class: "stack" }, field("Name", name),
       field("Title", label, { hint: "The page to sign in at shows it." }),
-      field("Origins of its pages, one in a line", pages),
+      field("Origins of its pages, one in a line", pages,
+        { hint: "Scheme, host and port as browsers show them, without a path." }),
       check("Pages of all origins may use the token", isOpen),
       field("URL for signed-in users", callback,
         { hint: "Without one, the page that asks gets a message." }),
