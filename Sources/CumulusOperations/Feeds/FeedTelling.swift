@@ -15,6 +15,7 @@ struct FeedTelling {
     /// The rows of a record in the window that the device has not seen.
     private struct Story {
         let first: TopicEvent
+        let firstPosition: UInt64
         private(set) var last: TopicEvent
         private(set) var position: UInt64
         /// The highest stamp of the rows.
@@ -29,6 +30,7 @@ struct FeedTelling {
 
         init(_ event: FeedWindow.Event, isOwn: Bool) {
             first = event.row
+            firstPosition = event.position
             last = event.row
             position = event.position
             stamp = event.row.stamp
@@ -104,7 +106,7 @@ struct FeedTelling {
         let deletions = stored.fired == nil ? deletions(topic) : [:]
         let stories = try stories(topic, since: position, stored.fired)
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
-            if story.isOvertaken || mayBeGone(place, deletions[place.zone]) {
+            if story.isOvertaken || mayBeGone(place, story, deletions[place.zone]) {
                 let changes = (story.stamp, story.dots, story.position, story.key)
                 let reason = story.reason(matchesNow: story.last.flags.contains(.matchesNow))
                 try addState(
@@ -345,17 +347,11 @@ struct FeedTelling {
         return try reader.zone(number, mix.row.zone)?.number == mix.zone
     }
 
-    /// The position of a zone's last deletion in the window, and whether the device knows of one.
-    private typealias Deletion = (position: UInt64, isKnown: Bool)
-
-    /// What the window holds of deletions of zones, by the names of these.
-    private func deletions(_ topic: Topic) -> [String: Deletion] {
-        var found: [String: Deletion] = [:]
+    /// The positions of the last deletions of zones in the window, by the names of these.
+    private func deletions(_ topic: Topic) -> [String: UInt64] {
+        var found: [String: UInt64] = [:]
         for event in window.events[topic.id] ?? [] where event.row.flags.contains(.zoneDeleted) {
-            let isKnown = found[event.row.zone]?.isKnown == true
-            found[event.row.zone] = (
-                event.position, isKnown || known.covers(event.row.stamp.dot)
-            )
+            found[event.row.zone] = event.position
         }
         return found
     }
@@ -363,10 +359,13 @@ struct FeedTelling {
     /// Whether the device may have seen a zone's deletion that took a change of the record along,
     /// which this node applied before the deletion.
     ///
-    /// A window that is not the last one may end before such a deletion.
-    private func mayBeGone(_ place: Place, _ deletion: Deletion?) -> Bool {
+    /// If several nodes delete a zone at the same time, each writes a row of the first deletion
+    /// that it applies. So the device may have seen another one than the row names. A window that
+    /// is not the last one may end before the row.
+    private func mayBeGone(_ place: Place, _ story: Story, _ deletion: UInt64?) -> Bool {
         guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
-        return deletion?.isKnown == true || !window.isLast
+        guard let deletion, !fetch.broken.contains(.feedZones) else { return !window.isLast }
+        return deletion > story.firstPosition || !window.isLast
     }
 
     /// Adds the news of a record with concurrent changes: how it is now.
@@ -375,14 +374,14 @@ struct FeedTelling {
     /// the deletion of its zone: a device drops all records of a zone that is gone.
     ///
     /// - Parameters:
-    ///   - deletion: The last one of the record's zone in the window.
+    ///   - deletion: The position of the last deletion of the record's zone in the window.
     ///   - known: Kinds of changes that the window shows.
     private mutating func addState(
         after changes: Changes,
         at place: Place,
         _ stored: StoredSubscription,
         _ topic: Topic,
-        _ deletion: Deletion?,
+        _ deletion: UInt64?,
         besides known: [FeedNotification.Reason] = []
     ) throws(EngineError) {
         let state = try state(of: place, topic)
@@ -399,7 +398,7 @@ struct FeedTelling {
             ),
             stamp: changes.stamp,
             dots: changes.dots,
-            position: max(changes.position, deletion?.position ?? 0),
+            position: max(changes.position, deletion ?? 0),
             user: "",
             key: changes.key
         )

@@ -309,6 +309,28 @@ import Testing
         )
     }
 
+    /// Two nodes deleted a zone at the same time, and the device has seen the deletion that leaves
+    /// no row at the next node.
+    ///
+    /// A record had left the subscription there before the deletion. The device dropped it already.
+    @Test func ofAZoneThatTwoNodesDeletedNothingIsToldForSure() throws {
+        let zone = ZoneAddress(name: "z")
+        try one.modify(ModifyZones(saving: ["z"]), by: tablet)
+        try one.save([SaveItem("a", ["stars": 2], in: zone)], by: tablet)
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        let told = try page(since: token, at: one)
+        #expect(told.news.map(\.change) == [.zoneDeleted("z")])
+        try other.save([SaveItem("a", ["stars": 0], in: zone)], by: tablet)
+        try other.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        try other.take(from: one)
+        let miss = FeedNews.Change.record(zone: "z", name: "a", .updated, .uncertainMiss)
+        let page = try page(since: told.token, at: other)
+        #expect(page.news.map(\.change) == [.zoneDeleted("z"), miss])
+    }
+
     /// At the next node the other one of two concurrent changes came first, so there was no match.
     ///
     /// The device's token covers one of them. Its last page at the former node told of the other
