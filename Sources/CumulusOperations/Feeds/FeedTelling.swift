@@ -364,8 +364,7 @@ struct FeedTelling {
     /// is not the last one may end before the row.
     private func mayBeGone(_ place: Place, _ story: Story, _ deletion: UInt64?) -> Bool {
         guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
-        guard let deletion, !fetch.broken.contains(.feedZones) else { return !window.isLast }
-        return deletion > story.firstPosition || !window.isLast
+        return !window.isLast || deletion ?? 0 > story.firstPosition
     }
 
     /// Adds the news of a record with concurrent changes: how it is now.

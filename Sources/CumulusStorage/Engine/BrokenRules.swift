@@ -15,7 +15,7 @@ package struct BrokenRules: Hashable, Sendable, ExpressibleByArrayLiteral {
             gainedRoots, lostRoots, toldZones, lateMoves, laterEnds, publicPermissions, publicEras,
             closedEras, removedEras, readers, droppedInvitations, formerUsers, openLists,
             waitingInvitations, heldHandles, claimedInvitations, hiddenParticipants, discoverable,
-            feedDatabase, feedAsked, feedOwed, feedZones, indexOwed, keys, zeroKeys, earliest, ends,
+            feedDatabase, feedAsked, feedOwed, indexOwed, keys, zeroKeys, earliest, ends,
             knownRequests, joinedEnds, reportedEnds, keptEnds, shownCreated, doubledLives,
             carriedKeys, repeatRows, deletedUsers
     }

@@ -69,11 +69,6 @@ extension Rule {
             without: "It goes on past them.",
             check: "feeds"
         ),
-        .feedZones: Row(
-            holds: "What changed before its zone was deleted is told as the record is now.",
-            without: "It is told as if no device had seen the deletion.",
-            check: "feeds"
-        ),
         .readMarks: Row(
             holds: "What a user marks as read at several nodes counts together.",
             without: "The later marks stand alone.",

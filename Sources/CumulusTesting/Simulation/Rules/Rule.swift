@@ -15,7 +15,7 @@ package enum Rule: CaseIterable, Sendable {
         losses, knownEnds, repeats, latest, debts, keys, zeroKeys, earliest, ends, joinedEnds,
         reportedEnds, carriedKeys, doubledLives, shownCreated
     case feedBehind, feedBreak, feedMissing, feedSince, feedCovered, feedFirst, feedFold, feedMixed,
-        feedCut, feedReaders, feedDatabase, feedAsked, feedOwed, feedZones, readMarks
+        feedCut, feedReaders, feedDatabase, feedAsked, feedOwed, readMarks
     case marks
     case version, apart, generations, number, role, ids, first, `operator`, deletedUsers
     case formerTrees, movedTrees, gainedRoots, lostRoots, `break`, treeCycles, treeEnds, always,
