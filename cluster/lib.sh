@@ -98,6 +98,11 @@ build_headers() {
         -o "$precompiled"
 }
 
+# Runs SwiftPM. It gives the compiler the package's traits in the order of a set, and every second
+# plan would compile all of our modules again: so sets have one order here. Usage: build_package
+# OPTION...
+build_package() { SWIFT_DETERMINISTIC_HASHING=1 swift build "$@"; }
+
 # Builds what is named and nothing that it doesn't need; a node and the command line, unless more is
 # named. Usage: build_programs [--quiet] [NAME...]
 build_programs() {
@@ -105,7 +110,7 @@ build_programs() {
     [ "${1-}" != --quiet ] || { quiet=(--quiet) && shift; }
     build_headers || return
     for name in cumulusd cumulus "$@"; do
-        swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" "${build_flags[@]}" \
+        build_package ${quiet[@]+"${quiet[@]}"} --package-path "$root" "${build_flags[@]}" \
             --product "$name" || return
     done
     link_programs
@@ -114,7 +119,7 @@ build_programs() {
 # Builds the programs and all tests.
 build_all() {
     build_headers || return
-    swift build --package-path "$root" "${build_flags[@]}" --build-tests || return
+    build_package --package-path "$root" "${build_flags[@]}" --build-tests || return
     link_programs
 }
 
