@@ -19,12 +19,18 @@ func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// The programs' memory: many small values of few sizes, for which jemalloc costs less than glibc.
 let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.linux]))]
 
-/// The settings of tests, and of the commands of `cumulus`.
+/// The settings of tests.
 ///
 /// They are never optimised, which makes them compile in a third of the time, or less. What tests
-/// test is; and so are those that read the whole tree themselves. A command runs once, and waits
-/// for a node most of that time; what handles many records is in `CumulusTransfer`, and optimised.
+/// test is; and so are those that read the whole tree themselves.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
+
+/// The settings of the commands of `cumulus`.
+///
+/// A command runs once, and waits for a node most of that time: so it is not optimised. What handles
+/// many records is in `CumulusTransfer`, and is. `cluster/package` makes the program small instead.
+let commands: [SwiftSetting] =
+    Context.environment["CUMULUS_PACKAGE"] == nil ? plain : house + [.unsafeFlags(["-Osize"])]
 
 /// The beginning of a program, apart from the module that it runs.
 func program(running name: String) -> Target {
@@ -266,8 +272,7 @@ let package = Package(
                 server("X509", "swift-certificates"),
                 server("SwiftASN1", "swift-asn1"),
             ],
-            // Commands parse arguments, ask a node and print: nothing of that is worth optimising.
-            swiftSettings: plain,
+            swiftSettings: commands,
             linkerSettings: allocator
         ),
         .target(
