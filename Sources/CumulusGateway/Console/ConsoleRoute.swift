@@ -1,7 +1,7 @@
 // The calls of the console's pages: the only place where each is listed, with its handler.
 //
 // Asked by `Console` for each request. A name stands behind /console/api/ in the URL. Handlers make
-// calls of the binary protocol; the article Console says which.
+// calls of the binary protocol.
 
 struct ConsoleRoute: Sendable {
     typealias Handler = @Sendable (ConsoleCall) async throws -> ConsoleReply
