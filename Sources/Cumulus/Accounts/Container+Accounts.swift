@@ -28,6 +28,7 @@ extension Container {
     /// take the token as soon as they have heard of the session.
     ///
     /// - Parameters:
+    ///   - name: The user's, as it was made; spaces around it don't count.
     ///   - password: 8 to 256 bytes of UTF-8 in Unicode's form NFC, into which the node brings it.
     ///   - label: A text for people, in the list of sessions.
     /// - Throws: `notAuthenticated` if the name or the password is wrong, the user is disabled or

@@ -8,7 +8,7 @@ import CumulusWire
 extension Container {
     /// Marks notifications as read, for all devices of the user.
     ///
-    /// They come with ``FeedNotification/isRead`` set from then on. The server keeps the last 400
+    /// They come with `FeedNotification.isRead` set from then on. The server keeps the last 400
     /// ids of a user; notifications that were marked before these count as unread again. An app
     /// that marks many should mark everything up to a token now and then, which needs no ids.
     ///

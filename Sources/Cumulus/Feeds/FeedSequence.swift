@@ -50,7 +50,7 @@ extension Container {
     /// continues from the token of its last page misses nothing and gets nothing twice, for as long
     /// as the server remembers (30 days by default). The server resets what it can't tell exactly;
     /// see ``FeedPage/reset``. If an app ends before it was up to date and continues at another
-    /// node, a notification may come again with the same ``FeedNotification/id``: apply it again.
+    /// node, a notification may come again with the same `FeedNotification.id`: apply it again.
     ///
     /// Changes by this device are left out, if ``Configuration/deviceID`` names it.
     ///

@@ -43,8 +43,10 @@ extension Share {
 
         /// A user to be invited.
         ///
-        /// - Parameter userRecordID: The id that ``Container/userRecordID()`` returned to that
-        ///   user.
+        /// - Parameters:
+        ///   - userRecordID: The id that ``Container/userRecordID()`` returned to that user.
+        ///   - permission: What the user may do with what is shared.
+        ///   - role: `privateUser`, or `administrator` for one who may invite and remove others.
         public init(
             userRecordID: Record.ID,
             permission: Permission = .readOnly,

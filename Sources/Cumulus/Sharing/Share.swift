@@ -12,7 +12,7 @@ public import CumulusSystem
 /// A record of type `cloudkit.share`, which says what is shared with other users, and with whom.
 ///
 /// A share is of a whole custom zone of the private database, or of a record there and all records
-/// below it by ``Record/parent``. The others find it in their shared database once they have
+/// below it by `Record.parent`. The others find it in their shared database once they have
 /// accepted it by its ``url``.
 ///
 /// ```swift

@@ -92,7 +92,7 @@ extension SyncEngine {
 
         /// The results of changes of records.
         ///
-        /// A change that failed stays pending if ``ServiceError/isRetriedBySyncEngine`` is true for
+        /// A change that failed stays pending if `ServiceError.isRetriedBySyncEngine` is true for
         /// its error. Any other change is no longer pending: add it again once its cause is mended.
         public struct SentRecordZoneChanges: Sendable {
             /// A record that was not saved.
