@@ -412,6 +412,14 @@ let package = Package(
     ]
 )
 
+// A package that only vends a plugin can't hang on a trait: nothing of ours names it. So the manifest
+// names it for `cluster/docs` alone, and nobody else fetches it.
+if Context.environment["CUMULUS_DOCS"] != nil {
+    package.dependencies.append(
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")
+    )
+}
+
 #if os(Linux)
     // `import CloudKit` and `import CoreLocation` work as they stand. Apple's systems have modules
     // of these names.
