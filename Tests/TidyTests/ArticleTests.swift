@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    // MARK: Links
+    // MARK: Links and tables
 
     /// The Markdown files of the tree, without what stands in blocks of code.
     private static func pages() throws -> [(path: String, text: String)] {
@@ -94,8 +94,9 @@ import Testing
         }
     }
 
-    /// Files in brackets are there, seen from the page's folder; articles are in its catalogue, or
-    /// in that of the module that a link names. `cluster/docs` tells what docc makes of them.
+    /// Files in brackets are there, seen from the page's folder.
+    ///
+    /// Articles are in its catalogue, or in that of the module that a link names.
     @Test func everyLinkLeadsToAFile() throws {
         var links = 0
         for page in try Self.pages() {
@@ -119,5 +120,20 @@ import Testing
             }
         }
         #expect(links > 50)
+    }
+
+    /// A blank line in a table ends it: what follows is shown as text.
+    @Test func everyTableBeginsWithItsHeader() throws {
+        var tables = 0
+        for page in try Self.pages() {
+            let lines = page.text.split(separator: "\n", omittingEmptySubsequences: false)
+            for index in lines.indices where lines[index].hasPrefix("|") {
+                guard index == 0 || !lines[index - 1].hasPrefix("|") else { continue }
+                tables += 1
+                let next = index + 1 < lines.count ? lines[index + 1] : ""
+                #expect(next.contains(/^\| ?-/), "\(page.path): \(lines[index])")
+            }
+        }
+        #expect(tables > 100)
     }
 }
