@@ -32,6 +32,14 @@ import Testing
         #expect(Set(named.map(\.name)) == Self.packages)
     }
 
+    /// A package that no target names can't hang on a trait: every app would fetch it.
+    @Test func everyPackageIsNamedByATarget() throws {
+        let graph = try Self.graph.get()
+        let named = Set(graph.targets.values.flatMap(\.edges).filter(\.isPackage).map(\.name))
+        #expect(graph.packages.isSuperset(of: Self.packages))
+        #expect(graph.packages.subtracting(named) == [])
+    }
+
     /// SwiftPM refuses a package by version whose products have such targets.
     @Test func whatAppsGetHasNoUnsafeFlags() throws {
         let graph = try Self.graph.get()

@@ -28,6 +28,8 @@ struct PackageGraph {
     private(set) var targets: [String: Target] = [:]
     /// The targets of each product.
     private(set) var products: [String: [String]] = [:]
+    /// The packages that the manifest asks for, by their identities.
+    private(set) var packages: Set<String> = []
 
     /// The manifest of this tree.
     init() throws {
@@ -36,6 +38,9 @@ struct PackageGraph {
         for product in try #require(manifest["products"] as? [[String: Any]]) {
             let name = try #require(product["name"] as? String)
             products[name] = try #require(product["targets"] as? [String])
+        }
+        for package in try #require(manifest["dependencies"] as? [[String: [[String: Any]]]]) {
+            packages.insert(try #require(package["sourceControl"]?.first?["identity"] as? String))
         }
         for target in try #require(manifest["targets"] as? [[String: Any]]) {
             let name = try #require(target["name"] as? String)
