@@ -107,7 +107,7 @@ struct Connection: ParsableArguments {
         try checkVariable()
         let (shown, file) = (tokenSetting, tokenFileSetting)
         let token = try file.file.map { try TokenFile.token($0) } ?? shown.value
-        guard !token.hasPrefix("cumulus_operator_") else {
+        guard !token.hasPrefix(TokenFile.operatorPrefix) else {
             throw UsageProblem(
                 "\(token == shown.value ? shown.source : file.source) is an operator's token, and "
                     + "this command asks as a user: 'cumulus sign-in NAME' gives a user's token; "
@@ -158,6 +158,22 @@ struct Connection: ParsableArguments {
 
     /// Whether the caller is a user; a server has no private database.
     var isSignedIn: Bool { !tokenSetting.value.isEmpty || !tokenFileSetting.value.isEmpty }
+
+    /// What named the user's token; nil if the profile or nothing did.
+    var tokenSource: String? {
+        let setting = tokenSetting.value.isEmpty ? tokenFileSetting : tokenSetting
+        return setting.isStandard || setting.isOfProfile ? nil : setting.source
+    }
+
+    /// Says that nobody asks, where the profile in use is an operator's: it looks like lost data.
+    private func tellOfNobody() {
+        let kept = Setting(.operatorToken, flag: nil)
+        guard role == .nobody, kept.isOfProfile, let profile = Setting.usableProfile else { return }
+        writeToStandardError(
+            "cumulus: this asks without a user: the profile '\(profile.name)' is an operator's; "
+                + "'cumulus use' chooses another\n"
+        )
+    }
 
     /// The kind of caller.
     var role: CallerRole {
@@ -213,6 +229,7 @@ struct Connection: ParsableArguments {
     ) async throws -> Value {
         try checkAddressees()
         let token = try readToken()
+        tellOfNobody()
         var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
         configuration.environment = try scope.environmentValue()

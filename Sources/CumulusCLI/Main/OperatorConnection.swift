@@ -7,6 +7,7 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 
 struct OperatorOption: ParsableArguments {
@@ -52,9 +53,7 @@ struct OperatorOption: ParsableArguments {
     }
 
     private func token(_ tokenFile: String?) throws -> String {
-        if let path = setting(tokenFile).file {
-            return try TokenFile.token(path, "the operator's token")
-        }
+        if let path = setting(tokenFile).file { return try OperatorOption.token(path) }
         let kept = tokenSetting.value
         guard kept.isEmpty else { return kept }
         throw UsageProblem(
@@ -64,6 +63,19 @@ struct OperatorOption: ParsableArguments {
             login --operator'
             """
         )
+    }
+}
+
+extension OperatorOption {
+    /// The operator's token in a file, which a node makes at its first start.
+    static func token(_ path: String) throws -> String {
+        do {
+            return try TokenFile.token(path, "the operator's token")
+        } catch let problem as InputProblem where path != "-" && access(path, F_OK) != 0 {
+            throw InputProblem(
+                problem.message + "; 'cumulusd' makes it in its data directory when it starts"
+            )
+        }
     }
 }
 

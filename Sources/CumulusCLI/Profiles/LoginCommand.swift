@@ -14,6 +14,7 @@ struct LoginCommand: AsyncParsableCommand {
         discussion: help(
             "cumulus login alice --container iCloud.org.example.photos",
             "cumulus login --token-file alice.token --endpoint a.example.org,b.example.org",
+            "cumulus login --token-file <(cumulus user token ada)",
             "cumulus login alice --profile work --endpoint a.example.org",
             "cumulus login --operator --token-file cumulus-data/operator.token",
             "cumulus login --operator --token-file <(ssh host cat data/operator.token)",
@@ -56,7 +57,9 @@ struct LoginCommand: AsyncParsableCommand {
         }
         guard !isOperator else { return try validateOperator() }
         guard (name == nil) != (givenFile == nil) else {
-            throw ValidationError("name a user, or a token with --token-file.")
+            throw ValidationError(
+                "name a user, who has a password, or a token with --token-file, not both."
+            )
         }
         guard givenFile == nil || password.passwordFile == nil else {
             throw ValidationError("--password-file and --token-file exclude each other.")
@@ -107,7 +110,7 @@ struct LoginCommand: AsyncParsableCommand {
 
     private func signInOperator(_ name: String?) async throws {
         try ProfileFile.prepare()
-        let token = try TokenFile.token(operatorFile ?? "-", "the operator's token")
+        let token = try OperatorOption.token(operatorFile ?? "-")
         let node = NodeOperator(try nodes.configuration(timeout: 10), token: token)
         let status = await Result { try await node.status() }
         await node.close()
@@ -181,7 +184,13 @@ struct LoginCommand: AsyncParsableCommand {
     }
 
     private func token() async throws -> String {
-        guard let name else { return try TokenFile.token(givenFile ?? "-") }
+        guard let name else {
+            let token = try TokenFile.token(givenFile ?? "-")
+            guard token.hasPrefix(TokenFile.operatorPrefix) else { return token }
+            throw UsageProblem(
+                "\(InputFile.name(givenFile ?? "-")) holds an operator's token: add --operator"
+            )
+        }
         let password = try password.present(of: name)
         return try await withContainer(token: nil) {
             try await $0.signIn(name: name, password: password, label: "cumulus login").token

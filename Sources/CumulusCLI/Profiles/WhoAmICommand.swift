@@ -96,7 +96,11 @@ struct WhoAmICommand: AsyncParsableCommand {
 
     private func rows(_ role: CallerRole, _ answer: Result<String?, any Error>) -> [[String]] {
         let id = (try? answer.get()).flatMap(\.self)
-        let state = problem(answer).map { "refused: \($0)" } ?? "accepted"
+        var state = problem(answer).map { "refused: \($0)" } ?? "accepted"
+        // A token that is named goes before the profile's.
+        if Setting.usableProfile != nil, role == .user, let source = connection.tokenSource {
+            state += " (of \(source), not of the profile)"
+        }
         let rows = [
             ["profile", Setting.usableProfile?.name ?? "none"], ["endpoint", value(.endpoint)],
             ["container", value(.container)], ["environment", value(.environment)],

@@ -41,6 +41,8 @@ enum InputFile {
 enum TokenFile {
     /// Node's tokens have less than 100 bytes; an identity provider's have some thousand.
     private static let mostBytes = 64 << 10
+    /// How operators' tokens begin, as nodes make them.
+    static let operatorPrefix = "cumulus_operator_"
 
     /// The token that a file, a pipe or standard input holds.
     ///

@@ -18,7 +18,8 @@ struct ExportCommand: AsyncParsableCommand {
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
                 How many there were is said on standard error; a type or a zone that isn't there \
-                is an error. The file of --output takes its name when it is complete; while the \
+                is an error. A file is not in its line, which names it: 'cumulus asset get' \
+                fetches it. The file of --output takes its name when it is complete; while the \
                 server is away such an export waits for it, for the time of --timeout. --json \
                 prints a summary to standard output, and so needs --output.
                 """

@@ -54,6 +54,8 @@ import Testing
         let who = try await json(["whoami"])
         #expect(who["profile"] == "ada" && who["as"] == "user" && who["accepted"] == .bool(true))
         #expect(who["endpoint"] == .string(endpoint) && who["recordName"] != .null)
+        let named = try await run(["whoami", "--token-file", tokenFile])
+        #expect(named.contains("not of the profile"), "\(named)")
         let admin = try await json(["whoami", "--profile", "operator"])
         #expect(admin["as"] == "operator" && admin["accepted"] == .bool(true))
         #expect(admin["node"] != .null)
@@ -77,8 +79,17 @@ import Testing
         let hidden = try await CommandLineRun(["status"], variables: other)
         #expect(hidden.code == 64 && hidden.errors.contains("name a token"), "\(hidden.errors)")
         let operatorFile = "\(folder.node)/operator.token"
-        let named = ["status", "--token-file", operatorFile]
-        #expect(try await CommandLineRun(named, variables: other).code == 69)
+        let elsewhere = ["status", "--token-file", operatorFile]
+        #expect(try await CommandLineRun(elsewhere, variables: other).code == 69)
+        // Mistakes that look like something else are named.
+        let nobody = try await CommandLineRun(["record", "list"], variables: variables)
+        #expect(nobody.code == 0 && nobody.errors.contains("'operator' is an operator's"))
+        let unsaid = ["login", "--token-file", operatorFile, "--endpoint", endpoint]
+        let mistaken = try await CommandLineRun(unsaid, variables: variables)
+        #expect(mistaken.code == 64 && mistaken.errors.contains("add --operator"))
+        let early = ["status", "--token-file", "/none"]
+        let none = try await CommandLineRun(early, variables: variables)
+        #expect(none.errors.contains("when it starts"), "\(none.errors)")
         _ = try await run(["logout"])
         #expect(try await json(["use"]) == .array([]))
     }
