@@ -39,7 +39,7 @@ package struct NodeOptions: ParsableArguments {
     /// An operator asks one node; of several in the environment it is the first.
     package func checkSingle() throws {
         guard endpoint.isEmpty || endpoints.count == 1 else {
-            throw ValidationError("This asks one node about itself: name one --endpoint.")
+            throw ValidationError("This asks one node: name one --endpoint.")
         }
     }
 

@@ -44,7 +44,8 @@ struct StatusCommand: AsyncParsableCommand {
                 rows += [["endpoint", endpoint]] + status.lines
             } catch {
                 failure = error
-                let problem = (error as? ServiceError)?.message ?? "\(error)"
+                let problem =
+                    (error as? ServiceError)?.message ?? Failure(error)?.message ?? "\(error)"
                 objects.append(.object([name, JSON.Member("problem", .string(problem))]))
                 rows += [["endpoint", endpoint], ["problem", problem]]
             }

@@ -56,11 +56,13 @@ struct OperatorOption: ParsableArguments {
         if let path = setting(tokenFile).file { return try OperatorOption.token(path) }
         let kept = tokenSetting.value
         guard kept.isEmpty else { return kept }
+        let other = (try? ProfileFile.read())?.profiles
+            .filter { $0.value.values[.operatorToken] != nil }.keys.min()
         throw UsageProblem(
             """
             this needs the operator's token: name its file, operator.token in the node's data \
-            directory, with --token-file or CUMULUS_OPERATOR_TOKEN_FILE, or keep it with 'cumulus \
-            login --operator'
+            directory, with --token-file or CUMULUS_OPERATOR_TOKEN_FILE, or \
+            \(other.map { "ask with --profile \($0)" } ?? "keep it with 'cumulus login --operator'")
             """
         )
     }

@@ -17,6 +17,7 @@ struct LoginCommand: AsyncParsableCommand {
             "cumulus login --token-file <(cumulus user token ada)",
             "cumulus login alice --profile work --endpoint a.example.org",
             "cumulus login --operator --token-file cumulus-data/operator.token",
+            "cumulus login --operator --token-file carol.token --endpoint a:7420,b:7420",
             "cumulus login --operator --token-file <(ssh host cat data/operator.token)",
             note: """
                 Keeps addresses, container, environment and token as a profile in ~/.config/\
@@ -67,7 +68,6 @@ struct LoginCommand: AsyncParsableCommand {
     }
 
     private func validateOperator() throws {
-        try nodes.checkSingle()
         guard name == nil, file == nil, password.passwordFile == nil else {
             throw ValidationError(
                 "An operator shows a token: a name, --file and --password-file go without "
@@ -111,7 +111,10 @@ struct LoginCommand: AsyncParsableCommand {
     private func signInOperator(_ name: String?) async throws {
         try ProfileFile.prepare()
         let token = try OperatorOption.token(operatorFile ?? "-")
-        let node = NodeOperator(try nodes.configuration(timeout: 10), token: token)
+        var configuration = try nodes.configuration(timeout: 10)
+        // An operator of the cluster has one token for all nodes: any of them may answer for it.
+        configuration.endpoints = [nodes.endpoints[0]]
+        let node = NodeOperator(configuration, token: token)
         let status = await Result { try await node.status() }
         await node.close()
         let nodeID = try status.get().nodeID

@@ -78,6 +78,9 @@ import Testing
         let other = variables.merging(["CUMULUS_ENDPOINT": nowhere]) { $1 }
         let hidden = try await CommandLineRun(["status"], variables: other)
         #expect(hidden.code == 64 && hidden.errors.contains("name a token"), "\(hidden.errors)")
+        let both = ["status", "--endpoint", "\(endpoint),\(nowhere)"]
+        let told = try await CommandLineRun(both, variables: variables)
+        #expect(told.output.contains("name a token") && !told.output.contains("UsageProblem"))
         let operatorFile = "\(folder.node)/operator.token"
         let elsewhere = ["status", "--token-file", operatorFile]
         #expect(try await CommandLineRun(elsewhere, variables: other).code == 69)
@@ -87,6 +90,11 @@ import Testing
         let unsaid = ["login", "--token-file", operatorFile, "--endpoint", endpoint]
         let mistaken = try await CommandLineRun(unsaid, variables: variables)
         #expect(mistaken.code == 64 && mistaken.errors.contains("add --operator"))
+        // Any node may answer for an operator of the cluster.
+        let cluster = unsaid + ["--operator", "--endpoint", nowhere, "--profile", "cluster"]
+        #expect(try await CommandLineRun(cluster, variables: variables).code == 0)
+        _ = try await run(["logout", "cluster"])
+        _ = try await run(["use", "operator"])
         let early = ["status", "--token-file", "/none"]
         let none = try await CommandLineRun(early, variables: variables)
         #expect(none.errors.contains("when it starts"), "\(none.errors)")
