@@ -322,7 +322,6 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["login", "--token-file", "f", "--access-token-file", "g"], ["use", "a", "b"],
         ["login", "--operator"], ["login", "u", "--operator", "--token-file", "f"],
         ["login", "--operator", "--token-file", "f", "--file", "g"],
-        ["login", "--operator", "--token-file", "f", "--endpoint", "a:1,b:2"],
         ["record", "list", "--token", "t", "--token-file", "f"],
         ["status", "--token-file", "f", "--operator-token-file", "g"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
