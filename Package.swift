@@ -22,8 +22,10 @@ let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.
 /// The settings of tests.
 ///
 /// They are never optimised, which makes them compile in a third of the time, or less. What tests
-/// test is; and so are those that read the whole tree themselves.
-let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
+/// test is; and so are those that read the whole tree themselves. A tenth more goes with debug
+/// information, for expectations name their lines; and another with a second reading of the module.
+let plain: [SwiftSetting] =
+    house + [.unsafeFlags(["-Onone", "-Xfrontend", "-gnone", "-no-emit-module-separately-wmo"])]
 
 /// The settings of the commands of `cumulus`.
 ///
@@ -58,7 +60,8 @@ func example(_ name: String, _ settings: [SwiftSetting] = plain) -> Target {
 
 /// The settings of apps in the language mode that most are written in.
 let old: [SwiftSetting] = [
-    .swiftLanguageMode(.v5), .treatAllWarnings(as: .error), .unsafeFlags(["-Onone"]),
+    .swiftLanguageMode(.v5), .treatAllWarnings(as: .error),
+    .unsafeFlags(["-Onone", "-Xfrontend", "-gnone", "-no-emit-module-separately-wmo"]),
 ]
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
