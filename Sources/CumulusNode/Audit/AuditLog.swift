@@ -183,7 +183,8 @@ struct AuditLine: Sendable {
     private static func text(of address: Bytes) -> String {
         guard address.count == 16 else { return address.map(String.init).joined(separator: ".") }
         return stride(from: 0, to: 16, by: 2).map { index in
-            String(Int(address[index]) << 8 | Int(address[index + 1]), radix: 16)
+            let group = UInt16(address[index]) << 8 | UInt16(address[index + 1])
+            return String(group, radix: 16)
         }.joined(separator: ":")
     }
 }

@@ -153,8 +153,8 @@ import Testing
                 ]
             )
             #expect(found.allSatisfy { $0.id?.count == 32 })
-            let end = try #require(url.path.split(separator: "/").last)
-            let text = found.compactMap(\.target).joined()
+            let end = String(try #require(url.path.split(separator: "/").last))
+            let text: String = found.compactMap(\.target).joined()
             #expect(!text.contains(end) && !text.contains("matter"))
             for container in [ada, bob, eve] { await container.close() }
         }

@@ -30,7 +30,7 @@ import Testing
     @Test func thirtyOfANetworkAreLinesAndTheRestIsOne() {
         var lines = RefusalLines(now: Self.start)
         let written = (0..<100).flatMap { lines.add(refusal($0), of: "a", now: Self.start) }
-        #expect(written.map(\.time) == (0..<30).map { Int64($0) })
+        #expect(written.map(\.time) == Array(Int64(0)..<30))
         #expect(written.allSatisfy { $0.leftOut == 0 })
         // Another network has lines of its own.
         #expect(lines.add(refusal(), of: "b", now: Self.start).count == 1)
@@ -90,9 +90,9 @@ import Testing
         }
         for _ in 0..<1_000 { log.note(refusal(), of: "x", now: Self.start) }
         log.note(line("operator", nil), of: nil, now: Self.start)
-        #expect(kept.withLock { $0.acts == 1 && $0.refusals == 30 })
+        #expect(kept.withLock { $0 } == (acts: 1, refusals: 30))
         log.tellLeftOut(now: Self.start + 61_000)
-        #expect(kept.withLock { $0.acts == 1 && $0.refusals == 31 })
+        #expect(kept.withLock { $0 } == (acts: 1, refusals: 31))
     }
 
     // MARK: Files

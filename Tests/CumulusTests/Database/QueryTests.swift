@@ -176,18 +176,15 @@ import Testing
                 Timestamp(millisecondsSince1970: now.millisecondsSince1970 - days * 86_400_000)
             }
             let database = container.publicCloudDatabase
-            let photos = (0..<24).map { number in
-                record(
-                    "Photo",
-                    "p\(number + 10)",
-                    [
-                        "title": .string(number % 2 == 0 ? "Sunset \(number)" : "Harbour"),
-                        "date": .timestamp(daysAgo(Int64(number))),
-                        "location": .location(
-                            Location(latitude: 48 + Double(number), longitude: 16)
-                        ),
-                    ]
-                )
+            let photos = (0..<24).map { (number: Int) -> Record in
+                let title = number % 2 == 0 ? "Sunset \(number)" : "Harbour"
+                let location = Location(latitude: 48 + Double(number), longitude: 16)
+                let fields: [String: FieldValue] = [
+                    "title": .string(title),
+                    "date": .timestamp(daysAgo(Int64(number))),
+                    "location": .location(location),
+                ]
+                return record("Photo", "p\(number + 10)", fields)
             }
             _ = try await database.modifyRecords(saving: photos, deleting: [])
             let other = try await server.container(user: "bob")
