@@ -15,6 +15,7 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 package struct Collector: Sendable {
     package struct Schedule: Sendable {
@@ -67,6 +68,11 @@ package struct Collector: Sendable {
     package init(_ node: Node, schedule: Schedule = Schedule()) {
         self.node = node
         self.schedule = schedule
+        // What is taken is known after the first round; what may be taken is known now.
+        node.logBudget.withLock {
+            $0.limit = schedule.logBytes
+            $0.retention = schedule.retentionMilliseconds
+        }
     }
 
     /// Returns when the task is cancelled.
