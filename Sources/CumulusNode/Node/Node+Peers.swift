@@ -36,6 +36,25 @@ extension Node {
         }
     }
 
+    /// Notes why no other node can believe this one at its own address; nil means that they can.
+    ///
+    /// The status lists it like a peer that can't be reached; it is logged when it begins.
+    package func noteOwnAddress(_ endpoint: String, problem: String?) {
+        let now = environment.wallClock()
+        let isNews = peers.withLock { peers in
+            let known = peers[endpoint]?.problem
+            peers[endpoint] = problem.map {
+                NodeStatus.Peer(endpoint: endpoint, since: now, problem: $0)
+            }
+            return known != problem
+        }
+        guard isNews, let problem else { return }
+        environment.logger.error(
+            "no other node reads from this one: they can't believe its certificate",
+            metadata: ["address": "\(endpoint)", "why": "\(problem)"]
+        )
+    }
+
     /// Peers that were told that this node is joining are told that it is ready.
     func meetPeersAgain() {
         forEachCaller { $0.meetAgain() }

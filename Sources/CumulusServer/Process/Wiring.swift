@@ -149,7 +149,11 @@ struct Wiring {
             return []
         }
         node.join(endpoint: plan.advertised ?? bound)
-        let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops, trust: plan.trust))
+        let dialer = NIOFrameDialer(loops: loops, trust: plan.trust)
+        let links = PeerLinks(node, dialer: dialer)
+        let own = OwnAddress(node: node, endpoint: plan.advertised ?? bound, dialer: dialer)
+        let isKnownByCertificate =
+            plan.identity != nil && !configuration[\.tls.authority].isEmpty
         let collector = Collector(node, schedule: plan.schedule)
         return [
             Task { await links.run(plan.peers, whenReady: whenReady) },
@@ -159,6 +163,7 @@ struct Wiring {
             Task { await ComparisonKeeper(node).run() },
             Task { await IndexKeeper(node).run() },
             Task { await DeletionKeeper(node).run() },
+            Task { if isKnownByCertificate { await own.run() } },
         ] + deliverWebhooks(node, loops)
     }
 

@@ -130,6 +130,22 @@ import Testing
         #expect(run.errors.contains("the certificate of"), "\(run.errors)")
     }
 
+    /// Peers call a node at its own address: it says so if they can't believe it there.
+    @Test func aNodeThatNoPeerBelievesSaysSo() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let certificate = Array(flags("theirs").prefix(4))
+        let authority = Array(flags("ours").suffix(2))
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: certificate + authority
+        )
+        #expect(try await eventually { node.errors.contains("no other node reads from this one") })
+        let status = try await run(["cluster", "status", "--json"], at: node, authority: "theirs")
+        #expect(status.code == 0, "\(status.errors)")
+        #expect(status.output.contains("not by an authority that is trusted"), "\(status.output)")
+    }
+
     /// A bare system has no /etc/hosts, and then no name for itself.
     private static var knowsLocalhost: Bool {
         var found: UnsafeMutablePointer<addrinfo>?
