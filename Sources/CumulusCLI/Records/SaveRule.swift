@@ -42,6 +42,12 @@ struct SaveRule: ParsableArguments {
                 \(what): look at it with '\(get)', then save again with its change tag \
                 (--tag \(present)), or over it with --force
                 """
+        case .unknownItem where tag != nil && error.message.hasPrefix("Record not found"):
+            // A node doesn't know whether there ever was such a record.
+            error.message = """
+                there is no such record here, now or any more; check its name, zone and database, \
+                or leave out --tag to make a new one
+                """
         case .unknownItem where tag != nil: error.message += " (leave out --tag)"
         default: break
         }

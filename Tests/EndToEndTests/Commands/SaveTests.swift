@@ -58,6 +58,10 @@ import Testing
         #expect(try await CommandLineRun(delete, variables: variables).code == 0)
         let gone = try await CommandLineRun(again + ["--tag", tag], variables: variables)
         #expect(gone.code == 1 && gone.errors.contains("leave out --tag"), "\(gone.errors)")
+        let never = ["record", "save", "Note", "never", "--field", "n=1", "--tag", tag]
+        let misspelt = try await CommandLineRun(never, variables: variables)
+        #expect(misspelt.code == 1 && misspelt.errors.contains("no such record"))
+        #expect(!misspelt.errors.contains("deleted"), "\(misspelt.errors)")
     }
 
     @Test func aTextIsReadByTheTypeOfItsField() async throws {
