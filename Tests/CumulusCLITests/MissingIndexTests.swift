@@ -46,6 +46,28 @@ import Testing
         #expect(!words.isOfAllRecords && words.kind == "searchable")
     }
 
+    /// A node names the index of all records first, of which the user knows nothing.
+    @Test(arguments: [
+        "Field 'recordName' is not marked queryable; add QUERYABLE to '___recordID' of type City "
+            + "in the schema",
+        "Type is not marked indexable: City; add an index to one of its fields in the schema",
+    ]) func anOrderOfAllRecordsNamesItsKeys(refusal: String) throws {
+        let error = ServiceError(.invalidArguments, .invalidValue, refusal)
+        let command = try Main.parseAsRoot(["query", "City", "--sort", "-size"])
+        let scope = try #require(command as? QueryCommand).connection.user.scope
+        let told = try #require(
+            try MissingIndex.advised(error, by: scope, order: ["size"]) as? ServiceError
+        )
+        #expect(told.code == .invalidArguments)
+        #expect(told.message.contains("by 'size'"), "\(told.message)")
+        #expect(told.message.contains("'cumulus index add City ___recordID --kind queryable'"))
+        #expect(told.message.hasSuffix("'cumulus index add City size --kind sortable'"))
+        #expect(!told.message.contains("FIELD") && !told.message.contains("recordName"))
+        // Without an order the node's words stay.
+        let plain = try #require(try MissingIndex.advised(error, by: scope) as? ServiceError)
+        #expect(plain.message.hasPrefix(refusal))
+    }
+
     @Test func otherErrorsNameNone() {
         #expect(missing("Unknown field 'nothing'") == nil)
         let message = "Type is not marked indexable: Plain; add an index"

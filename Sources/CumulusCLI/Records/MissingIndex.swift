@@ -50,11 +50,23 @@ struct MissingIndex: Equatable {
     }
 
     /// An error of a command with what to do about it, if it is a missing index.
-    static func advised(_ error: any Error, by scope: ScopeOptions) throws -> any Error {
+    ///
+    /// - Parameter order: The keys by which a query sorts all records of a type: a node speaks of
+    ///   the index that leads to all records first, and not of the keys.
+    static func advised(
+        _ error: any Error,
+        by scope: ScopeOptions,
+        order: [String] = []
+    ) throws -> any Error {
         guard var refusal = error as? ServiceError, let missing = MissingIndex(error) else {
             return error
         }
-        refusal.message += ", " + (try missing.advice(in: scope))
+        let (container, environment) = (scope.container.container, try scope.environmentValue())
+        if missing.isOfAllRecords, !order.isEmpty {
+            refusal.message = missing.advice(order: order, container: container, environment)
+        } else {
+            refusal.message += ", " + missing.advice(container: container, environment)
+        }
         return refusal
     }
 
@@ -64,9 +76,28 @@ struct MissingIndex: Equatable {
 
     /// What to do about it, as the operator.
     func advice(container: String?, _ environment: Environment) -> String {
-        let command = "'\(command(container: container))'"
+        MissingIndex.advice([command(container: container)], environment)
+    }
+
+    /// What to do before all records can be sorted by these keys.
+    func advice(order: [String], container: String?, _ environment: Environment) -> String {
+        let all = MissingIndex(recordType, SystemField.recordID.rawValue, "queryable")
+        let sorted = order.map { MissingIndex(recordType, $0, "sortable") }
+        let keys = order.map { "'\($0)'" }.joined(separator: ", ")
+        let commands = ([all] + sorted).map { $0.command(container: container) }
+        return "all records of type \(recordType) can be sorted by \(keys) once these fields and "
+            + "the records' names, \(SystemField.recordID.rawValue), are indexed; "
+            + MissingIndex.advice(commands, environment)
+    }
+
+    private static func advice(_ commands: [String], _ environment: Environment) -> String {
+        let text = commands.map { "'\($0)'" }.joined(separator: " and ")
         return environment == .production
-            ? "as the operator: \(command) in development, then 'cumulus schema deploy --yes'"
-            : "as the operator: \(command)"
+            ? "as the operator: \(text) in development, then 'cumulus schema deploy --yes'"
+            : "as the operator: \(text)"
+    }
+
+    private init(_ recordType: String, _ field: String, _ kind: String) {
+        (self.recordType, self.field, self.kind) = (recordType, field, kind)
     }
 }

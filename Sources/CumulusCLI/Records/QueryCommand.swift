@@ -107,15 +107,20 @@ struct QueryCommand: AsyncParsableCommand {
             predicate: try Query.Predicate(format: format),
             sortDescriptors: near.map { [$0.descriptor] } ?? []
         )
+        query.sortDescriptors += sortKeys
+        query.allowsExtensions = extensions
+        return query
+    }
+
+    /// The keys of --sort.
+    private var sortKeys: [Query.SortDescriptor] {
         let words = sort?.split(separator: ",", omittingEmptySubsequences: false) ?? []
-        query.sortDescriptors += words.map { word in
+        return words.map { word in
             let key = word.trimmed
             return key.hasPrefix("-")
                 ? Query.SortDescriptor(key: String(key.dropFirst()), ascending: false)
                 : Query.SortDescriptor(key: key)
         }
-        query.allowsExtensions = extensions
-        return query
     }
 
     func run() async throws {
@@ -135,7 +140,11 @@ struct QueryCommand: AsyncParsableCommand {
                 }
             } catch {
                 guard asksForAll, let missing = MissingIndex(error), missing.isOfAllRecords else {
-                    throw try MissingIndex.advised(error, by: connection.user.scope)
+                    throw try MissingIndex.advised(
+                        error,
+                        by: connection.user.scope,
+                        order: format == QueryCommand.allRecords ? sortKeys.map(\.key) : []
+                    )
                 }
                 try await scan(database, zoneID, missing)
             }
@@ -223,7 +232,11 @@ struct QueryCommand: AsyncParsableCommand {
 
     // MARK: Without an index
 
-    private var asksForAll: Bool { format == "TRUEPREDICATE" && sort == nil && near == nil }
+    private static let allRecords = "TRUEPREDICATE"
+
+    private var asksForAll: Bool {
+        format == QueryCommand.allRecords && sort == nil && near == nil
+    }
 
     /// Does without the index that leads to all records of the type.
     private func scan(

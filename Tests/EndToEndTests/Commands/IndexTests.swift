@@ -86,6 +86,9 @@ import Testing
         #expect(refused.code == 1, "\(refused.output)")
         #expect(refused.errors.contains("Type is not marked indexable: Note"))
         #expect(refused.errors.contains("'cumulus index add Note FIELD --kind queryable'"))
+        let order = try await CommandLineRun(["query", "Note", "--sort", "n"], variables: variables)
+        #expect(order.errors.contains("'cumulus index add Note n --kind sortable'"))
+        #expect(order.errors.contains("by 'n'"), "\(order.errors)")
 
         let add = ["index", "add", "Note", "n", "--kind"]
         let added = try await cumulus(add + ["queryable"], variables)
