@@ -70,7 +70,7 @@ package struct ProgressBar {
     package static func line(_ bytes: Int, of total: Int?, records: Int, seconds: Double) -> String
     {
         let rate = seconds > 0 ? Int(Double(records) / seconds) : 0
-        let count = "\(records) records  \(rate)/s"
+        let count = "\(counted(records, "record"))  \(rate)/s"
         guard let total, total > 0 else { return count }
         return bar(Double(bytes) / Double(total), count, seconds: seconds)
     }

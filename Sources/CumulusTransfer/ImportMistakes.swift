@@ -4,6 +4,7 @@
 // `Importer` enters every line that failed.
 
 import CumulusModel
+import CumulusTerminal
 
 struct ImportMistakes {
     struct Mistake {
@@ -42,7 +43,7 @@ struct ImportMistakes {
     var rest: [String] {
         all.filter { $0.lines > ImportMistakes.told }.map {
             let more = $0.lines - ImportMistakes.told
-            return "\(more) more \(more == 1 ? "line" : "lines"): \($0.message)"
+            return "\(counted(more, "more line")): \($0.message)"
         }
     }
 

@@ -37,7 +37,7 @@ package struct Importer {
 
         package var text: String {
             let tenths = (seconds * 10).rounded() / 10
-            return "\(saved) records saved, \(failed) lines failed, \(tenths) s"
+            return "\(counted(saved, "record")) saved, \(counted(failed, "line")) failed, \(tenths) s"
         }
 
         /// nil if every line was saved.

@@ -194,7 +194,9 @@ extension AssetCommand {
                 rows: [
                     ["digest", asset.digest.hex], ["size", ByteCount.text(asset.size)],
                     ["chunks", "\(found.chunks)"],
-                    ["missing", "\(found.missingChunks) chunks are not on this node"],
+                    ["missing", found.missingChunks == 1
+                            ? "1 chunk is not on this node"
+                            : "\(found.missingChunks) chunks are not on this node"],
                     ["stored", ByteCount.text(found.storedBytes)],
                 ]
             )
@@ -260,7 +262,7 @@ extension Database {
         defer { progress.clear() }
         let all = (range?.bytes ?? 0..<asset.size).clamped(to: 0..<asset.size)
         if all.isEmpty, range != nil {
-            throw InputProblem("the file ends before that: it has \(asset.size) bytes")
+            throw InputProblem("the file ends before that: it has \(counted(asset.size, "byte"))")
         }
         var start = all.lowerBound
         while start < all.upperBound {

@@ -37,7 +37,7 @@ struct BackupCommand: AsyncParsableCommand {
                 "backup": .string(path), "bytes": .integer(Int64(clamping: made.bytes)),
                 "files": .integer(Int64(made.files)),
             ],
-            rows: [["\(path): \(made.files) files, \(ByteCount.text(made.bytes))"]]
+            rows: [["\(path): \(counted(made.files, "file")), \(ByteCount.text(made.bytes))"]]
         )
     }
 }

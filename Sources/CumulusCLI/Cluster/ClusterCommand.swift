@@ -351,7 +351,7 @@ extension ClusterCommand {
             }
             try output.show(
                 ["scopes": .integer(Int64(scopes)), "endedSessions": .bool(endSessions)],
-                rows: [["marked \(scopes) scopes"]]
+                rows: [["marked \(counted(scopes, "scope"))"]]
                     + (endSessions ? [["ended all sessions and access tokens"]] : [])
             )
         }
@@ -372,7 +372,7 @@ extension NodeOperator.Member {
 
     private var lacks: UInt64 { reports.reduce(0) { $0 + $1.missing } }
 
-    fileprivate var missing: String { isThis || isRemoved ? "" : "\(lacks) commits" }
+    fileprivate var missing: String { isThis || isRemoved ? "" : counted(lacks, "commit") }
 
     /// Nothing while the member lacks something: what was compared last is not what it holds now.
     fileprivate var held: String {

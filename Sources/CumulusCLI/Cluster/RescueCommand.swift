@@ -97,8 +97,8 @@ struct RescueCommand: AsyncParsableCommand {
     }
 
     private static func warning(_ count: Int) -> String {
-        "\(count) commits have increments of more than a day ago: one that its caller repeated on "
-            + "another node counts twice"
+        "\(counted(count, "commit")) \(count == 1 ? "has" : "have") increments of more than a day "
+            + "ago: one that its caller repeated on another node counts twice"
     }
 }
 
@@ -108,7 +108,8 @@ extension Rescue.Outcome {
     }
 
     fileprivate var progressLine: String {
-        "\(name): \(handedOver) of \(lacks) commits handed over, \(assets) assets"
+        "\(name): \(handedOver) of \(counted(lacks, "commit")) handed over, "
+            + counted(assets, "asset")
     }
 
     fileprivate var problemLine: String? { problem.map { "\(name): \($0)" } }

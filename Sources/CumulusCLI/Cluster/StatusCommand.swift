@@ -132,7 +132,8 @@ extension NodeOperator.Scope {
     fileprivate var text: String {
         let name = container.isEmpty ? "the cluster's own" : "\(container) \(environment)"
         let which = applied.isEmpty ? "" : " (\(applied))"
-        return "\(name): \(commits) commits\(which), digest \(digest), \(liveRuns) runs"
+        return "\(name): \(counted(commits, "commit"))\(which), digest \(digest), "
+            + counted(liveRuns, "run")
     }
 }
 

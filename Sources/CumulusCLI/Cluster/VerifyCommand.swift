@@ -57,7 +57,8 @@ extension NodeOperator.Verdict {
 
     /// How far it is, in a line.
     fileprivate var counts: String {
-        "\(rows) rows read, \(damaged) damaged; \(records) records compared, \(different) differ"
+        "\(counted(rows, "row")) read, \(damaged) damaged; \(counted(records, "record")) compared, "
+            + differ
     }
 
     fileprivate var json: JSON {
@@ -76,17 +77,20 @@ extension NodeOperator.Verdict {
     }
 
     fileprivate var lines: [[String]] {
-        let read = "\(rows) rows read, \(damaged) damaged, \(mended) mended"
-        let counts = "\(records) records compared, \(different) differ, \(repaired) repaired"
+        let read = "\(counted(rows, "row")) read, \(damaged) damaged, \(mended) mended"
+        let counts = "\(counted(records, "record")) compared, \(differ), \(repaired) repaired"
         let rest = unsettled == 0 ? "" : ", \(unsettled) not settled yet"
         return [[read], [counts + rest], [assets]] + damagedRows.map { [$0.line] }
             + differences.map { ["\($0.what): \($0.place) '\($0.recordName)'"] } + advice
     }
 
+    private var differ: String { different == 1 ? "1 differs" : "\(different) differ" }
+
     private var assets: String {
-        let counts = "\(chunks) chunks of assets read, \(damagedChunks) damaged"
+        let counts = "\(counted(chunks, "chunk")) of assets read, \(damagedChunks) damaged"
+        let lack = incompleteAssets == 1 ? "lacks some of its own" : "lack some of theirs"
         return incompleteAssets == 0
-            ? counts : "\(counts), \(incompleteAssets) assets lack some of theirs"
+            ? counts : "\(counts), \(counted(incompleteAssets, "asset")) \(lack)"
     }
 
     private var advice: [[String]] {

@@ -165,12 +165,7 @@ extension IndexCommand {
             let ready = found.filter(\.isReady).count
             try output.show(
                 ["indexes": .integer(Int64(found.count)), "ready": .integer(Int64(ready))],
-                rows: [
-                    [
-                        found.count == 1
-                            ? "1 index, \(ready) ready" : "\(found.count) indexes, \(ready) ready"
-                    ]
-                ]
+                rows: [["\(counted(found.count, "index", "indexes")), \(ready) ready"]]
             )
         }
     }

@@ -266,7 +266,3 @@ extension SchemaCommand {
         try output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
     }
 }
-
-private func counted(_ count: Int, _ what: String) -> String {
-    count == 1 ? "1 \(what)" : "\(count) \(what)s"
-}

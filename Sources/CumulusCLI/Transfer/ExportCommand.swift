@@ -61,13 +61,13 @@ struct ExportCommand: AsyncParsableCommand {
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)
-                writeToStandardError("\(count) records exported\n")
+                writeToStandardError("\(counted(count, "record")) exported\n")
                 return
             }
             let count = try await exporter.write(toFile: output)
             try format.show(
                 ["exported": .integer(Int64(count)), "file": .string(output)],
-                rows: [["\(count) records in \(output)"]]
+                rows: [["\(counted(count, "record")) in \(output)"]]
             )
         }
     }

@@ -259,7 +259,7 @@ extension OutputOptions {
                 ["container", "\(app.scope.container), \(app.scope.environment.name)"],
                 ["origins", app.origins.isEmpty ? "any" : app.origins.joined(separator: ", ")],
                 ["redirect", app.callback.isEmpty ? "none" : app.callback],
-                ["title", app.title], ["logo", logoBytes == 0 ? "none" : "\(logoBytes) bytes"],
+                ["title", app.title], ["logo", logoBytes == 0 ? "none" : counted(logoBytes, "byte")],
             ]
         )
     }

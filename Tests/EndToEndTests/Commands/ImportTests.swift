@@ -214,7 +214,7 @@ import Testing
         let file = "\(folder.path)/places.jsonl"
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
         let result = try await user.cumulus(["import", "Place", file])
-        #expect(result.output.hasPrefix("700 records saved, 1 lines failed"), "\(result.output)")
+        #expect(result.output.hasPrefix("700 records saved, 1 line failed"), "\(result.output)")
         #expect(result.errors.hasPrefix("cumulus: line 701: "), "\(result.errors)")
         #expect(result.errors.split(separator: "\n").count == 1)
         let exported = try await user.export()
@@ -417,7 +417,7 @@ import Testing
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
         let run = try await CommandLineRun(["import", "T", file], variables: variables)
         #expect(run.code == 1)
-        #expect(run.output.contains("2 records saved, 1 lines failed"), "\(run.output)")
+        #expect(run.output.contains("2 records saved, 1 line failed"), "\(run.output)")
         #expect(run.errors.contains("line 1: cannot use an empty list"), "\(run.errors)")
         #expect(run.errors.contains("field 'other' in record type 'T'"))
     }
