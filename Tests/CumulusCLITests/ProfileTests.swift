@@ -257,6 +257,17 @@ private let node = Profile([.endpoint: "127.0.0.1:7421", .operatorToken: "cumulu
         }
     }
 
+    /// Without a request: the profile knows who its user is.
+    @Test func aChosenProfileIsShownWithItsUser() {
+        #expect(
+            work.rows == [
+                ["endpoint", "a.example.org:7420,b:1"], ["container", "iCloud.x"],
+                ["environment", "production"], ["as", "user"], ["user", "ada"],
+            ]
+        )
+        #expect(node.rows == [["endpoint", "127.0.0.1:7421"], ["as", "operator"]])
+    }
+
     @Test func useChoosesAndLogoutTakesAway() async throws {
         try await home.use {
             try keep()

@@ -152,17 +152,39 @@ struct LoginCommand: AsyncParsableCommand {
             )
         )
         let kept = values.merging([.token: token]) { $1 }
-        try keep(Profile(kept, user: name), as: profileName)
+        let person = try name ?? profileName.flatMap { try LoginCommand.user(of: token, in: $0) }
+        try keep(Profile(kept, user: person), as: profileName)
+        try show(person, user.recordName, profileName, target.path)
+    }
+
+    /// The name of the user whose token the profile has; nil for another token.
+    private static func user(of token: String, in profile: String) throws -> String? {
+        let known = try ProfileFile.read().profiles[profile]
+        return known?.values[.token] == token ? known?.user : nil
+    }
+
+    /// Shows a user's login, in the words and the order of 'whoami'.
+    private func show(
+        _ user: String?,
+        _ recordName: String,
+        _ profile: String?,
+        _ file: String
+    ) throws {
+        let endpoint = nodes.endpoints.joined(separator: ",")
+        let environment = try scope.environmentValue().name
+        let rows = [
+            profile.map { ["profile", $0] }, ["endpoint", endpoint],
+            ["container", scope.containerName], ["environment", environment], ["as", "user"],
+            user.map { ["user", $0] }, ["recordName", recordName], ["file", file],
+        ]
         try output.show(
             [
-                "user": name.map(JSON.string) ?? .null, "recordName": .string(user.recordName),
-                "container": .string(scope.containerName), "file": .string(target.path),
-                "profile": profileName.map(JSON.string) ?? .null,
+                "profile": profile.map(JSON.string) ?? .null, "endpoint": .string(endpoint),
+                "container": .string(scope.containerName), "environment": .string(environment),
+                "as": "user", "user": user.map(JSON.string) ?? .null,
+                "recordName": .string(recordName), "file": .string(file),
             ],
-            rows: (name.map { [["user", $0]] } ?? []) + [
-                ["recordName", user.recordName], ["container", scope.containerName],
-                ["file", target.path],
-            ] + (profileName.map { [["profile", $0]] } ?? [])
+            rows: rows.compactMap(\.self)
         )
     }
 

@@ -41,8 +41,10 @@ struct UseCommand: AsyncParsableCommand {
         file.current = isNone ? nil : name
         try file.write()
         try output.show(
-            ["profile": isNone ? .null : .string(name)],
-            rows: [["profile", name]] + (profile.map { [["endpoint", $0.endpoint]] } ?? [])
+            .object(
+                [.init("profile", isNone ? .null : .string(name))] + (profile?.shown ?? [])
+            ),
+            rows: [["profile", name]] + (profile?.rows ?? [])
         )
         let setting = Setting(.profile, flag: nil)
         guard !setting.isStandard, setting.value != name else { return }
@@ -76,6 +78,16 @@ struct UseCommand: AsyncParsableCommand {
 extension Profile {
     /// The caller, as people read it.
     fileprivate var who: String { role.rawValue + (user.map { " \($0)" } ?? "") }
+
+    /// What is shown of it beside its name, in the words and the order of 'whoami'.
+    var rows: [[String]] {
+        let rows = [
+            ["endpoint", endpoint], values[.container].map { ["container", $0] },
+            values[.environment].map { ["environment", $0] }, ["as", role.rawValue],
+            user.map { ["user", $0] },
+        ]
+        return rows.compactMap(\.self)
+    }
 
     /// What is shown of it: never a token.
     fileprivate var shown: [JSON.Member] {

@@ -195,7 +195,10 @@ import Testing
         let wrong = "cumulus_" + String(repeating: "0", count: 64)
         try await run(again, variables, typing: wrong, fails: Self.refused)
         #expect(try settings() == written)
-        try await run(again, variables, typing: token + "\n")
+        // The profile has that token already, and so the name of its user.
+        let same = try await run(again, variables, typing: token + "\n")
+        #expect(same.contains(/user +ada\n/), "\(same)")
+        #expect(try await run(["use", "default"], variables).contains(/user +ada/))
         #expect(try settings()["token"] == token)
 
         #expect(try await run(["logout"], variables).contains("removed"))
