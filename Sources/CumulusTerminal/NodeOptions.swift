@@ -11,8 +11,8 @@ import CumulusSystem
 package struct NodeOptions: ParsableArguments {
     @Option(
         help: """
-            Address of a node, host:port or host; where a user asks, several with commas, or \
-            repeated.
+            Address of a node, host:port or host; several with commas, or repeated: the first that \
+            answers is asked.
             """
     )
     package var endpoint: [String] = []
@@ -36,11 +36,14 @@ package struct NodeOptions: ParsableArguments {
         }
     }
 
-    /// An operator asks one node; of several in the environment it is the first.
+    /// Throws if several nodes are named, for what is done to one node: nobody should have to guess
+    /// to which.
     package func checkSingle() throws {
-        guard endpoint.isEmpty || endpoints.count == 1 else {
-            throw ValidationError("This asks one node: name one --endpoint.")
-        }
+        guard endpoints.count > 1 else { return }
+        throw ValidationError(
+            "This is about one node, and \(endpointSetting.source) names \(endpoints.count): name "
+                + "the one with --endpoint."
+        )
     }
 
     private var endpointSetting: Setting {

@@ -341,7 +341,10 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test(arguments: [
         ["status", "--replicas", "1"], ["status", "--token", "t"], ["status", "--session", "f"],
         ["status", "--container", "c"], ["top", "--endpoint", "a:1", "--endpoint", "b:2"],
-        ["top", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
+        ["top", "--endpoint", "a:1,b:2"], ["backup", "/b", "--endpoint", "a:1,b:2"],
+        ["cluster", "leave", "--endpoint", "a:1,b:2"],
+        ["cluster", "verify", "5d", "--endpoint", "a:1,b:2"],
+        ["cluster", "status", "--zones", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
         ["schema", "diff", "--environment", "production"],
         ["user", "list", "--environment", "production"],
         ["user", "token", "u", "--container", "c"], ["user", "disable", "u", "--container", "c"],
@@ -375,6 +378,18 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
     }
 
+    /// Wherever the addresses come from, nobody has to guess which node is meant.
+    @Test(arguments: [["backup", "/b"], ["cluster", "leave"], ["cluster", "verify", "5d"], ["top"]])
+    func whatIsDoneToOneNodeNeedsOneAddress(words: [String]) throws {
+        try Setting.$variables.withValue(["CUMULUS_ENDPOINT": "a:1,b:2,c:3"]) {
+            let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+            let message = Main.message(for: try #require(error))
+            #expect(message.contains("about one node, and CUMULUS_ENDPOINT names 3"), "\(message)")
+            #expect(message.contains("--endpoint"), "\(message)")
+            _ = try Main.parseAsRoot(words + ["--endpoint", "b:2"])
+        }
+    }
+
     @Test(arguments: [
         ["record", "save", "T", "n", "--replicas", "1"], ["record", "delete", "n", "--replicas=1"],
         ["asset", "put", "T", "n", "f", "x", "--replicas", "1"],
@@ -394,6 +409,11 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["import", "T", "f"], ["export", "T", "-o", "f"], ["schema", "export", "-o", "f"],
         ["use"], ["use", "a"], ["whoami", "--profile", "a"], ["console", "--print"],
         ["login", "--operator", "--token-file", "f", "--profile", "a"], ["logout", "a"],
+        ["user", "list", "--endpoint", "a:1,b:2"], ["cluster", "status", "--endpoint", "a,b,c"],
+        ["operator", "list", "--endpoint", "a", "--endpoint", "b"],
+        ["conflicts", "list", "--endpoint", "a,b"], ["container", "list", "--endpoint", "a,b"],
+        ["session", "list", "--user", "u", "--endpoint", "a,b"],
+        ["backup", "/b", "--endpoint", "a:1"], ["cluster", "leave", "--endpoint", "a:1"],
         // As in release 0.1.
         ["import", "f", "--type", "T"], ["export", "--type", "T"],
         ["status", "--operator-token-file", "f"], ["login", "--access-token-file", "f"],

@@ -32,6 +32,9 @@ package struct NodeOperator: Sendable {
         )
     }
 
+    /// The address of the node, as the configuration has it.
+    package var endpoint: String { core.settings.endpoints.first ?? "" }
+
     package func close() async {
         await core.close()
     }

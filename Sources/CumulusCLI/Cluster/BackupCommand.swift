@@ -25,7 +25,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     @Argument(help: "The directory to make; an absolute path on the node's machine.")
     var path: String
-    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var connection: NodeConnection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {

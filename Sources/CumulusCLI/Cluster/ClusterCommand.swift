@@ -69,6 +69,8 @@ extension ClusterCommand {
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
+            // Each node has digests of its own.
+            if zones { try connection.nodes.checkSingle() }
             guard zones || !scope.isNamed else {
                 throw ValidationError(
                     "Members are those of all containers: --container and --environment go with "
@@ -303,7 +305,7 @@ extension ClusterCommand {
             )
         )
 
-        @OptionGroup var connection: OperatorConnection
+        @OptionGroup var connection: NodeConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {

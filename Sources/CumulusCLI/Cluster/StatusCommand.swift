@@ -28,10 +28,10 @@ struct StatusCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        // Without the flag it asks the first one, as all commands of operators do.
-        let asked = Array(access.nodes.endpoints.prefix(access.nodes.endpoint.isEmpty ? 1 : .max))
-        if asked.count == 1 {
-            let status = try await status(of: asked[0])
+        let asked = access.nodes.endpoints
+        // Without the flag it asks the first that answers, as all commands of operators do.
+        if asked.count == 1 || access.nodes.endpoint.isEmpty {
+            let status = try await access.withOperator { try await $0.status() }
             return try output.show(.object(status.json), rows: status.lines)
         }
         var failure: (any Error)?

@@ -29,7 +29,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
     @Argument(help: "The other node's id, or the first digits of it.") var node: String
     @Flag(help: "Take the other node's version of what differs or is damaged.") var repair = false
-    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var connection: NodeConnection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {

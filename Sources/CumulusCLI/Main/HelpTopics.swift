@@ -33,7 +33,10 @@ struct ConnectionTopic: ParsableCommand {
             A command of users asks as the user with --token or --token-file, as a server with \
             --key and --key-id, else without a user. A command of operators takes the \
             operator's token with --token-file, CUMULUS_OPERATOR_TOKEN_FILE or the profile; it \
-            lies in the node's data directory as operator.token. A token's file may be a pipe.
+            lies in the node's data directory as operator.token. A token's file may be a pipe. Of \
+            several nodes an operator's command asks the first that answers; 'cumulus status' \
+            shows each, and what is about one node ('backup', 'top', 'cluster leave', 'cluster \
+            verify', 'cluster status --zones') takes one address.
 
             Examples:
               cumulus login --operator --token-file <(ssh host cat data/operator.token)

@@ -1,8 +1,9 @@
 // How a command reaches a node as its operator: groups of options.
 //
-// Most commands of operators have `OperatorConnection`; those that ask several nodes have
-// `OperatorAccess`. Commands that users have as well hold `OperatorOption` beside `Connection`,
-// whose --token-file is the operator's then.
+// Most commands of operators have `OperatorConnection`: of several nodes they ask the first that
+// answers. Commands that do something to one node have `NodeConnection`, those that ask each of
+// several have `OperatorAccess`. Commands that users have as well hold `OperatorOption` beside
+// `Connection`, whose --token-file is the operator's then.
 
 import ArgumentParser
 import Cumulus
@@ -34,7 +35,7 @@ struct OperatorOption: ParsableArguments {
     ///
     /// - Parameters:
     ///   - tokenFile: The value of --token-file.
-    ///   - endpoint: The node's address; nil means the first of the nodes.
+    ///   - endpoint: The node's address; nil means the first of the nodes that answers.
     ///   - standard: Seconds of a call, if no others are named.
     func withOperator<Value>(
         of nodes: NodeOptions,
@@ -45,8 +46,11 @@ struct OperatorOption: ParsableArguments {
     ) async throws -> Value {
         if setting(tokenFile).isStandard { try nodes.checkAddressees(of: tokenSetting) }
         var configuration = try nodes.configuration(timeout: standard)
-        configuration.endpoints = [endpoint ?? nodes.endpoints[0]]
-        let node = NodeOperator(configuration, token: try token(tokenFile))
+        // It may be a pipe, which is read once.
+        let token = try token(tokenFile)
+        let asked = if let endpoint { endpoint } else { try await nodes.answering(token) }
+        configuration.endpoints = [asked]
+        let node = NodeOperator(configuration, token: token)
         let result = await Result { try await body(node) }
         await node.close()
         return try result.get()
@@ -81,8 +85,62 @@ extension OperatorOption {
     }
 }
 
-/// Options for commands that ask one node as its operator.
+extension NodeOptions {
+    /// Seconds that each of several nodes has to answer.
+    private static let longestAnswer = 3.0
+
+    /// The first address at which a node answers an operator, and is ready if any of them is.
+    ///
+    /// A refusal is an answer: the command shows it. Where only one node is named, it is not asked.
+    func answering(_ token: String) async throws -> String {
+        guard endpoints.count > 1 else { return endpoints[0] }
+        var unready: String?
+        var problems: [String] = []
+        for endpoint in endpoints {
+            switch await answer(of: endpoint, token) {
+            case .success(let status) where !status.notReady.isEmpty:
+                unready = unready ?? endpoint
+            case .failure(let error as ServiceError) where error.isUnreachable:
+                problems.append(error.message)
+            case .success, .failure: return endpoint
+            }
+        }
+        if let unready { return unready }
+        throw ServiceError(.networkUnavailable, problems.joined(separator: "; "))
+    }
+
+    private func answer(
+        of endpoint: String,
+        _ token: String
+    ) async -> Result<NodeOperator.Status, any Error> {
+        await Result {
+            var configuration = try configuration(timeout: NodeOptions.longestAnswer)
+            configuration.endpoints = [endpoint]
+            configuration.timeout = min(configuration.timeout, .seconds(NodeOptions.longestAnswer))
+            let node = NodeOperator(configuration, token: token)
+            let status = await Result { try await node.status() }
+            await node.close()
+            return try status.get()
+        }
+    }
+}
+
+/// Options for commands that ask any node of a cluster as an operator.
 struct OperatorConnection: ParsableArguments {
+    @OptionGroup var access: OperatorAccess
+
+    var nodes: NodeOptions { access.nodes }
+
+    func withOperator<Value>(
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        try await access.withOperator(timeout: standard, body)
+    }
+}
+
+/// Options for commands that do something to one node, or show it, as its operator.
+struct NodeConnection: ParsableArguments {
     @OptionGroup var access: OperatorAccess
 
     var nodes: NodeOptions { access.nodes }
@@ -118,7 +176,7 @@ struct OperatorAccess: ParsableArguments {
         }
     }
 
-    /// - Parameter endpoint: The node's address; nil means the first of the nodes.
+    /// - Parameter endpoint: The node's address; nil means the first of the nodes that answers.
     func withOperator<Value>(
         at endpoint: String? = nil,
         timeout standard: Double = 10,

@@ -28,10 +28,8 @@ struct ConsoleCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let host = connection.nodes.host
-        guard
-            let url = try await connection.withOperator({ try await $0.consoleURL(host: host) })
-        else {
+        let found = try await connection.withOperator { try await $0.consoleURL(host: $0.host) }
+        guard let url = found else {
             throw InputProblem(
                 "this node serves no HTTP, and so no console: start it with --http, such as "
                     + "'cumulusd --http 127.0.0.1:7480'"
@@ -88,10 +86,9 @@ private enum Browser {
     }
 }
 
-extension NodeOptions {
-    /// The host of the first endpoint, as it stands in a URL.
+extension NodeOperator {
+    /// The host of its address, as it stands in a URL.
     fileprivate var host: String {
-        let endpoint = endpoints.first ?? ""
-        return String(endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)])
+        String(endpoint[..<(endpoint.lastIndex(of: ":") ?? endpoint.endIndex)])
     }
 }

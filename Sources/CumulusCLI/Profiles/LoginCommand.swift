@@ -113,7 +113,7 @@ struct LoginCommand: AsyncParsableCommand {
         let token = try OperatorOption.token(operatorFile ?? "-")
         var configuration = try nodes.configuration(timeout: 10)
         // An operator of the cluster has one token for all nodes: any of them may answer for it.
-        configuration.endpoints = [nodes.endpoints[0]]
+        configuration.endpoints = [try await nodes.answering(token)]
         let node = NodeOperator(configuration, token: token)
         let status = await Result { try await node.status() }
         await node.close()

@@ -32,7 +32,6 @@ struct ConflictsOptions: ParsableArguments {
             if role.operatorTokenFile == nil { return }
             throw ValidationError("With --mine a user asks: leave out --operator-token-file.")
         }
-        try connection.nodes.checkSingle()
         let ofUsers = [connection.token, connection.session, encryption.encryptionKeyFile]
         guard ofUsers.allSatisfy({ $0 == nil }) else {
             throw ValidationError(

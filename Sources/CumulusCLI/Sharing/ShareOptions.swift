@@ -82,7 +82,6 @@ struct UserOfShares: ParsableArguments {
     /// Throws if an operator asks with what is of users only.
     func check(_ connection: Connection, _ others: String?...) throws {
         guard user != nil else { return }
-        try connection.nodes.checkSingle()
         let own = [connection.token, connection.key, connection.session] + others
         guard own.allSatisfy({ $0 == nil }) else {
             throw ValidationError(

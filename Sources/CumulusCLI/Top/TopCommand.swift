@@ -34,7 +34,7 @@ struct TopCommand: AsyncParsableCommand {
     )
 
     @Option(help: "End after so many samples, one per second.") var samples: Int?
-    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var connection: NodeConnection
     @OptionGroup var output: OutputOptions
 
     func validate() throws {

@@ -34,7 +34,6 @@ struct SessionOwner: ParsableArguments {
                 "Without --user a user asks about itself: leave out --operator-token-file."
             )
         }
-        try connection.nodes.checkSingle()
         guard connection.token == nil, connection.key == nil, connection.session == nil,
             !connection.scope.isNamed
         else {

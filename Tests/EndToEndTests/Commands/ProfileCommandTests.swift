@@ -94,6 +94,16 @@ import Testing
         let cluster = unsaid + ["--operator", "--endpoint", nowhere, "--profile", "cluster"]
         #expect(try await CommandLineRun(cluster, variables: variables).code == 0)
         _ = try await run(["logout", "cluster"])
+        // Any node answers for the others, except where one is meant.
+        let several = ["--token-file", operatorFile, "--endpoint", "\(nowhere),\(endpoint)"]
+        #expect(try await run(["user", "list"] + several).contains("ada"))
+        #expect(try await run(["cluster", "status"] + several).contains("this node"))
+        let backup = try await CommandLineRun(["backup", "/b"] + several, variables: variables)
+        #expect(backup.code == 64 && backup.errors.contains("about one node"), "\(backup.errors)")
+        let away = ["--token-file", operatorFile, "--endpoint", "\(nowhere),127.0.0.1:1"]
+        let unheard = try await CommandLineRun(["user", "list"] + away, variables: variables)
+        #expect(unheard.code == 69, "\(unheard.errors)")
+        #expect(unheard.errors.contains(nowhere) && unheard.errors.contains("127.0.0.1:1:"))
         _ = try await run(["use", "operator"])
         let early = ["status", "--token-file", "/none"]
         let none = try await CommandLineRun(early, variables: variables)
