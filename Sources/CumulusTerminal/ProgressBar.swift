@@ -67,6 +67,11 @@ package struct ProgressBar {
         write("\r\u{1B}[K")
     }
 
+    /// Makes room for a line of text that is written beside the bar, which is drawn anew later.
+    package static func makeRoom() {
+        if isatty(2) == 1 { writeToStandardError("\r\u{1B}[K") }
+    }
+
     package static func line(_ bytes: Int, of total: Int?, records: Int, seconds: Double) -> String
     {
         let rate = seconds > 0 ? Int(Double(records) / seconds) : 0

@@ -3,7 +3,8 @@
 // It promises the following. A line's record is saved before the summary counts it. Lines with the
 // same record name take effect in order. The first line with a value of a field decides the field's
 // type. A record whose parent comes in a later line is saved after it. A lost connection or a
-// restart of the server is waited out, since saving a line twice has the same effect as once.
+// restart of the server is waited out, since saving a line twice has the same effect as once; it
+// says for what it waits, and how much is saved if it gives up.
 // Memory is bounded by the batches under way and a bounded number of records that wait for parents.
 //
 // Folder: records from and to JSON lines: what the commands import and export do, and how `--json`
@@ -73,6 +74,8 @@ package struct Importer {
         var batch: Batch
         var refusals: [Refusal]
         var isUnknown: Bool
+
+        var saved: Int { batch.records.count - refusals.count }
     }
 
     var lines: LineReader
@@ -98,11 +101,18 @@ package struct Importer {
     private var early: [Record.ID: Refusal] = [:]
     private static let mostEarly = 50_000
     private var callCount = 0
+    private let watch: ImportWatch
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
 
-    /// - Parameter report: Told of lines that failed, of three at most with one mistake; nil means
-    ///   that people are told, on standard error.
+    /// How long there may be no connection, unless the caller says more.
+    package static let usualAbsence = Duration.seconds(30)
+
+    /// - Parameters:
+    ///   - patience: How long a call may take, repetitions included.
+    ///   - absence: How long there may be no connection at all.
+    ///   - report: Told of lines that failed, of three at most with one mistake; nil means that
+    ///     people are told, on standard error.
     package init(
         lines: LineReader,
         type: String,
@@ -112,6 +122,7 @@ package struct Importer {
         batchRecords: Int = 200,
         parallelCalls: Int = 4,
         patience: Duration,
+        absence: Duration = usualAbsence,
         progress: ProgressBar,
         report: ((_ line: Int, _ error: any Error) -> Void)? = nil
     ) {
@@ -125,9 +136,11 @@ package struct Importer {
         self.patience = patience
         self.progress = progress
         self.report = report
+        watch = ImportWatch(patience: absence, isJSON: report != nil)
     }
 
-    private typealias Calls = ThrowingTaskGroup<Outcome, any Error>
+    /// Beside the batches it has the watch, which has no outcome.
+    private typealias Calls = ThrowingTaskGroup<Outcome?, any Error>
 
     /// Reads all lines, or with `isStrict` those up to the first that fails.
     package mutating func run(into database: Database) async throws -> Summary {
@@ -136,18 +149,32 @@ package struct Importer {
             // A program finds the counts in the summary.
             if report == nil { for line in summary.mistakes.rest { complain(line) } }
         }
-        try await withThrowingTaskGroup(of: Outcome.self) { calls in
-            while !mustStop, let line = try lines.next() {
-                if let record = record(line) {
-                    try await add(record, line.number, &calls, database)
+        do {
+            try await withThrowingTaskGroup(of: Outcome?.self) { calls in
+                let watch = watch
+                calls.addTask {
+                    try await watch.run(database)
+                    return nil
                 }
-                progress.update(bytes: lines.byteCount, records: summary.saved)
+                try await saveAll(&calls, database)
+                calls.cancelAll()
             }
-            try await finishCalls(&calls, database)
-            try await saveEarly(&calls, database)
+        } catch let error as ServiceError {
+            throw error.ofImport(saved: watch.saved)
         }
         summary.seconds = progress.seconds
         return summary
+    }
+
+    private mutating func saveAll(_ calls: inout Calls, _ database: Database) async throws {
+        while !mustStop, let line = try lines.next() {
+            if let record = record(line) {
+                try await add(record, line.number, &calls, database)
+            }
+            progress.update(bytes: lines.byteCount, records: summary.saved)
+        }
+        try await finishCalls(&calls, database)
+        try await saveEarly(&calls, database)
     }
 
     private var mustStop: Bool { isStrict && summary.failed > 0 || isUnknown }
@@ -241,7 +268,12 @@ package struct Importer {
         self.batch = Batch()
         underWay.formUnion(batch.lines.keys)
         callCount += 1
-        calls.addTask { try await Importer.save(batch, in: database, patience: patience) }
+        watch.begin()
+        calls.addTask { [watch] in
+            let outcome = try await Importer.save(batch, in: database, patience: patience)
+            watch.end(saving: outcome.saved)
+            return outcome
+        }
         if isAlone { try await finishCall(&calls) }
     }
 
@@ -254,11 +286,12 @@ package struct Importer {
     }
 
     private mutating func finishCall(_ calls: inout Calls) async throws {
-        guard let outcome = try await calls.next() else { return }
+        // The watch has no end before the group is cancelled, other than an error.
+        guard let outcome = try await calls.next() ?? nil else { return }
         callCount -= 1
         underWay.subtract(outcome.batch.lines.keys)
         settle(outcome)
-        summary.saved += outcome.batch.records.count - outcome.refusals.count
+        summary.saved += outcome.saved
         var refusals = outcome.refusals
         if early.count + refusals.count <= Importer.mostEarly, !isStrict {
             for refusal in refusals where refusal.isEarly {
@@ -380,7 +413,7 @@ extension Error {
 
 extension ServiceError {
     /// The same call may succeed later: nothing was reached, or the server is busy or going down.
-    fileprivate var mayPass: Bool {
+    var mayPass: Bool {
         switch code {
         // It is no use to wait for a node that was not there from the beginning.
         case .networkUnavailable: false

@@ -33,6 +33,9 @@ final class ClientCore: Sendable {
         pool = ConnectionPool(settings, environment, seen)
     }
 
+    /// Why no node can be reached; nil while a connection is open.
+    var connectionProblem: ServiceError? { pool.hello == nil ? pool.unreachable : nil }
+
     // MARK: Calls
 
     /// A call that may be repeated as it is.

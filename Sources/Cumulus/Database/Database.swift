@@ -19,6 +19,11 @@ public struct Database: Sendable {
         databaseScope = scope
         self.core = core
     }
+
+    /// Why no node can be reached now; nil while a connection is open.
+    ///
+    /// It asks nobody, for programs that say what they wait for.
+    package var connectionProblem: ServiceError? { core.connectionProblem }
 }
 
 /// The messages of an answer, decoded; what can't be read is the server's fault.

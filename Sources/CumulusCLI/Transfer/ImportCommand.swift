@@ -29,8 +29,9 @@ struct ImportCommand: AsyncParsableCommand {
                 A line that can't be used is reported with its number, and the rest goes on; of \
                 more than three with one and the same mistake, the others are counted at the end. \
                 Running an import again gives the same data: a line replaces the fields that it \
-                names. While the server is away the import waits for it, for the time of \
-                --timeout. --json prints how many lines were saved and failed, and each mistake \
+                names. While no answer comes the import waits, and says so after 5 seconds and then \
+                each 30 seconds. It ends after 30 seconds without a connection, and says how many \
+                lines are saved; --timeout sets that time, and how long a call may take. --json prints how many lines were saved and failed, and each mistake \
                 with its first line and how many lines have it, up to 1000 mistakes; its errors \
                 on standard error have the number too, as "line".
 
@@ -78,6 +79,7 @@ struct ImportCommand: AsyncParsableCommand {
         var lines = LineReader(input)
         if let form = FileForm(try lines.peek()) { throw InputProblem(form.advice(for: file)) }
         let standardTimeout = 600.0
+        let timeout = connection.user.nodes.timeout
         let summary = try await connection.withDatabase(
             of: zone.owner,
             timeout: standardTimeout,
@@ -92,7 +94,8 @@ struct ImportCommand: AsyncParsableCommand {
                 isStrict: strict,
                 batchRecords: batch,
                 parallelCalls: parallel,
-                patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
+                patience: .seconds(timeout ?? standardTimeout),
+                absence: timeout.map { .seconds($0) } ?? Importer.usualAbsence,
                 progress: ProgressBar(total: size),
                 report: output.json ? { Failure($1)?.report(line: $0) } : nil
             )

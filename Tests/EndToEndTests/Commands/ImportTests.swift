@@ -110,6 +110,37 @@ import Testing
         #expect(try await second.end(SIGTERM) == .exit(0))
     }
 
+    /// A node that is gone for good: the import says for what it waits, and how far it got.
+    ///
+    /// It takes 8 s: only after 5 s without an answer it says something.
+    @Test func anImportSaysForWhatItWaitsAndHowMuchIsSaved() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let lines = try String(contentsOfFile: Self.fixture, encoding: .utf8)
+            .split(separator: "\n").map { $0 + "\n" }
+        let pipe = Pipe()
+        for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        }
+        async let result = user.cumulus(
+            ["import", "Place", "-", "--batch", "10", "--parallel", "1", "--timeout", "8"],
+            input: pipe.fileHandleForReading.fileDescriptor
+        )
+        try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<50].joined().utf8))
+        while try await user.cumulus(["export", "Place"]).output.split(separator: "\n").count < 40 {}
+        try await node.end(SIGKILL)
+        try pipe.fileHandleForWriting.write(contentsOf: Data(lines[50...].joined().utf8))
+        try pipe.fileHandleForWriting.close()
+        let end = try await result
+        #expect(end.code == 69 && end.output.isEmpty, "\(end.errors)")
+        let errors = end.errors.split(separator: "\n")
+        try #require(errors.count == 2, "\(end.errors)")
+        #expect(errors[0].contains(/waiting, without an answer for 5 s: .* lines saved so far/))
+        #expect(errors[0].contains("connection refused"), "\(end.errors)")
+        #expect(errors[1].contains(/; [345]0 lines are saved: run the same import again/))
+        #expect(errors[1].contains("--endpoint"), "\(end.errors)")
+    }
+
     private static let damaged = """
         {"recordName": "a", "n": 1}
         {"recordName": "b", "n":
