@@ -79,7 +79,7 @@ final class ImportWatch: Sendable {
     func end(saving count: Int) { wait.withLock { $0.end(saving: count, .now) } }
 
     /// The lines that are saved, also where their calls' outcomes are not looked at yet.
-    var saved: Int { wait.withLock(\.saved) }
+    var saved: Int { wait.withLock { $0.saved } }
 
     /// Returns when it is cancelled; throws why no node can be reached when it gives up.
     func run(_ database: Database) async throws {
@@ -120,7 +120,7 @@ extension ServiceError {
         if mayPass {
             error.message += """
                 : run the same import again when the node is back, or at another node of the \
-                cluster with --endpoint; lines that are saved already stay as they are, and \
+                cluster (--endpoint) if it stays away; what is saved already stays as it is, and \
                 --timeout SECONDS waits longer
                 """
         }

@@ -20,6 +20,8 @@ final class ClientCore: Sendable {
     let account: AccountWatch
     private let pool: ConnectionPool
     private let seen: CommonTokens
+    /// A call looks for a node that has what this client has seen: the last one lacked some of it.
+    private let isBehind = Mutex(false)
 
     init(_ settings: ClientSettings, environment: ClientEnvironment) {
         self.settings = settings
@@ -33,8 +35,17 @@ final class ClientCore: Sendable {
         pool = ConnectionPool(settings, environment, seen)
     }
 
-    /// Why no node can be reached; nil while a connection is open.
-    var connectionProblem: ServiceError? { pool.hello == nil ? pool.unreachable : nil }
+    /// Why no node can be reached that takes calls; nil while a connection to one is open.
+    var connectionProblem: ServiceError? {
+        let isBehind = isBehind.withLock { $0 }
+        if isBehind {
+            return ServiceError(
+                .networkFailure,
+                "could not reach a node that has what was seen; those that answer lack some of it"
+            )
+        }
+        return pool.hello == nil ? pool.unreachable : nil
+    }
 
     // MARK: Calls
 
@@ -113,6 +124,7 @@ final class ClientCore: Sendable {
     ) async throws -> Answer {
         let deadline = environment.now() + settings.callMilliseconds
         var retries = initial
+        defer { if retries.refusal != nil { isBehind.withLock { $0 = false } } }
         var isAnew = true
         while true {
             let loan = try await loan(until: deadline, isFollowed: isFollowed, retries)
@@ -132,6 +144,7 @@ final class ClientCore: Sendable {
                 pool.retire(loan, "the server's clock was set")
             case .elsewhere(let pause, let why):
                 pool.retire(loan, why)
+                if retries.refusal?.reason == .nodeBehind { isBehind.withLock { $0 = true } }
                 try await wait(pause, until: deadline, retries)
             case .again(let pause): try await wait(pause, until: deadline, retries)
             }

@@ -20,7 +20,7 @@ public struct Database: Sendable {
         self.core = core
     }
 
-    /// Why no node can be reached now; nil while a connection is open.
+    /// Why no node can be reached that takes calls; nil while a connection to one is open.
     ///
     /// It asks nobody, for programs that say what they wait for.
     package var connectionProblem: ServiceError? { core.connectionProblem }
