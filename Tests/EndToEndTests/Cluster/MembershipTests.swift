@@ -74,6 +74,18 @@ import Testing
         #expect(try await second.waitForEnd() == .exit(0))
         await container.close()
         #expect(try await states(at: first) == ["removed", "this node"])
+        // People see it where they ask for it.
+        for (words, isShown) in [([], false), (["--all"], true)] as [([String], Bool)] {
+            let table = try await CommandLineRun(
+                ["cluster", "status"] + words,
+                variables: [
+                    "CUMULUS_ENDPOINT": try first.endpoint,
+                    "CUMULUS_OPERATOR_TOKEN_FILE": first.operatorTokenFile,
+                ]
+            )
+            #expect(table.output.contains("removed") == isShown, "\(table.output)")
+            #expect(table.output.contains(/VERSION +READY/) && table.output.contains(" yes"))
+        }
         configuration.endpoints = [try first.endpoint]
         let rest = Container(identifier: TestServer.container, configuration: configuration)
         var count = 0
