@@ -38,7 +38,8 @@ package struct Importer {
 
         package var text: String {
             let tenths = (seconds * 10).rounded() / 10
-            return "\(counted(saved, "record")) saved, \(counted(failed, "line")) failed, \(tenths) s"
+            return "\(counted(saved, "record")) saved, \(counted(failed, "line")) failed, "
+                + "\(tenths) s"
         }
 
         /// nil if every line was saved.
@@ -122,7 +123,7 @@ package struct Importer {
         batchRecords: Int = 200,
         parallelCalls: Int = 4,
         patience: Duration,
-        absence: Duration = usualAbsence,
+        absence: Duration = Importer.usualAbsence,
         progress: ProgressBar,
         report: ((_ line: Int, _ error: any Error) -> Void)? = nil
     ) {
@@ -264,12 +265,12 @@ package struct Importer {
         guard !batch.records.isEmpty else { return }
         while callCount > 0, isDeciding { try await finishCall(&calls) }
         while callCount >= parallelCalls { try await finishCall(&calls) }
-        let (batch, patience, isAlone) = (batch, patience, isDeciding)
+        let (batch, patience, watch, isAlone) = (batch, patience, watch, isDeciding)
         self.batch = Batch()
         underWay.formUnion(batch.lines.keys)
         callCount += 1
         watch.begin()
-        calls.addTask { [watch] in
+        calls.addTask {
             let outcome = try await Importer.save(batch, in: database, patience: patience)
             watch.end(saving: outcome.saved)
             return outcome

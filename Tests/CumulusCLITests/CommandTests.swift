@@ -344,7 +344,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["top", "--endpoint", "a:1,b:2"], ["backup", "/b", "--endpoint", "a:1,b:2"],
         ["cluster", "leave", "--endpoint", "a:1,b:2"],
         ["cluster", "verify", "5d", "--endpoint", "a:1,b:2"],
-        ["cluster", "status", "--zones", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
+        ["cluster", "status", "--zones", "--endpoint", "a:1,b:2"],
+        ["cluster", "status", "--zones", "--all"],
+        ["schema", "deploy", "--environment", "production"],
         ["schema", "diff", "--environment", "production"],
         ["user", "list", "--environment", "production"],
         ["user", "token", "u", "--container", "c"], ["user", "disable", "u", "--container", "c"],
@@ -379,7 +381,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     }
 
     /// Wherever the addresses come from, nobody has to guess which node is meant.
-    @Test(arguments: [["backup", "/b"], ["cluster", "leave"], ["cluster", "verify", "5d"], ["top"]])
+    @Test(arguments: [
+        ["backup", "/b"], ["cluster", "leave"], ["cluster", "verify", "5d"], ["top"],
+    ])
     func whatIsDoneToOneNodeNeedsOneAddress(words: [String]) throws {
         try Setting.$variables.withValue(["CUMULUS_ENDPOINT": "a:1,b:2,c:3"]) {
             let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }

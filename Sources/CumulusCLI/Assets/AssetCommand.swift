@@ -183,6 +183,9 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 return (asset, try await database.status(of: asset))
             }
+            let missing =
+                counted(found.missingChunks, "chunk")
+                + (found.missingChunks == 1 ? " is" : " are") + " not on this node"
             try output.show(
                 [
                     "digest": .string(asset.digest.hex),
@@ -194,9 +197,7 @@ extension AssetCommand {
                 rows: [
                     ["digest", asset.digest.hex], ["size", ByteCount.text(asset.size)],
                     ["chunks", "\(found.chunks)"],
-                    ["missing", found.missingChunks == 1
-                            ? "1 chunk is not on this node"
-                            : "\(found.missingChunks) chunks are not on this node"],
+                    ["missing", missing],
                     ["stored", ByteCount.text(found.storedBytes)],
                 ]
             )

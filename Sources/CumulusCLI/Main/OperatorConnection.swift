@@ -114,7 +114,7 @@ extension NodeOptions {
         _ token: String
     ) async -> Result<NodeOperator.Status, any Error> {
         await Result {
-            var configuration = try configuration(timeout: NodeOptions.longestAnswer)
+            var configuration = try self.configuration(timeout: NodeOptions.longestAnswer)
             configuration.endpoints = [endpoint]
             configuration.timeout = min(configuration.timeout, .seconds(NodeOptions.longestAnswer))
             let node = NodeOperator(configuration, token: token)

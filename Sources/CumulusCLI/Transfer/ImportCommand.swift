@@ -95,7 +95,7 @@ struct ImportCommand: AsyncParsableCommand {
                 batchRecords: batch,
                 parallelCalls: parallel,
                 patience: .seconds(timeout ?? standardTimeout),
-                absence: timeout.map { .seconds($0) } ?? Importer.usualAbsence,
+                absence: timeout.map { Duration.seconds($0) } ?? Importer.usualAbsence,
                 progress: ProgressBar(total: size),
                 report: output.json ? { Failure($1)?.report(line: $0) } : nil
             )

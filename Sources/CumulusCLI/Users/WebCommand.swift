@@ -259,7 +259,8 @@ extension OutputOptions {
                 ["container", "\(app.scope.container), \(app.scope.environment.name)"],
                 ["origins", app.origins.isEmpty ? "any" : app.origins.joined(separator: ", ")],
                 ["redirect", app.callback.isEmpty ? "none" : app.callback],
-                ["title", app.title], ["logo", logoBytes == 0 ? "none" : counted(logoBytes, "byte")],
+                ["title", app.title],
+                ["logo", logoBytes == 0 ? "none" : counted(logoBytes, "byte")],
             ]
         )
     }

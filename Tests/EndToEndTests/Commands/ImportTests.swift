@@ -127,7 +127,8 @@ import Testing
             input: pipe.fileHandleForReading.fileDescriptor
         )
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<50].joined().utf8))
-        while try await user.cumulus(["export", "Place"]).output.split(separator: "\n").count < 40 {}
+        let export = ["export", "Place"]
+        while try await user.cumulus(export).output.split(separator: "\n").count < 40 {}
         try await node.end(SIGKILL)
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[50...].joined().utf8))
         try pipe.fileHandleForWriting.close()

@@ -86,7 +86,8 @@ import Testing
         #expect(refused.code == 1, "\(refused.output)")
         #expect(refused.errors.contains("Type is not marked indexable: Note"))
         #expect(refused.errors.contains("'cumulus index add Note FIELD --kind queryable'"))
-        let order = try await CommandLineRun(["query", "Note", "--sort", "n"], variables: variables)
+        let sorted = ["query", "Note", "--sort", "n"]
+        let order = try await CommandLineRun(sorted, variables: variables)
         #expect(order.errors.contains("'cumulus index add Note n --kind sortable'"))
         #expect(order.errors.contains("by 'n'"), "\(order.errors)")
 
