@@ -22,23 +22,24 @@ extension ClusterCommand {
                     the rest it shows whether they are connected with the node that answers, and \
                     whether they hold the same as that one. Removed nodes are left out without \
                     --all; --json has them all. The second table is what the node that answers \
-                    knows of the others. An address that the node is told of and can't reach has a line too, with the \
-                    reason. A node is joining until it has taken the cluster's state. \
-                    What a member lacks is counted when it reports, every ten seconds while there \
-                    is news, and 'not reported yet' before it has done so once; LAG is the age of the oldest such commit. Logs are kept for members \
+                    knows of the others. An address that the node is told of and can't reach has \
+                    a line too, with the reason. A node is joining until it has taken the \
+                    cluster's state. What a member lacks is counted when it reports, every ten \
+                    seconds while there is news, and 'not reported yet' before it has done so \
+                    once; LAG is the age of the oldest such commit. Logs are kept for members \
                     that lack something: LOG is what they take for one, and about when they drop \
                     it, at the pace so far: that member then takes a state. CLOCK is how far its \
                     clock is ahead of this node's. When it has read as much as this node, the \
                     records that both hold are compared: HOLDS tells what came of it. If they \
-                    differ, one of the stores is damaged; 'cumulus cluster verify' finds what. Two \
-                    processes have the id of one node when its data directory was copied: the one \
-                    that came second is refused, until one of them is stopped. --json tells \
-                    how many commits of each run a member has read. --zones shows instead \
-                    what the node that is asked holds of each zone of the container: where nodes \
-                    that have read as much show another digest, they differ. BYTES are those of \
-                    the records' fields, ASSETS those of the assets that they name: both \
-                    count for the quotas that 'cumulus status' shows. FORGETS is how many \
-                    commits lie before the horizon of a zone, whose deletions are forgotten.
+                    differ, one of the stores is damaged; 'cumulus cluster verify' finds what. \
+                    Two processes have the id of one node when its data directory was copied: the \
+                    one that came second is refused, until one of them is stopped. --json tells \
+                    how many commits of each run a member has read. --zones shows instead what \
+                    the node that is asked holds of each zone of the container: where nodes that \
+                    have read as much show another digest, they differ. BYTES are those of the \
+                    records' fields, ASSETS those of the assets that they name: both count for \
+                    the quotas that 'cumulus status' shows. FORGETS is how many commits lie \
+                    before the horizon of a zone, whose deletions are forgotten.
                     """
             )
         )
