@@ -29,11 +29,13 @@ struct ImportCommand: AsyncParsableCommand {
                 A line that can't be used is reported with its number, and the rest goes on; of \
                 more than three with one and the same mistake, the others are counted at the end. \
                 Running an import again gives the same data: a line replaces the fields that it \
-                names. While no answer comes the import waits, and says so after 5 seconds and then \
-                each 30 seconds. It ends after 30 seconds without a connection, and says how many \
-                lines are saved; --timeout sets that time, and how long a call may take. --json prints how many lines were saved and failed, and each mistake \
-                with its first line and how many lines have it, up to 1000 mistakes; its errors \
-                on standard error have the number too, as "line".
+                names. While no answer comes the import waits, and says so after 5 seconds and \
+                then each 30 seconds. It ends after 30 seconds without a connection, and says how \
+                many lines are saved; --timeout sets that time, and how long a call may take. \
+                --json prints how many lines were saved and failed, and each mistake with its \
+                first line and how many lines have it, up to 1000 mistakes; its errors on \
+                standard error have the number too, as "line", and what it waits for is an \
+                object, {"waiting": {"message": "…", "saved": 400}}.
 
                 The exit code is 65 if a line is no such object, also if the server refused \
                 others, and with --strict; it is 1 if the server refused all lines that failed.
