@@ -75,7 +75,7 @@ final class ImportWatch: Sendable {
 
     func begin() { wait.withLock { $0.begin(.now) } }
 
-    /// Told by the call itself: whoever began it may be waiting for more lines.
+    /// Told by the call itself: the reader of the file may be waiting for more lines.
     func end(saving count: Int) { wait.withLock { $0.end(saving: count, .now) } }
 
     /// The lines that are saved, also where their calls' outcomes are not looked at yet.

@@ -124,6 +124,27 @@ import Testing
         #expect(Listed.member(member("d", isRemoved: true), problem: "").isRemoved)
     }
 
+    /// A member that calls the node that is asked is connected, though nobody can call it.
+    @Test func whatKeepsNodesFromCallingAMemberIsTold() throws {
+        var asked = status("a")
+        asked.peers = [
+            .init(
+                endpoint: "b:7420",
+                nodeID: "",
+                since: Timestamp(millisecondsSince1970: 0),
+                problem: "x"
+            )
+        ]
+        let same = member("b", holdsTheSame: true)
+        let listed = try #require(Listed.all([same], asked).first)
+        #expect(listed.row[2] == "connected: x" && listed.row[6].isEmpty)
+        let overview = ClusterOverview(ClusterView(asked, [same]))
+        #expect(overview.row(of: listed)[3] == "connected, see below")
+        asked.peers[0].nodeID = "b"
+        let called = try #require(Listed.all([same], asked).first)
+        #expect(called.row[2] == "connected" && called.row[6] == "the same")
+    }
+
     @Test func allIsOfMembers() throws {
         let words = ["cluster", "status", "--all"]
         let command = try #require(try Main.parseAsRoot(words) as? ClusterCommand.Status)

@@ -137,11 +137,12 @@ struct ClusterOverview {
     func row(of listed: Listed) -> [String] {
         switch listed {
         case .address(let peer): return ["", peer.endpoint, "", "not reached", ""]
-        case .member(let member, _):
+        case .member(let member, let problem, _):
             let view = member.isRemoved ? nil : views[member.nodeID]
+            let ready = view.map { $0.isReady ? "yes" : "no: \($0.status.state)" }
             return [
                 member.nodeID, member.addresses, view?.status.version ?? "",
-                view.map { $0.isReady ? "yes" : "no: \($0.status.state)" } ?? member.state,
+                (ready ?? member.state) + (problem.isEmpty ? "" : ", see below"),
                 view?.comparison ?? (isLikeAsked(member) ? "the node that answers" : ""),
             ]
         }
@@ -149,7 +150,7 @@ struct ClusterOverview {
 
     /// What the JSON of a node has of it; null is what nobody said.
     func members(of listed: Listed) -> [JSON.Member] {
-        guard case .member(let member, _) = listed else { return [] }
+        guard case .member(let member, _, _) = listed else { return [] }
         let view = member.isRemoved ? nil : views[member.nodeID]
         let equals = view?.equals ?? (isLikeAsked(member) ? [asked.status.nodeID] : [])
         return [
@@ -176,17 +177,21 @@ extension ClusterView {
 /// An entry of `cluster status`, with a line of its own.
 enum Listed {
     /// A member, with its problem; empty if it has none.
-    case member(NodeOperator.Member, problem: String)
+    case member(NodeOperator.Member, problem: String, isJoining: Bool = false)
     /// An address that the node's settings name and at which it reaches no member.
     case address(NodeOperator.Peer)
 
     static func all(_ members: [NodeOperator.Member], _ status: NodeOperator.Status) -> [Listed] {
         let away = status.peers.filter(\.nodeID.isEmpty)
         let listed = members.map { member in
-            let problem = away.first { $0.endpoint == member.endpoint && !member.isConnected }
+            // A member that calls this node is connected, though it can't be called itself.
+            let isCalled = status.peers.contains { $0.nodeID == member.nodeID }
+            let problem = isCalled ? nil : away.first { $0.endpoint == member.endpoint }
+            let notReady = member.isThis ? status.notReady : ""
             return Listed.member(
                 member,
-                problem: member.isThis ? status.notReady : problem?.problem ?? ""
+                problem: notReady.isEmpty ? problem?.problem ?? "" : notReady,
+                isJoining: !notReady.isEmpty
             )
         }
         let others = away.filter { peer in !members.contains { $0.endpoint == peer.endpoint } }
@@ -198,20 +203,20 @@ enum Listed {
     ]
 
     var isRemoved: Bool {
-        if case .member(let member, _) = self { member.isRemoved } else { false }
+        if case .member(let member, _, _) = self { member.isRemoved } else { false }
     }
 
     private var state: String {
         switch self {
-        case .member(let member, let problem) where member.isThis && !problem.isEmpty: "joining"
-        case .member(let member, _): member.state
+        case .member(_, _, isJoining: true): "joining"
+        case .member(let member, _, _): member.state
         case .address: "not reached"
         }
     }
 
     private var problem: String {
         switch self {
-        case .member(_, let problem): problem
+        case .member(_, let problem, _): problem
         case .address(let peer): peer.problem
         }
     }
@@ -219,10 +224,11 @@ enum Listed {
     var row: [String] {
         let state = problem.isEmpty ? state : "\(state): \(problem)"
         return switch self {
-        case .member(let member, _):
+        case .member(let member, _, _):
             [
                 member.nodeID, member.addresses, state, member.missing, member.lag, member.log,
-                member.held, member.clock, member.lastHeard,
+                // What it said last is not what it holds now.
+                problem.isEmpty ? member.held : "", member.clock, member.lastHeard,
             ]
         case .address(let peer): ["", peer.endpoint, state]
         }
@@ -231,7 +237,7 @@ enum Listed {
     var members: [JSON.Member] {
         let problem = JSON.Member("problem", problem.isEmpty ? .null : .string(problem))
         return switch self {
-        case .member(let member, _): member.json(state: state) + [problem]
+        case .member(let member, _, _): member.json(state: state) + [problem]
         case .address(let peer):
             [
                 JSON.Member("node", .null), JSON.Member("endpoint", .string(peer.endpoint)),
