@@ -22,6 +22,8 @@ struct Page: Sendable {
         case needsGitLab = "needs GitLab"
         /// An engine; `cluster/installs` runs the image without one in the long form.
         case needsPodman = "needs podman"
+        /// Its server, which is told where nodes are.
+        case needsPrometheus = "needs Prometheus"
         /// An identity provider; `cluster/oidc` fetches the keys of one.
         case needsProvider = "needs a provider"
         /// A build: that of an app, which `cluster/client` makes in the long form, or `cluster/up`.
