@@ -1,5 +1,6 @@
 // What `cumulus cluster status` makes of what nodes say.
 
+import ArgumentParser
 import CumulusModel
 import Testing
 

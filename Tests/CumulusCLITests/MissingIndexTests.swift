@@ -1,6 +1,7 @@
 // A query without the index that it needs: what is refused, and how all records of a type are
 // found without one.
 
+import ArgumentParser
 import Cumulus
 import CumulusModel
 import Testing
