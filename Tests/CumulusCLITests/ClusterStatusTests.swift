@@ -81,7 +81,7 @@ import Testing
         .object(overview.members(of: .member(member, problem: "")))
     }
 
-    /// Of a node that was not asked only what the one that answers knows is told.
+    /// A node that was not asked is shown as the one that answers knows it.
     @Test func eachNodeHasALine() {
         let this = member("a", isThis: true)
         let same = member("b", holdsTheSame: true)

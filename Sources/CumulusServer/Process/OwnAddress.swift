@@ -1,9 +1,10 @@
 // Checks that other nodes can believe this node's certificate.
 //
-// A node whose certificate is by an authority that its cluster does not trust, or for another name,
-// is ready and takes saves; but no other node reads from it. So it calls its own address as they do,
-// once a minute, since certificates are renewed while it runs. Its log and `cluster status` say what
-// is wrong. It goes on: the operator may be about to renew, and what was saved is kept.
+// A node whose certificate is by an authority that its cluster does not trust, or for another
+// name, is ready and takes saves; but no other node reads from it. So it calls its own address as
+// they do, once a minute, since certificates are renewed while it runs. Its log and
+// `cluster status` say what is wrong. It goes on: the operator may be about to renew, and what was
+// saved is kept.
 //
 // Run by `Wiring` on nodes with a certificate that name an authority.
 
