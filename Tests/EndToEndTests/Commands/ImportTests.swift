@@ -137,8 +137,8 @@ import Testing
         let errors = end.errors.split(separator: "\n")
         try #require(errors.count == 2, "\(end.errors)")
         #expect(errors[0].contains(/waiting, without an answer for 5 s: .* lines saved so far/))
-        #expect(errors[0].contains("connection refused"), "\(end.errors)")
-        #expect(errors[1].contains(/; [345]0 lines are saved: run the same import again/))
+        #expect(errors[0].contains("Connection refused"), "\(end.errors)")
+        #expect(errors[1].contains(/; \d+ lines are saved: run the same import again/))
         #expect(errors[1].contains("--endpoint"), "\(end.errors)")
     }
 

@@ -216,8 +216,8 @@ import Testing
         #expect(made.code == 0, "\(made.errors)")
         let get = ["asset", "get", "front", "image", "--output", "-"] + place
         for (words, text) in [
-            (["export", "Note"] + place, "records"),
-            (["export", "Note", "--output", "\(folder.path)/copy"] + place, "records"),
+            (["export", "Note"] + place, " record"),
+            (["export", "Note", "--output", "\(folder.path)/copy"] + place, " record"),
             (get, "[####"), (["backup", "\(folder.path)/backup"], "making the backup"),
             (["index", "verify"], "comparing"),
         ] {

@@ -120,14 +120,18 @@ struct ShellPage {
             .count { $0.hasPrefix("cumulusd ") && $0.hasSuffix(" &") }
     }
 
-    /// Stands before the real program: a node writes into a file that has its pid as its name.
+    /// Stands before the real program: a node writes into a file that has its pid as its name,
+    /// unless the page sends what it writes to a file itself.
     private var wrapper: String {
         get throws {
             """
             #!/bin/sh
             case " $* " in
                 *" --version "* | *" --help "* | *" config "*) ;;
-                *) exec >'\(state)/nodes/'$$ 2>&1 ;;
+                *)
+                    case "$(readlink /proc/$$/fd/1 || true)" in
+                        "" | '\(state)'/*) exec >'\(state)/nodes/'$$ 2>&1 ;;
+                    esac ;;
             esac
             exec '\(try ChildProcess.builtProgram("cumulusd"))' "$@"
 
