@@ -19,13 +19,18 @@ func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// The programs' memory: many small values of few sizes, for which jemalloc costs less than glibc.
 let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.linux]))]
 
+/// The flags of what compiles fast in place of running fast.
+///
+/// Code that is not optimised compiles in a third of the time, or less. A tenth more goes with debug
+/// information, for expectations name their lines; and another with a second reading of the module.
+let quick = SwiftSetting.unsafeFlags([
+    "-Onone", "-Xfrontend", "-gnone", "-no-emit-module-separately-wmo",
+])
+
 /// The settings of tests.
 ///
-/// They are never optimised, which makes them compile in a third of the time, or less. What tests
-/// test is; and so are those that read the whole tree themselves. A tenth more goes with debug
-/// information, for expectations name their lines; and another with a second reading of the module.
-let plain: [SwiftSetting] =
-    house + [.unsafeFlags(["-Onone", "-Xfrontend", "-gnone", "-no-emit-module-separately-wmo"])]
+/// What tests test is optimised; and so are those that read the whole tree themselves.
+let plain: [SwiftSetting] = house + [quick]
 
 /// The settings of the commands of `cumulus`.
 ///
@@ -60,8 +65,7 @@ func example(_ name: String, _ settings: [SwiftSetting] = plain) -> Target {
 
 /// The settings of apps in the language mode that most are written in.
 let old: [SwiftSetting] = [
-    .swiftLanguageMode(.v5), .treatAllWarnings(as: .error),
-    .unsafeFlags(["-Onone", "-Xfrontend", "-gnone", "-no-emit-module-separately-wmo"]),
+    .swiftLanguageMode(.v5), .treatAllWarnings(as: .error), quick,
 ]
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
