@@ -10,6 +10,10 @@ extension LocalConnection {
         var messages: [Bytes] = []
         /// Messages behind its first one that wait for credit; nil means its first is its last.
         var unsent: ArraySlice<Bytes>?
+        /// Its caller sends messages behind the first one as it has them.
+        var isOpenEnded = false
+        /// Such a message, until the node has room for it, and who is told then.
+        var waiting: (message: Bytes, taken: () -> Void)?
         /// Bytes of them that the node has room for.
         var credit = 0
         /// Takes the messages of the answer as they come; nil means they are kept for its end.

@@ -5,7 +5,7 @@
 
 import CumulusModel
 import CumulusStorage
-import CumulusWire
+package import CumulusWire
 import Synchronization
 
 extension LocalConnection {
@@ -49,7 +49,7 @@ extension LocalConnection {
     }
 
     /// Gives a call a request id of its own.
-    func naming(_ header: CallHeader) -> CallHeader {
+    package func naming(_ header: CallHeader) -> CallHeader {
         var dice = NodeDice(node.environment)
         var header = header
         header.requestID = RequestID(milliseconds: node.clock, using: &dice).bytes

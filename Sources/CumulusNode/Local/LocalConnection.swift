@@ -7,8 +7,8 @@
 // answer of a call at once, and the answer of a followed call as its reader takes it.
 //
 // Folder: the node's side of doors in the same process. Read `LocalConnection`, then
-// `LocalConnection+Values`, which makes calls without messages, `LocalEntrance`, `LocalStream` and
-// `LocalLoop`.
+// `LocalConnection+Values`, which makes calls without messages, `LocalEntrance`, `LocalStream`,
+// `LocalUpload` and `LocalLoop`.
 
 package import CumulusModel
 package import CumulusWire
@@ -25,7 +25,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     var handler: CallerConnection?
     private var decoder: FrameDecoder
     var calls: [UInt32: LocalCall] = [:]
-    private var nextStream: UInt32 = 1
+    private(set) var nextStream: UInt32 = 1
     /// The number of the next call by value: even, since streams of frames have odd ones.
     var nextValue: UInt32 = 2
     /// Calls by value that the node does not take yet.
@@ -159,7 +159,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
 
     /// Returns the number of the call's stream; 0 if the connection has ended.
     @discardableResult
-    private func start(_ call: LocalCall, _ header: CallHeader, _ message: Bytes) -> UInt32 {
+    func start(_ call: LocalCall, _ header: CallHeader, _ message: Bytes) -> UInt32 {
         if let ending {
             call.end(.failure(ending))
             return 0
@@ -171,9 +171,10 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         calls[stream] = call
         calls[stream]?.credit = node.configuration.limits.initialCredit
         // One that sends messages behind its first does not wait.
-        calls[stream]?.isCausal = call.unsent == nil
+        let isWhole = call.unsent == nil && !call.isOpenEnded
+        calls[stream]?.isCausal = isWhole
         let payload = header.encoded(before: message)
-        send(Frame(.call, isEnd: call.unsent == nil, stream: stream, payload: payload))
+        send(Frame(.call, isEnd: isWhole, stream: stream, payload: payload))
         sendMessages(of: stream)
         return stream
     }
@@ -211,7 +212,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         send(Frame(.credit, stream: stream, payload: credit))
     }
 
-    private func send(_ frame: Frame) {
+    func send(_ frame: Frame) {
         guard let handler else { return }
         var bytes: Bytes = []
         bytes.reserveCapacity(frame.payload.count + Frame.lengthSize + Frame.headSize)
@@ -256,6 +257,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             let room = frame.payload.reduce(0) { $0 << 8 | Int($1) }
             calls[frame.stream]?.credit += room
             sendMessages(of: frame.stream)
+            sendWaiting(of: frame.stream)
         case .causal:
             told = frame.payload
             if shown.withLock({ $0 != nil }) { shown.withLock { $0 = told } }

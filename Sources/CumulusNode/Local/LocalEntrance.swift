@@ -1,7 +1,8 @@
 // The credentials of a caller that connects from inside the process, and how the node checks them.
 //
-// Made by the HTTP gateway. The gateway has checked what only it can see, such as a signature over
-// an HTTP request. The node looks the credentials up in its registers and answers as to a HELLO.
+// Made by the HTTP gateway and by gRPC. The gateway has checked what only it can see, such as a
+// signature over an HTTP request. The node looks the credentials up in its registers and answers as
+// to a HELLO.
 
 package import CumulusModel
 import CumulusOperations
@@ -54,6 +55,8 @@ package struct LocalEntrance: Sendable {
     package var isSecret: Bool
     /// Causal tokens of what the caller has seen; nil: it wants none of what it will see.
     package var seen: [Bytes]?
+    /// Whether chunks of assets come and go without compression.
+    package var wantsPlainChunks = false
 
     package init(
         _ scope: ScopeID,
@@ -111,6 +114,7 @@ extension CallerConnection {
         identity.scopeEpoch = epoch
         identity.caller.device = entrance.device
         identity.wantsTokens = entrance.seen != nil
+        identity.wantsPlainChunks = entrance.wantsPlainChunks
         switch entrance.proof {
         case .nothing, .operatorToken, .operatorSession: break
         case .session(let digest):
