@@ -74,6 +74,8 @@ package final class TLSIdentity: Sendable {
         let context: NIOSSLContext
         /// The same for browsers and scripts.
         let web: NIOSSLContext
+        /// The same for callers of gRPC.
+        let grpc: NIOSSLContext
         let digest: Bytes
         /// Seconds since 1970 at which the first certificate of the chain ends.
         let end: Int64
@@ -101,6 +103,9 @@ package final class TLSIdentity: Sendable {
 
     /// The context of an HTTP listener.
     package var web: NIOSSLContext { files.current.web }
+
+    /// The context of a gRPC listener.
+    package var grpc: NIOSSLContext { files.current.grpc }
 
     /// Seconds since 1970 UTC at which the certificate in use ends, or one of those that lead to
     /// its authority.
@@ -136,9 +141,12 @@ package final class TLSIdentity: Sendable {
             configuration.shutdownTimeout = .milliseconds(TLS.shutdownMilliseconds)
             var web = configuration
             web.applicationProtocols = ["http/1.1"]
+            var grpc = configuration
+            grpc.applicationProtocols = ["h2"]
             return Loaded(
                 context: try NIOSSLContext(configuration: configuration),
                 web: try NIOSSLContext(configuration: web),
+                grpc: try NIOSSLContext(configuration: grpc),
                 digest: try TLS.digest(of: leaf),
                 end: chain.map { Int64($0.notValidAfter) }.min() ?? 0
             )
