@@ -89,6 +89,9 @@ let asyncHTTPClient = server("AsyncHTTPClient", "async-http-client")
 let httpTypes = server("HTTPTypes", "swift-http-types")
 let log = server("Logging", "swift-log")
 let metrics = server("CoreMetrics", "swift-metrics")
+let nioHTTP2 = server("NIOHTTP2", "swift-nio-http2")
+let grpcCore = server("GRPCCore", "grpc-swift-2")
+let grpcHTTP2 = server("GRPCNIOTransportHTTP2Posix", "grpc-swift-nio-transport")
 let arguments = server("ArgumentParser", "swift-argument-parser")
 
 /// libzstd, where the trait `Zstd` is on and the system has it; elsewhere chunks stay plain.
@@ -132,6 +135,11 @@ let package = Package(
             from: "2.28.1",
             traits: []
         ),
+        // gRPC, whose messages pass through as bytes: calls and metadata, and HTTP/2 below them.
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+        .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
+        // The frames below gRPC, which a guard counts.
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         // Requests to webhooks and identity providers, each to an address that was judged; and
         // those of the bench.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -251,12 +259,27 @@ let package = Package(
                 nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
+        // What `proto/` says, as descriptors that protoc made: a literal of bytes, as the pages are.
+        .target(
+            name: "CumulusDescriptors",
+            resources: [.embedInCode("Files")],
+            swiftSettings: plain
+        ),
+        // gRPC, by the same handlers as the binary protocol.
+        room(
+            "CumulusGRPC",
+            [
+                "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, grpcCore,
+                grpcHTTP2, nioCore,
+                nioHTTP2, server("NIOHPACK", "swift-nio-http2"), nioPosix, nioSSL,
+            ]
+        ),
         .target(
             name: "CumulusServer",
             dependencies: [
-                "CumulusGateway", "CumulusNode", "CumulusOperations", "CumulusTransport",
-                "JWTKitTokens", "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel",
-                "CumulusSystem",
+                "CumulusGateway", "CumulusGRPC", "CumulusDescriptors", "CumulusNode",
+                "CumulusOperations", "CumulusTransport", "JWTKitTokens", "RocksDBStorage",
+                "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem",
                 arguments, log, metrics,
                 server("UnixSignals", "swift-service-lifecycle"),
             ],
@@ -356,9 +379,9 @@ let package = Package(
         tests(
             "CumulusNodeTests",
             [
-                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusRequests",
-                "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting",
-                "JWTKitTokens", log, metrics,
+                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusGRPC", "CumulusReplication",
+                "CumulusRequests", "CumulusStorage", "CumulusWire", "CumulusModel",
+                "CumulusSystem", "CumulusTesting", "JWTKitTokens", grpcCore, log, metrics,
             ]
         ),
         tests(
@@ -375,6 +398,13 @@ let package = Package(
                 "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
                 "CumulusOperations", "CumulusPages", "CumulusStorage", "CumulusTesting",
                 "CumulusTransport", "CumulusWire", "JWTKitTokens", crypto, log, metrics, nioCore,
+            ]
+        ),
+        tests(
+            "CumulusGRPCTests",
+            [
+                "CumulusGRPC", "CumulusDescriptors", "CumulusModel", "CumulusNode",
+                "CumulusTesting", "CumulusWire", crypto, grpcCore, grpcHTTP2, nioCore, nioPosix,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusRequests", "CumulusTesting"]),

@@ -64,6 +64,7 @@ struct Wiring {
             throw cannotListen(error)
         }
         try await probeHTTP(plan.http, loops)
+        try await probeGRPC(plan.grpc, loops)
         let directory = try DataHome(configuration[\.node.data])
         let audit = plan.auditBytes.map {
             AuditFiles(directory: directory.path, byteLimit: $0, logger: logger)
@@ -81,7 +82,9 @@ struct Wiring {
             throw error
         }
         Wiring.say("cumulusd listens on \(bound)")
-        let web = try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
+        let web =
+            try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
+            + serveGRPC(node, at: plan.grpc, plan.identity, loops)
         let profile = plan.settings.profile
         let tasks = takePart(node, plan, at: bound, loops) { [logger] in
             Wiring.say("cumulusd ready on \(bound)")
@@ -201,6 +204,8 @@ struct Wiring {
         let address: (host: String, port: Int)
         /// nil: no HTTP.
         let http: (host: String, port: Int)?
+        /// nil: no gRPC.
+        let grpc: (host: String, port: Int)?
         let peers: [String]
         let schedule: Collector.Schedule
         let identity: TLSIdentity?
@@ -225,6 +230,7 @@ struct Wiring {
             threads: try configuration[\.engine.threads],
             address: address,
             http: try http(),
+            grpc: try grpc(),
             peers: try peers(),
             schedule: try configuration.schedule(),
             identity: try identity(),

@@ -20,6 +20,7 @@ struct Settings: SettingGroup {
     let tls = TLSSettings()
     let users = UserSettings()
     let web = WebSettings()
+    let grpc = GRPCSettings()
     let engine = EngineSettings()
     let callers = CallerSettings()
 }
@@ -129,6 +130,13 @@ struct WebSettings: SettingGroup {
             and networks such as 10.0.0.0/8, separated by commas
             """
         )
+}
+
+struct GRPCSettings: SettingGroup {
+    static let title = "gRPC"
+
+    let address = Setting("grpc", .text("host:port"), none: "no gRPC")
+        .help("Address and port of gRPC, for every language that has it")
 }
 
 struct EngineSettings: SettingGroup {

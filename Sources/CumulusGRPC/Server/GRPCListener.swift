@@ -1,0 +1,131 @@
+// The gRPC listener of a node: grpc-swift carries calls, and `GRPCDoor` takes them to the node.
+//
+// Made by `cumulusd` where it is asked for, and by tests. It holds strangers to limits before
+// anything is read: connections of one address and of all, calls on a connection, the size of a
+// message, and the time in which a connection must begin. gRPC's own compression is off: a few
+// bytes of it may stand for many, and chunks of assets are compressed already.
+//
+// Folder: gRPC on real sockets, and what strangers may hold of it. Read `GRPCListener`, then
+// `GRPCSockets`, `GRPCRoom` and `GRPCStreamGuard`.
+
+package import CumulusModel
+package import CumulusNode
+import CumulusTransport
+import GRPCCore
+import GRPCNIOTransportHTTP2Posix
+package import NIOCore
+package import NIOSSL
+
+package struct GRPCListener: Sendable {
+    /// The bounds for strangers.
+    package struct Bounds: Sendable {
+        package var connections = 1_000
+        /// Connections of one address.
+        package var connectionsOfOne = 256
+        /// How long a connection may be without a call, in milliseconds.
+        package var idleMilliseconds: Int64 = 300_000
+
+        package init() {}
+    }
+
+    /// Gives the certificate of the moment; nil: plain TCP.
+    package typealias Secure = @Sendable () throws -> NIOSSLContext
+
+    private typealias Transport = HTTP2ServerTransport.Custom<GRPCSockets>
+
+    /// Metadata beside the message in a frame of the node's own.
+    private static let headBytes = 64 << 10
+    /// What a caller may send on a stream, or on a connection, before the node has read it.
+    private static let windowBytes = GRPCStreamGuard.windowBytes
+    /// After so many milliseconds of silence a caller is asked whether it is there, and has as long
+    /// to answer: as on the binary protocol.
+    private static let silence: Int64 = 60_000
+
+    private let node: Node
+    private let descriptors: Descriptors?
+    private let secure: Secure?
+    private let bounds: Bounds
+
+    /// - Parameter descriptors: A `FileDescriptorSet` of `proto/`; empty: there is no reflection.
+    package init(
+        _ node: Node,
+        descriptors: Bytes,
+        secure: Secure? = nil,
+        bounds: Bounds = Bounds()
+    ) {
+        self.node = node
+        self.descriptors = descriptors.isEmpty ? nil : try? Descriptors(descriptors)
+        self.secure = secure
+        self.bounds = bounds
+    }
+
+    /// Serves until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - onRefusal: Told in words why connections are not accepted, each time.
+    ///   - onRunning: Told the port that was bound.
+    package func run(
+        host: String,
+        port: Int,
+        on group: any EventLoopGroup,
+        onRefusal: @escaping @Sendable (String) -> Void,
+        onRunning: @escaping @Sendable (Int) -> Void
+    ) async throws {
+        let crowd = GRPCCrowd(bounds)
+        let room = GRPCRoom(node.configuration.limits)
+        let sockets = GRPCSockets(
+            eventLoopGroup: group,
+            host: host,
+            port: port,
+            secure: secure,
+            crowd: crowd,
+            room: room,
+            onRefusal: onRefusal,
+            onRunning: onRunning
+        )
+        let transport = Transport(listenerFactory: sockets, config: configuration(room))
+        let server = GRPCServer(transport: transport, router: router(room))
+        try await withTaskCancellationHandler {
+            try await server.serve()
+        } onCancel: {
+            crowd.end()
+        }
+    }
+
+    private func router(_ room: GRPCRoom) -> RPCRouter<Transport> {
+        var router = RPCRouter<Transport>()
+        GRPCDoor(node: node, isEncrypted: secure != nil, room: room).register(in: &router)
+        GRPCHealth(node: node).register(in: &router)
+        if let descriptors { GRPCReflection(descriptors: descriptors).register(in: &router) }
+        return router
+    }
+
+    private func configuration(_ room: GRPCRoom) -> Transport.Config {
+        let limits = node.configuration.limits
+        var config = Transport.Config.defaults
+        config.compression = .init(enabledAlgorithms: .none)
+        config.rpc.maxRequestPayloadSize = limits.frameBytes - GRPCListener.headBytes
+        config.http2.maxConcurrentStreams = limits.streamsPerConnection
+        config.http2.targetWindowSize = GRPCListener.windowBytes
+        config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let guardian = GRPCStreamGuard(
+                    room,
+                    from: channel.parent?.remoteAddress?.addressBytes ?? [],
+                    patience: limits.frameMilliseconds
+                )
+                try channel.pipeline.syncOperations.addHandler(guardian, position: .first)
+            }
+        }
+        config.connection.maxIdleTime = .milliseconds(bounds.idleMilliseconds)
+        config.connection.keepalive = .init(
+            time: .milliseconds(GRPCListener.silence),
+            timeout: .milliseconds(GRPCListener.silence),
+            clientBehavior: .init(
+                minPingIntervalWithoutCalls: .seconds(10),
+                allowWithoutCalls: true
+            )
+        )
+        return config
+    }
+}
