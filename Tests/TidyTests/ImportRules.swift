@@ -67,6 +67,12 @@ enum ImportRules {
             "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
             "Synchronization",
         ],
+        "CumulusDescriptors": [],
+        "CumulusGRPC": [
+            "Crypto", "CumulusModel", "CumulusNode", "CumulusTransport", "CumulusWire", "GRPCCore",
+            "GRPCNIOTransportHTTP2Posix", "NIOCore", "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL",
+            "Synchronization",
+        ],
         "CumulusFoundation": ["CumulusModel", "Foundation"],
         "CumulusCloudKit": [
             "Cumulus", "CumulusFoundation", "CumulusModel", "Foundation", "Synchronization",
@@ -79,9 +85,10 @@ enum ImportRules {
             "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusServer": essentials.union([
-            "ArgumentParser", "CoreMetrics", "CumulusGateway", "CumulusModel", "CumulusNode",
-            "CumulusOperations", "CumulusStorage", "CumulusTransport", "CumulusWire",
-            "JWTKitTokens", "Logging", "RocksDBStorage", "UnixSignals",
+            "ArgumentParser", "CoreMetrics", "CumulusDescriptors", "CumulusGRPC", "CumulusGateway",
+            "CumulusModel", "CumulusNode", "CumulusOperations", "CumulusStorage",
+            "CumulusTransport", "CumulusWire", "JWTKitTokens", "Logging", "RocksDBStorage",
+            "UnixSignals",
         ]),
         "CumulusTerminal": essentials.union(["ArgumentParser", "Cumulus", "CumulusModel"]),
         "CumulusTransfer": essentials.union([

@@ -112,14 +112,19 @@ package final class NodeProcess: Sendable {
     }
 
     /// "127.0.0.1:PORT" of `--http`, once it is served.
-    package func httpEndpoint() async throws -> String {
-        let start = "cumulusd serves HTTP on "
+    package func httpEndpoint() async throws -> String { try await endpoint(of: "HTTP") }
+
+    /// "127.0.0.1:PORT" of `--grpc`, once it is served.
+    package func grpcEndpoint() async throws -> String { try await endpoint(of: "gRPC") }
+
+    private func endpoint(of what: String) async throws -> String {
+        let start = "cumulusd serves \(what) on "
         for _ in 0..<2_000 {
             let line = output.split(separator: "\n").first { $0.hasPrefix(start) }
             if let line { return String(line.dropFirst(start.count)) }
             try await Task.sleep(for: .milliseconds(5))
         }
-        throw Failure("no HTTP is served: \(errors)")
+        throw Failure("no \(what) is served: \(errors)")
     }
 
     package var port: Int {

@@ -105,7 +105,7 @@ import Testing
 
     // MARK: The scene
 
-    private struct Scene {
+    struct Scene {
         let server: TestServer
         let matrix: AccessMatrix
         let clients: [AccessMatrix.Who: RawClient]
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    private func withScene(_ body: (Scene) async throws -> Void) async throws {
+    func withScene(_ body: (Scene) async throws -> Void) async throws {
         let server = try await TestServer(clusterKey: Self.key)
         do {
             try await body(try await scene(at: server))
@@ -241,7 +241,7 @@ extension RawClient {
     }
 
     /// The error of the one item of an answer; nil if it has none.
-    private static func itemError(_ method: Method, _ answer: [Bytes]) throws -> ServiceError? {
+    static func itemError(_ method: Method, _ answer: [Bytes]) throws -> ServiceError? {
         guard let message = answer.first else { return nil }
         switch method {
         case .recordsFetch: return try FetchRecordsResponse(wire: message).results.first?.refusal
@@ -298,7 +298,7 @@ extension LocalConnection {
 
 extension Method {
     /// Changes show what they changed, which is no news to their caller.
-    fileprivate var isRead: Bool {
+    var isRead: Bool {
         self != .recordsModify && self != .zonesModify && self != .subscriptionsModify
     }
 }
