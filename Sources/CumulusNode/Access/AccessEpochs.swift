@@ -11,6 +11,7 @@ import Synchronization
 
 final class AccessEpochs: Sendable {
     private let accountsEpoch: Atomic<UInt64>
+    private let pushesEpoch = Atomic<UInt64>(0)
     /// Rings after the accounts have moved on, for streams that wait for news of something else.
     let bell = CommitBell()
 
@@ -22,6 +23,12 @@ final class AccessEpochs: Sendable {
     ///
     /// A state that is read after this is at least as new.
     var accounts: UInt64 { accountsEpoch.load(ordering: .acquiring) }
+
+    /// `WriterState.pushesVersion` of the visible state; a state that is read after this is at least
+    /// as new.
+    var pushes: UInt64 { pushesEpoch.load(ordering: .acquiring) }
+
+    func movePushes(to epoch: UInt64) { pushesEpoch.store(epoch, ordering: .releasing) }
 
     /// Returns whether it is another epoch.
     func moveAccounts(to epoch: UInt64) -> Bool {

@@ -186,6 +186,7 @@ struct BatchWriter {
             changesZones: changesZones || state.sharesVersion != before.sharesVersion,
             changesSchemas: changesSchemas,
             accounts: state.accountsVersion,
+            pushes: state.pushesVersion,
             news: isAnywhere ? nil : state.news,
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,

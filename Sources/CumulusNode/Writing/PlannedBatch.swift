@@ -20,6 +20,8 @@ final class PlannedBatch: Sendable {
         let changesSchemas: Bool
         /// The value of `WriterState.accountsVersion` after the batch.
         let accounts: UInt64
+        /// The value of `WriterState.pushesVersion` after the batch.
+        let pushes: UInt64
         /// The places that look different after the batch; nil means that any place may.
         let news: Set<NewsPlace>?
         /// The number of requests and jobs whose changes others see.
@@ -46,7 +48,8 @@ final class PlannedBatch: Sendable {
                 scopes: scopes,
                 changesZones: changesZones,
                 changesSchemas: changesSchemas,
-                accounts: accounts
+                accounts: accounts,
+                pushes: pushes
             )
         }
     }

@@ -21,6 +21,8 @@ final class VisibleState: Sendable {
         var changesSchemas: Bool
         /// The value of `WriterState.accountsVersion` after the batch.
         var accounts: UInt64 = 0
+        /// The value of `WriterState.pushesVersion` after the batch.
+        var pushes: UInt64 = 0
     }
 
     /// How far this node has a scope, and the mark up to which changes were declared lost.
@@ -80,6 +82,7 @@ final class VisibleState: Sendable {
                 version.store(state.version, ordering: .releasing)
             }
             isMoved = epochs.moveAccounts(to: next.accounts)
+            epochs.movePushes(to: next.pushes)
             return state.reader
         }
         // The old snapshot is released outside the lock.

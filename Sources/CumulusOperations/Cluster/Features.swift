@@ -13,6 +13,8 @@ package enum Feature: String, CaseIterable, Sendable {
     case access
     /// Subscriptions that name a webhook, and the marks of what webhooks were told.
     case webhook
+    /// Addresses at which devices are woken, and the marks of what they were told.
+    case push
     /// Keys of creations, by which a repeated request, or a counter of several nodes, is one life.
     case lives
     /// Users and containers that were deleted.
@@ -23,6 +25,7 @@ package enum Feature: String, CaseIterable, Sendable {
         switch self {
         case .access: "take part in sharing"
         case .webhook: "keep a subscription's webhook"
+        case .push: "keep addresses at which devices are woken"
         case .lives: "recognise a creation that is repeated"
         case .deletion: "delete users and containers"
         }

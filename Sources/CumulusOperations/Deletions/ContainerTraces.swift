@@ -85,10 +85,10 @@ package struct ContainerTraces: Sendable {
         return (keys, page.last)
     }
 
-    /// The next marks of what users have read, at most so many.
+    /// The next marks of what users have read, and addresses of their devices, at most so many.
     package func marks(_ reader: ReadTransaction) throws(EngineError) -> [RowKey] {
         var keys: [RowKey] = []
-        for namespace in [ReadMarks.namespace, ReadMarks.webhookNamespace] {
+        for namespace in ReadMarks.namespaces + [StoredPush.namespace] {
             let range = KeyRange.registers(scope, namespace)
             for (key, _) in try reader.rows(.meta, range, limit: ContainerTraces.looksAtOnce) {
                 keys.append(RowKey(.register, bytes: key))

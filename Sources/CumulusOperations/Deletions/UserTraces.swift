@@ -117,12 +117,13 @@ package struct UserTraces: Sendable {
         return (located.zone, number)
     }
 
-    /// The registers of what the user has read, and what webhooks were told on its behalf.
+    /// The registers of what the user has read, of what was told on its behalf, and of where its
+    /// devices are woken.
     private func marks<Reader: RowReader & ~Copyable>(
         _ reader: borrowing Reader
     ) throws(EngineError) -> [RowKey] {
         var found: [RowKey] = []
-        for namespace in [ReadMarks.namespace, ReadMarks.webhookNamespace] {
+        for namespace in ReadMarks.namespaces + [StoredPush.namespace] {
             let key = [Bytes(user.utf8)]
             for (rest, _) in try reader.registerRows(scope, namespace, below: key) {
                 found.append(.register(scope, namespace, key + rest))

@@ -137,40 +137,9 @@ extension FieldValue {
 // MARK: - Pruning
 
 extension FeedNotification {
-    /// Leaves out one part after the other, in CloudKit's order, until the rest is small enough.
-    ///
-    /// The parts that name the change always stay.
+    /// Leaves out one part after the other until the rest is small enough.
     mutating func prune(to byteLimit: Int) {
-        for part in Self.parts {
-            if byteCount <= byteLimit { return }
-            part(&self)
-            isPruned = true
-        }
-    }
-
-    private static var parts: [(inout FeedNotification) -> Void] {
-        typealias Info = Subscription.NotificationInfo
-        func text(_ path: WritableKeyPath<Info, String?>) -> (inout FeedNotification) -> Void {
-            { $0.notificationInfo?[keyPath: path] = nil }
-        }
-        func list(_ path: WritableKeyPath<Info, [String]>) -> (inout FeedNotification) -> Void {
-            { $0.notificationInfo?[keyPath: path] = [] }
-        }
-        return [
-            { $0.dropFields() }, text(\.soundName), text(\.alertLaunchImage),
-            text(\.alertActionLocalizationKey), text(\.alertBody), list(\.alertLocalizationArgs),
-            text(\.alertLocalizationKey), { $0.notificationInfo?.shouldBadge = false },
-            // CloudKit's list does not name the following parts.
-            list(\.titleLocalizationArgs), list(\.subtitleLocalizationArgs), text(\.subtitle),
-            text(\.subtitleLocalizationKey), text(\.title), text(\.titleLocalizationKey),
-            text(\.category), text(\.collapseIDKey),
-        ]
-    }
-
-    private mutating func dropFields() {
-        guard case .record(var record) = news else { return }
-        record.fields = [:]
-        news = .record(record)
+        prune { $0.byteCount > byteLimit }
     }
 
     /// The approximate size of its parts.

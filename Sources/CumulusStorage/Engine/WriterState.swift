@@ -123,6 +123,8 @@ package struct WriterState: Sendable {
     var owesTooMuch = false
     /// Rises when a register changes that may shut a caller out: callers are then judged again.
     package var accountsVersion: UInt64 = 0
+    /// Rises when an address changes at which a device is woken.
+    package var pushesVersion: UInt64 = 0
     /// Rises when this node hears that a user or a container was deleted.
     package var deletionsVersion = 0
     /// Shared by all copies of the state, and by readers that look up users by record name.

@@ -80,3 +80,9 @@ package enum ContainerRegister {
     /// (name) → nothing: the container was deleted, which nothing undoes.
     package static let deleted = "deletedContainer"
 }
+
+/// The addresses at which devices of users are woken; in the scope of a container's environment.
+package enum PushRegister {
+    /// The key is the user's record name, and the address's id.
+    package static let namespace = "push"
+}

@@ -93,6 +93,8 @@ package struct ReadMarks: Hashable, Sendable {
     /// The namespace of webhooks' registers; the key is the user and the webhook's name.
     package static let webhookNamespace = "webhook"
 
+    package static let namespaces = [namespace, webhookNamespace]
+
     static func isNamespace(_ name: String) -> Bool {
         name == namespace || name == webhookNamespace
     }
