@@ -579,7 +579,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[83] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[87] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -664,11 +664,15 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[83] =
   { "OPERATOR_LIST_OPERATORS", "CUMULUS__V1__METHOD__OPERATOR_LIST_OPERATORS", 180 },
   { "OPERATOR_ADD_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_ADD_OPERATOR", 181 },
   { "OPERATOR_REMOVE_OPERATOR", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_OPERATOR", 182 },
+  { "PUSHES_REGISTER", "CUMULUS__V1__METHOD__PUSHES_REGISTER", 190 },
+  { "PUSHES_LIST", "CUMULUS__V1__METHOD__PUSHES_LIST", 191 },
+  { "PUSHES_END", "CUMULUS__V1__METHOD__PUSHES_END", 192 },
+  { "PUSHES_SERVICES", "CUMULUS__V1__METHOD__PUSHES_SERVICES", 193 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{160, 73},{176, 76},{0, 83}
+{0, 0},{16, 6},{32, 9},{80, 46},{96, 50},{112, 59},{128, 62},{144, 68},{160, 73},{176, 76},{190, 83},{0, 87}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[83] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[87] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -727,6 +731,10 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[83
   { "PEERS_REPORT", 43 },
   { "PEERS_STATE", 42 },
   { "PEERS_WANTED", 45 },
+  { "PUSHES_END", 85 },
+  { "PUSHES_LIST", 84 },
+  { "PUSHES_REGISTER", 83 },
+  { "PUSHES_SERVICES", 86 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
@@ -761,11 +769,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  83,
+  87,
   cumulus__v1__method__enum_values_by_number,
-  83,
+  87,
   cumulus__v1__method__enum_values_by_name,
-  10,
+  11,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -19,8 +19,8 @@ import Testing
                 "ListContainersRequest", "ListKeysRequest", "ListMembersRequest",
                 "ListMergePoliciesRequest", "ListOperatorsRequest", "ListWebAppsRequest",
                 "MarkReadResponse", "MetricsRequest", "NodeStatusRequest", "Preface",
-                "ReadSchemaRequest", "RemoveOperatorResponse", "ReportResponse",
-                "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
+                "PushServicesRequest", "ReadSchemaRequest", "RemoveOperatorResponse",
+                "ReportResponse", "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",
             ]
         )

@@ -8,7 +8,7 @@ package import CumulusNode
 package import CumulusWire
 
 package struct NodeDoor: WebDoor {
-    private let node: Node
+    let node: Node
     private let findApp: @Sendable (Bytes) -> WebAPIToken?
 
     /// - Parameter findApp: The web app of the operator's file whose API token has an SHA-256.
@@ -71,7 +71,7 @@ package struct NodeDoor: WebDoor {
         var calls = Calls(user: user, node: node, scope: entrance.scope, connection: connection)
         switch entrance.proof {
         case .operatorToken, .operatorSession: calls.namesScope = entrance.scope != .cluster
-        case .nothing, .session, .accessToken, .serviceKey, .webhook: break
+        case .nothing, .session, .accessToken, .serviceKey, .webhook, .push: break
         }
         return calls
     }

@@ -22,6 +22,9 @@ package struct LocalEntrance: Sendable {
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
         /// Nothing: the node acts on behalf of a user, to tell a webhook.
         case webhook(WebhookSubscriber)
+        /// Nothing: the node acts on behalf of a user, to wake a device; as long as the session lasts
+        /// that registered the device, which that does not make longer.
+        case push(PushAddresses.Target)
         /// An operator's token, as somebody typed it; only wrong ones are counted
         /// (`Attempts`), so the right one opens whatever others tried.
         case operatorToken(Bytes)
@@ -33,14 +36,14 @@ package struct LocalEntrance: Sendable {
             switch self {
             case .operatorToken(let token): Sessions.digest(of: token)
             case .operatorSession(let digest): digest
-            case .nothing, .session, .accessToken, .serviceKey, .webhook: []
+            case .nothing, .session, .accessToken, .serviceKey, .webhook, .push: []
             }
         }
 
         fileprivate var isOfOperator: Bool {
             switch self {
             case .operatorToken, .operatorSession: true
-            case .nothing, .session, .accessToken, .serviceKey, .webhook: false
+            case .nothing, .session, .accessToken, .serviceKey, .webhook, .push: false
             }
         }
     }
@@ -131,8 +134,28 @@ extension CallerConnection {
             identity.account = user.id
             identity.credential = Credential(user, epoch: epoch)
             identity.webhook = subscriber.webhook
+        case .push(let target): try enter(&identity, toWake: target.push, reader, epoch)
         }
         return identity
+    }
+
+    private func enter(
+        _ identity: inout Identity,
+        toWake push: StoredPush,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws {
+        let now = node.environment.wallClock()
+        guard let scope = identity.scope,
+            let session = try Sessions.find(push.session, now: now, in: reader),
+            session.user.recordName(in: scope.container) == push.user
+        else { throw Sessions.refusal }
+        identity.caller.role = .user(push.user)
+        identity.caller.device = push.device
+        identity.caller.registered = session.user.created
+        identity.account = session.user.id
+        identity.credential = Credential(session, epoch: epoch)
+        identity.webhook = push.marker.webhook
     }
 
     /// The node's own token is one of its settings; another one is looked up.

@@ -69,13 +69,21 @@ extension Node {
     package func feedAfterMarks(
         of subscriber: WebhookSubscriber
     ) async throws(ServiceError) -> Bytes {
+        let marker = ReadMarks.Reader(subscriber.user, webhook: subscriber.webhook)
+        return try await feed(after: marker, of: subscriber.user, in: subscriber.scope)
+    }
+
+    /// The token of a user's feed behind what a marker marks; empty if it marks nothing.
+    func feed(
+        after marker: ReadMarks.Reader,
+        of user: String,
+        in scope: ScopeID
+    ) async throws(ServiceError) -> Bytes {
         try await look { [self] reach in
             let reader = gate.latest(reach: reach)
-            let (scope, user) = (subscriber.scope, subscriber.user)
             guard let number = try reader.scope(scope) else {
                 throw Containers.unknown(scope.container)
             }
-            let marker = ReadMarks.Reader(user, webhook: subscriber.webhook)
             let marks = try reader.readMarks(of: marker, in: number)
             if marks.vector.isEmpty { return [] }
             let token = FeedToken(

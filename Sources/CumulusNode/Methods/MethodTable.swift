@@ -22,7 +22,7 @@ enum MethodTable {
         ResetCalls.methods, WebAppCalls.methods, OperatorCalls.methods, PeerCalls.methods,
         ChangeCalls.methods, FollowCalls.methods, SchemaCalls.methods, IndexCalls.methods,
         AssetCalls.methods, SubscriptionCalls.methods, FeedCalls.methods, ShareCalls.methods,
-        DeletionCalls.methods, OperatorTokenCalls.methods,
+        DeletionCalls.methods, OperatorTokenCalls.methods, PushCalls.methods,
     ]
 
     private static let byNumber: [MethodEntry?] = {

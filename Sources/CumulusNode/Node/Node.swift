@@ -43,6 +43,8 @@ package final class Node: Sendable {
         package var shareURL = "cumulus:"
         /// Whether subscriptions of a container may name a webhook.
         package var knowsWebhook: WebhookNames = { _, _ in false }
+        /// What devices of a container's users may be woken with.
+        package var pushOffers: @Sendable (_ container: String) -> [PushOffer] = { _ in [] }
         /// Whether strangers may register as users.
         package var takesRegistrations = false
         /// The page at which links reset passwords; empty: the node has none.

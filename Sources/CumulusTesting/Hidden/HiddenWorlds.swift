@@ -78,6 +78,7 @@ package struct HiddenWorlds: Sendable {
             limits: limits,
             clusterKey: key,
             takesRegistrations: true,
+            pushOffers: { _ in [PushOffer(service: .fcm)] },
             still: still
         )
     }

@@ -44,6 +44,7 @@ package final class TestServer: Sendable {
         takesRegistrations: Bool = false,
         idTokens: TokenIssuers? = nil,
         knowsWebhook: @escaping Node.WebhookNames = { _, _ in false },
+        pushOffers: @escaping @Sendable (_ container: String) -> [PushOffer] = { _ in [] },
         accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
         logger: Logger? = nil,
@@ -66,6 +67,7 @@ package final class TestServer: Sendable {
         configuration.takesRegistrations = takesRegistrations
         configuration.idTokens = idTokens
         configuration.knowsWebhook = knowsWebhook
+        configuration.pushOffers = pushOffers
         configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit

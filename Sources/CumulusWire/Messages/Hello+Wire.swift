@@ -251,6 +251,10 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorListOperators = 180
     case operatorAddOperator = 181
     case operatorRemoveOperator = 182
+    case pushesRegister = 190
+    case pushesList = 191
+    case pushesEnd = 192
+    case pushesServices = 193
 }
 
 /// Stands before the first message of a call.

@@ -84,7 +84,7 @@ struct AccessMatrix {
     // MARK: Rows
 
     static let rows: [Row] =
-        recordRows + zoneRows + changeRows + assetRows + subscriptionRows + accountRows
+        recordRows + zoneRows + changeRows + assetRows + subscriptionRows + pushRows + accountRows
         + operatorRows + peerRows
 
     private static let recordRows: [Row] = [
@@ -170,6 +170,27 @@ struct AccessMatrix {
         .init(.feedsMarkRead, .own, "9 · · · 10 10") { _ in
             MarkReadRequest(ids: [Bytes(repeating: 0, count: 16)]).encoded()
         },
+    ]
+
+    /// The node has no push service, so an address is refused.
+    private static let pushRows: [Row] = [
+        .init(.pushesRegister, .own, "9 12 12 12 10 10") { _ in
+            RegisterPushRequest(.fcm(token: "t")).encoded()
+        },
+        .init(.pushesList, .own, "9 ok ok ok 12 10") { _ in ListPushesRequest([]).encoded() },
+        .init(.pushesList, .privateZone, "9 10 10 10 ok 10") { _ in
+            ListPushesRequest(Bytes("ada".utf8)).encoded()
+        },
+        .init(.pushesEnd, .own, "9 ok ok ok 12 10") { _ in
+            EndPushesRequest(id: Bytes(repeating: 7, count: 16)).encoded()
+        },
+        .init(.pushesEnd, .privateZone, "9 10 10 10 ok 10") { _ in
+            EndPushesRequest(
+                id: Bytes(repeating: 7, count: 16),
+                user: Bytes("ada".utf8)
+            ).encoded()
+        },
+        .init(.pushesServices, .own, "ok ok ok ok ok 10") { _ in [] },
     ]
 
     private static let accountRows: [Row] = [

@@ -57,8 +57,13 @@ extension HiddenCaller {
             let revoking = RevokeSessionsRequest(id: Bytes(repeating: 7, count: 32), user: name)
             try ask(.accountsRevoke, "of another", revoking.encoded())
             try ask(.accountsProfile, "of another", ProfileRequest(name).encoded())
+            try ask(.pushesList, "of another", ListPushesRequest(name).encoded())
+            let ending = EndPushesRequest(id: Bytes(repeating: 7, count: 16), user: name)
+            try ask(.pushesEnd, "of another", ending.encoded())
         }
         try ask(.accountsProfile, "", ProfileRequest([]).encoded())
+        try ask(.pushesList, "", ListPushesRequest([]).encoded())
+        try ask(.pushesServices, "", [])
         let users = [scene.hidden, scene.owner, "_" + String(repeating: "0", count: 32)]
         let finding = DiscoverRequest(handles: handles, users: users.map { Bytes($0.utf8) })
         try ask(.accountsDiscover, "", finding.encoded())

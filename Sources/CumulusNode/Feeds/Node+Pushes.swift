@@ -1,0 +1,167 @@
+// What the couriers of pushes ask a node for: the addresses to push to, how far each was told, and
+// which members of the cluster could push in this node's place.
+//
+// Called by the gateway's couriers, which run in the same process.
+
+package import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import Synchronization
+
+/// The addresses of all scopes that are pushed to.
+package struct PushAddresses: Sendable {
+    /// A device, in a container's environment.
+    package struct Target: Hashable, Sendable {
+        package let scope: ScopeID
+        let push: StoredPush
+
+        init(_ push: StoredPush, in scope: ScopeID) {
+            (self.scope, self.push) = (scope, push)
+        }
+
+        /// - Parameters:
+        ///   - user: User record name.
+        ///   - session: SHA-256 of the token of the session that registered it.
+        ///   - registered: Milliseconds since 1970 UTC.
+        package init(
+            _ address: PushAddress,
+            of user: String,
+            in scope: ScopeID,
+            device: Bytes = [],
+            session: Bytes,
+            registered: Int64
+        ) {
+            self.scope = scope
+            push = StoredPush(
+                user: user,
+                address,
+                device: device,
+                session: session,
+                registered: registered
+            )
+        }
+
+        /// User record name.
+        package var user: String { push.user }
+        package var address: PushAddress { push.address }
+        /// Names it in lists and in the log: 32 hexadecimal digits.
+        package var id: String { push.id.bytes.hex }
+        /// Milliseconds since 1970 UTC.
+        package var registered: Int64 { push.registered }
+    }
+
+    package var targets: Set<Target> = []
+    /// Addresses of devices that another user has registered since.
+    package var over: Set<Target> = []
+    /// What was read last; nil means that it is to be read again.
+    var epochs: [UInt64]?
+    /// Whether nothing more is known until an address or an account changes.
+    package var isComplete: Bool { epochs != nil }
+
+    package init() {}
+}
+
+/// The other members of a cluster, as a node sees them.
+package struct PushMembers: Hashable, Sendable {
+    /// A run of another member's process.
+    package struct Peer: Hashable, Sendable {
+        package var nodeID: Bytes
+        package var run: Incarnation?
+
+        package init(_ nodeID: Bytes, run: Incarnation? = nil) {
+            self.nodeID = nodeID
+            self.run = run
+        }
+    }
+
+    /// Whether there are none.
+    package var isAlone: Bool
+    /// Those that it is connected to and that have a lower id.
+    package var lower: Set<Peer>
+    /// Those that it is connected to and that have a higher id.
+    package var higher: Set<Peer>
+
+    package init(isAlone: Bool = true, lower: Set<Peer> = [], higher: Set<Peer> = []) {
+        self.isAlone = isAlone
+        self.lower = lower
+        self.higher = higher
+    }
+}
+
+extension Node {
+    /// The addresses of all users of all scopes.
+    ///
+    /// - Parameter known: What an earlier call returned; it is returned again unless an address or
+    ///   an account has changed.
+    package func pushAddresses(
+        after known: PushAddresses
+    ) async throws(ServiceError) -> PushAddresses {
+        let epochs = [gate.epochs.pushes, gate.epochs.accounts]
+        if known.epochs == epochs { return known }
+        return try await look(.bulk(.node)) { [self] reach in
+            let reader = gate.latest(reach: reach)
+            let now = environment.wallClock()
+            var (found, isComplete) = (PushAddresses(), true)
+            for (scope, number) in try ScopeDirectory.all(in: reader) where scope != .cluster {
+                let all = try Pushes.all(in: number, now: now, reader)
+                for push in all.valid { found.targets.insert(.init(push, in: scope)) }
+                for push in all.over { found.over.insert(.init(push, in: scope)) }
+                isComplete = isComplete && all.isComplete
+            }
+            found.epochs = isComplete ? epochs : nil
+            return found
+        }
+    }
+
+    /// Whether an address is still what it was, and the session lasts that registered it.
+    package func isPushed(_ target: PushAddresses.Target) async throws(ServiceError) -> Bool {
+        try await look { [self] reach in
+            let reader = gate.latest(reach: reach)
+            let push = target.push
+            guard let number = try reader.scope(target.scope),
+                try reader.register(number, StoredPush.namespace, push.key)?.value == push.value
+            else { return false }
+            let now = environment.wallClock()
+            return try Sessions.find(push.session, now: now, in: reader) != nil
+        }
+    }
+
+    /// Ends addresses, unless they were registered anew meanwhile.
+    package func end(_ targets: [PushAddresses.Target]) async throws {
+        try await gate.change(.housekeeping) { transaction throws(EngineError) in
+            for (scope, targets) in Dictionary(grouping: targets, by: \.scope) {
+                guard let number = try transaction.scope(scope) else { continue }
+                try Pushes.end(targets.map(\.push), in: number, &transaction)
+            }
+        }
+    }
+
+    /// The token of a user's feed behind everything that a device was told.
+    package func feedAfterMarks(
+        of target: PushAddresses.Target
+    ) async throws(ServiceError) -> Bytes {
+        try await feed(after: target.push.marker, of: target.push.user, in: target.scope)
+    }
+
+    /// The other members; those that are joining don't count as connected.
+    package func pushMembers() async throws(ServiceError) -> PushMembers {
+        try await look { [self] reach in
+            let others = try Members.others(than: nodeID, in: gate.latest(reach: reach))
+            let newcomers = newcomers.withLock(\.self)
+            var members = PushMembers(isAlone: others.isEmpty)
+            for member in others
+            where peerRuns.isConnected(member.nodeID) && !newcomers.contains(member.nodeID) {
+                let peer = PushMembers.Peer(
+                    member.nodeID,
+                    run: peerRuns.latestRun(of: member.nodeID)
+                )
+                if member.nodeID.lexicographicallyPrecedes(nodeID) {
+                    members.lower.insert(peer)
+                } else {
+                    members.higher.insert(peer)
+                }
+            }
+            return members
+        }
+    }
+}
