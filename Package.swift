@@ -140,8 +140,7 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
         // The frames below gRPC, which a guard counts.
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        // Requests to webhooks and identity providers, each to an address that was judged; and
-        // those of the bench.
+        // Requests to webhooks, identity providers and push services, and those of the bench.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -255,8 +254,8 @@ let package = Package(
             "CumulusGateway",
             [
                 "CumulusNode", "CumulusPages", "CumulusTransport", "CumulusWire", "CumulusAssets",
-                "CumulusModel", asyncHTTPClient, crypto, httpTypes, hummingbirdCore, log, metrics,
-                nioCore, nioHTTP1, nioPosix, nioSSL,
+                "CumulusModel", asyncHTTPClient, crypto, cryptoExtras, httpTypes, hummingbirdCore,
+                log, metrics, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         // What `proto/` says, as descriptors that protoc made: a literal of bytes, as the pages are.
@@ -397,7 +396,8 @@ let package = Package(
             [
                 "CumulusGateway", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
                 "CumulusOperations", "CumulusPages", "CumulusStorage", "CumulusTesting",
-                "CumulusTransport", "CumulusWire", "JWTKitTokens", crypto, log, metrics, nioCore,
+                "CumulusTransport", "CumulusWire", "JWTKitTokens", crypto, cryptoExtras, log,
+                metrics, nioCore,
             ]
         ),
         tests(

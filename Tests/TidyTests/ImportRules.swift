@@ -62,9 +62,9 @@ enum ImportRules {
         ]),
         "CumulusPages": [],
         "CumulusGateway": [
-            "AsyncHTTPClient", "CoreMetrics", "Crypto", "CumulusAssets", "CumulusModel",
-            "CumulusNode", "CumulusPages", "CumulusTransport", "CumulusWire", "HTTPTypes",
-            "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
+            "AsyncHTTPClient", "CoreMetrics", "Crypto", "CryptoExtras", "CumulusAssets",
+            "CumulusModel", "CumulusNode", "CumulusPages", "CumulusTransport", "CumulusWire",
+            "HTTPTypes", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
             "Synchronization",
         ],
         "CumulusDescriptors": [],

@@ -28,8 +28,25 @@ package struct WebNotification: Hashable, Sendable {
         user: String,
         isWide: Bool
     ) -> [WebNotification] {
-        func make(_ key: String, _ members: [JSON.Member], _ suffix: String = "") -> WebNotification
-        {
+        var shown: [JSON.Member] = []
+        if let info = notification.notificationInfo, info.isShown {
+            shown = [JSON.Member("aps", aps(info))]
+        }
+        return parts(notification, in: container, user: user, isWide: isWide).map { id, ck in
+            WebNotification(id: id, text: JSON.object(shown + [JSON.Member("ck", ck)]).text)
+        }
+    }
+
+    typealias Part = (id: String, ck: JSON)
+
+    /// What names the changes of a notification: a part for each zone that changed.
+    static func parts(
+        _ notification: FeedNotification,
+        in container: String,
+        user: String,
+        isWide: Bool
+    ) -> [Part] {
+        func make(_ key: String, _ members: [JSON.Member], _ suffix: String = "") -> Part {
             let id = notification.id.description + suffix
             let name = JSON.Member("sid", .string(notification.subscriptionID))
             var ck = [
@@ -37,11 +54,7 @@ package struct WebNotification: Hashable, Sendable {
                 JSON.Member(key, .object([name] + members)),
             ]
             if notification.isPruned { ck.append(JSON.Member("p", .integer(1))) }
-            var whole = [JSON.Member("ck", .object(ck))]
-            if let info = notification.notificationInfo, info.isShown {
-                whole.insert(JSON.Member("aps", aps(info)), at: 0)
-            }
-            return WebNotification(id: id, text: JSON.object(whole).text)
+            return (id, .object(ck))
         }
         let database = JSON.Member("dbs", .integer(number(notification.databaseScope)))
         func zone(_ id: RecordZone.ID) -> [JSON.Member] {
@@ -82,7 +95,17 @@ package struct WebNotification: Hashable, Sendable {
         _ token: Bytes,
         in container: String
     ) -> WebNotification {
-        let id = Bytes(SHA256.hash(data: token).prefix(FeedNotification.ID.byteCount)).hex
+        let id = id(ofReset: token)
+        let ck = ck(reset, token, in: container)
+        return WebNotification(id: id, text: JSON.object([JSON.Member("ck", ck)]).text)
+    }
+
+    static func id(ofReset token: Bytes) -> String {
+        Bytes(SHA256.hash(data: token).prefix(FeedNotification.ID.byteCount)).hex
+    }
+
+    /// What a reset says.
+    static func ck(_ reset: FeedReset, _ token: Bytes, in container: String) -> JSON {
         var members: [JSON.Member] = []
         if case .subscriptions(let names) = reset {
             let list = names.map { name -> JSON in
@@ -93,10 +116,10 @@ package struct WebNotification: Hashable, Sendable {
             }
             members.append(JSON.Member("subscriptions", .array(list)))
         }
-        let ck: JSON = [
-            "nid": .string(id), "cid": .string(container), "reset": .object(members),
+        return [
+            "nid": .string(id(ofReset: token)), "cid": .string(container),
+            "reset": .object(members),
         ]
-        return WebNotification(id: id, text: JSON.object([JSON.Member("ck", ck)]).text)
     }
 
     /// The text for a webhook: the notification, and the user whom it concerns.
@@ -117,7 +140,9 @@ package struct WebNotification: Hashable, Sendable {
     }
 
     /// The part that the device shows.
-    private static func aps(_ info: Subscription.NotificationInfo) -> JSON {
+    ///
+    /// - Parameter badge: The number that goes with `shouldBadge`.
+    static func aps(_ info: Subscription.NotificationInfo, badge: Int64 = 1) -> JSON {
         func texts(_ parts: [(key: String, text: String?)]) -> [JSON.Member] {
             parts.compactMap { key, text in text.map { JSON.Member(key, .string($0)) } }
         }
@@ -126,8 +151,8 @@ package struct WebNotification: Hashable, Sendable {
                 JSON.Member(key, .array(texts.map { .string($0) }))
             }
         }
-        func flags(_ parts: [(key: String, isSet: Bool)]) -> [JSON.Member] {
-            parts.filter(\.isSet).map { JSON.Member($0.key, .integer(1)) }
+        func flags(_ parts: [(key: String, isSet: Bool, number: Int64)]) -> [JSON.Member] {
+            parts.filter(\.isSet).map { JSON.Member($0.key, .integer($0.number)) }
         }
         let alert =
             texts([
@@ -146,9 +171,9 @@ package struct WebNotification: Hashable, Sendable {
         let rest =
             texts([("sound", info.soundName), ("category", info.category)])
             + flags([
-                ("badge", info.shouldBadge),
-                ("content-available", info.shouldSendContentAvailable),
-                ("mutable-content", info.shouldSendMutableContent),
+                ("badge", info.shouldBadge, badge),
+                ("content-available", info.shouldSendContentAvailable, 1),
+                ("mutable-content", info.shouldSendMutableContent, 1),
             ])
         return .object((alert.isEmpty ? [] : [JSON.Member("alert", .object(alert))]) + rest)
     }
