@@ -12,6 +12,8 @@ package struct OperatorPages: Sendable {
     private let meter: WebMeter
     /// nil: the node delivers no webhooks.
     private let webhooks: WebhookMeter?
+    /// nil: the node wakes no devices.
+    private let pushes: PushMeter?
     /// The metrics of the process's libraries.
     private let libraries: PrometheusRegistry?
     private let access: MetricsAccess
@@ -20,12 +22,14 @@ package struct OperatorPages: Sendable {
         _ node: Node,
         _ meter: WebMeter,
         webhooks: WebhookMeter? = nil,
+        pushes: PushMeter? = nil,
         libraries: PrometheusRegistry? = nil,
         access: MetricsAccess = MetricsAccess()
     ) {
         self.node = node
         self.meter = meter
         self.webhooks = webhooks
+        self.pushes = pushes
         self.libraries = libraries
         self.access = access
     }
@@ -70,7 +74,9 @@ package struct OperatorPages: Sendable {
                 isOwnHost: isOwnHost
             )
             if let refusal = OperatorPages.refusal(verdict) { return refusal }
-            let web = meter.metrics + (webhooks?.metrics(now: node.environment.wallClock()) ?? [])
+            let now = node.environment.wallClock()
+            let told = (webhooks?.metrics(now: now) ?? []) + (pushes?.metrics(now: now) ?? [])
+            let web = meter.metrics + told
             let text = await node.metricsText(and: web + (libraries?.families ?? []))
             var answer = OperatorPages.text(200, text)
             answer.headers[0].value = MetricsText.contentType

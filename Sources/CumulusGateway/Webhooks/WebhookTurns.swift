@@ -1,6 +1,6 @@
 // How many requests may be on their way to one endpoint at the same time, from all users together.
 //
-// `WebhookCourier` asks it around each request. Waiting couriers get their turns in the order in
+// `WebhookCourier` and `PushCourier` ask it around each request. Waiting couriers get their turns in the order in
 // which they came.
 
 import Synchronization
@@ -12,17 +12,18 @@ final class WebhookTurns: Sendable {
     }
 
     /// The most requests that are open to one endpoint.
-    private static let mostOpen = 8
-
+    private let mostOpen: Int
     private let lines = Mutex<[String: Line]>([:])
 
+    init(mostOpen: Int = 8) { self.mostOpen = mostOpen }
+
     /// Waits for a turn; the caller gives it back, also when its task is cancelled.
-    func take(_ webhook: String) async {
+    func take(_ endpoint: String) async {
         await withCheckedContinuation { continuation in
             let isFree = lines.withLock { lines in
-                var line = lines[webhook, default: Line()]
-                defer { lines[webhook] = line }
-                if line.open < WebhookTurns.mostOpen {
+                var line = lines[endpoint, default: Line()]
+                defer { lines[endpoint] = line }
+                if line.open < mostOpen {
                     line.open += 1
                     return true
                 }
@@ -33,14 +34,14 @@ final class WebhookTurns: Sendable {
         }
     }
 
-    func giveBack(_ webhook: String) {
+    func giveBack(_ endpoint: String) {
         let next = lines.withLock { lines -> CheckedContinuation<Void, Never>? in
-            guard let line = lines[webhook] else { return nil }
+            guard let line = lines[endpoint] else { return nil }
             if line.waiting.isEmpty {
-                lines[webhook]?.open -= 1
+                lines[endpoint]?.open -= 1
                 return nil
             }
-            return lines[webhook]?.waiting.removeFirst()
+            return lines[endpoint]?.waiting.removeFirst()
         }
         next?.resume()
     }

@@ -1,0 +1,152 @@
+// How far a device has come: what is to be told with the next push, when that is due, and when the
+// feed is to be marked as told.
+//
+// Kept by `PushCourier` for as long as its node pushes. It is synchronous and does no I/O; what it
+// forgets when the node ends, the address's mark in the store knows.
+
+package import CumulusModel
+package import CumulusWire
+
+package struct PushProgress: Sendable {
+    /// The token behind everything that was told; nil means that the mark was not asked yet.
+    package private(set) var feed: Bytes?
+    /// What the pages since then tell that is worth a push.
+    private var pending = Pending()
+    /// The number on the app's icon.
+    private var badge: Int64 = 0
+    /// When the last push was sent, in milliseconds since 1970 UTC.
+    private var pushed: Int64?
+    /// When the feed was marked as told, or the courier began; the same unit.
+    private var marked: Int64
+    /// Whether anything was told since then.
+    private var isMarkOwed = false
+    /// Attempts since the last one that succeeded.
+    package private(set) var failures = 0
+
+    /// The least time between two pushes to a device, in milliseconds.
+    package static let interval: Int64 = 1_000
+    /// The pause after a first failure; it doubles with each further one.
+    package static let firstPause: Int64 = 1_000
+    package static let longestPause: Int64 = 300_000
+    /// The longest pause that a service gets which asks for one.
+    package static let longestWish: Int64 = 3_600_000
+    /// How old a mark may become: older than what feeds keep would make the next node wake the
+    /// device for nothing.
+    package static let markInterval: Int64 = 3_600_000
+
+    private struct Pending {
+        /// The newest notification that shows something, or else the newest of all.
+        var newest: FeedNotification?
+        var count = 0
+        var badges: Int64 = 0
+        var reset: (what: FeedReset, token: Bytes)?
+        /// When the oldest change happened, in milliseconds since 1970 UTC.
+        var since: Int64?
+    }
+
+    /// - Parameters:
+    ///   - now: Milliseconds since 1970 UTC.
+    ///   - dice: A random number, so that not all devices are marked at the same time.
+    package init(now: Int64, dice: UInt64) {
+        marked = now - Int64(dice % UInt64(PushProgress.markInterval))
+    }
+
+    /// The mark is known.
+    package mutating func begin(at feed: Bytes) { self.feed = feed }
+
+    /// The feed is followed anew, from what was told.
+    package mutating func restart() { pending = Pending() }
+
+    /// A page has come.
+    package mutating func take(_ page: WireFeedPage) {
+        for notification in page.notifications {
+            guard !notification.isRead, let info = notification.notificationInfo, info.wakes else {
+                continue
+            }
+            pending.count += 1
+            if info.shouldBadge { pending.badges += 1 }
+            let changed = notification.changedAt.millisecondsSince1970
+            pending.since = min(changed, pending.since ?? changed)
+            if info.shows || pending.newest?.notificationInfo?.shows != true {
+                pending.newest = notification
+            }
+        }
+        if let reset = page.reset { pending.reset = (reset, page.token) }
+    }
+
+    /// What is to be told; nil if nothing is worth a push.
+    package var news: News? {
+        guard pending.newest != nil || pending.reset != nil else { return nil }
+        return News(
+            notification: pending.newest,
+            reset: pending.reset?.what,
+            resetToken: pending.reset?.token ?? [],
+            hasMore: pending.count > 1 || pending.newest != nil && pending.reset != nil,
+            badge: badge + max(1, pending.badges),
+            since: pending.since
+        )
+    }
+
+    package struct News: Hashable, Sendable {
+        /// nil if there is only a reset.
+        package var notification: FeedNotification?
+        package var reset: FeedReset?
+        package var resetToken: Bytes
+        /// Whether it is not all that is told by the push.
+        package var hasMore: Bool
+        package var badge: Int64
+        /// When the oldest change happened, in milliseconds since 1970 UTC.
+        package var since: Int64?
+    }
+
+    /// How long the next push has to wait, in milliseconds; 0 if it is due.
+    ///
+    /// What changes meanwhile is told with it.
+    package func wait(now: Int64) -> Int64 {
+        guard let pushed, now >= pushed else { return 0 }
+        return max(0, pushed + PushProgress.interval - now)
+    }
+
+    /// A push is about to be sent.
+    package mutating func send(now: Int64) { pushed = now }
+
+    /// The service has taken the push, or will never take it.
+    package mutating func take(isTaken: Bool) {
+        if isTaken { badge += pending.badges }
+        isMarkOwed = true
+        failures = 0
+    }
+
+    /// An attempt has failed; returns the pause until the next one, in milliseconds.
+    ///
+    /// - Parameters:
+    ///   - wish: How long the service wants to be left alone.
+    ///   - dice: A random number, so that not all devices come back at the same time.
+    package mutating func fail(wish: Int64? = nil, dice: UInt64) -> Int64 {
+        failures += 1
+        let doublings = min(failures - 1, 20)
+        let pause = min(PushProgress.firstPause << doublings, PushProgress.longestPause)
+        let spread = pause / 2 + Int64(dice % UInt64(pause / 2 + 1))
+        return max(spread, min(wish ?? 0, PushProgress.longestWish))
+    }
+
+    /// Whether the feed is to be marked as told up to a page, which was told as a whole.
+    package func isMarkDue(behind page: WireFeedPage, now: Int64) -> Bool {
+        guard page.isCheckpoint else { return false }
+        return isMarkOwed || now - marked >= PushProgress.markInterval
+    }
+
+    /// The feed was marked as told.
+    package mutating func mark(now: Int64) {
+        marked = now
+        isMarkOwed = false
+    }
+
+    /// All up to a page was told; a page in the middle of a read ends nothing.
+    package mutating func finish(_ page: WireFeedPage) {
+        guard page.isCheckpoint else { return }
+        feed = page.token
+        pending = Pending()
+        failures = 0
+    }
+}
