@@ -1,9 +1,9 @@
 // Reads the files that an operator names in the settings, and the files that these name.
 //
-// Called by `IssuerFile` and `WebhookFile`, and by `Wiring` for the file of web apps.
+// Called by `IssuerFile`, `WebhookFile` and `PushFile`, and by `Wiring` for the file of web apps.
 //
 // Folder: files of the operator's that are read again when they change. Read `OperatorFile`, then
-// `IssuerFile` and `WebhookFile`.
+// `IssuerFile`, `WebhookFile` and `PushFile`.
 
 import CumulusModel
 import CumulusSystem

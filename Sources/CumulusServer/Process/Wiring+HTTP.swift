@@ -236,6 +236,7 @@ extension Wiring {
                 node,
                 gateway.meter,
                 webhooks: webhooks?.meter,
+                pushes: pushes?.meter,
                 libraries: libraries,
                 access: try metricsAccess()
             ),

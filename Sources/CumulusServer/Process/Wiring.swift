@@ -20,6 +20,8 @@ struct Wiring {
     let issuers: IssuerFile?
     /// nil: no webhooks are registered.
     let webhooks: WebhookFile?
+    /// nil: no devices are woken.
+    let pushes: PushFile?
     /// The newest lines of the log, for the console.
     let recentLines = RecentLines()
     /// The metrics of this process's libraries.
@@ -35,6 +37,7 @@ struct Wiring {
         self.logger = logger
         issuers = try IssuerFile(configuration[\.users.issuers], logger)
         webhooks = try WebhookFile(configuration[\.users.webhooks], logger)
+        pushes = try PushFile(configuration[\.users.pushes], logger)
     }
 
     /// Runs the node until a signal ends it.
@@ -167,7 +170,7 @@ struct Wiring {
             Task { await IndexKeeper(node).run() },
             Task { await DeletionKeeper(node).run() },
             Task { if isKnownByCertificate { await own.run() } },
-        ] + deliverWebhooks(node, loops)
+        ] + deliverWebhooks(node, loops) + deliverPushes(node, loops)
     }
 
     private func cannotListen(_ error: any Error) -> StartProblem {
@@ -375,6 +378,7 @@ struct Wiring {
         settings.shareURL = try configuration.shareURL()
         settings.idTokens = issuers?.issuers
         if let webhooks { settings.knowsWebhook = { webhooks.knows($0, in: $1) } }
+        if let pushes { settings.pushOffers = { pushes.offers(in: $0) } }
         settings.acceptsLostAssets = try configuration[\.node.lostAssets]
         settings.isReadOnly = try configuration[\.node.readOnly]
         do throws(ServiceError) {

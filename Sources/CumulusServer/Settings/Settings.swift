@@ -95,6 +95,8 @@ struct UserSettings: SettingGroup {
         .help("With --access-lease: close the private databases too")
     let webhooks = Setting("webhooks", .text("file"), none: "none")
         .help("JSON file of HTTPS endpoints that subscriptions may name, the same on all nodes")
+    let pushes = Setting("pushes", .text("file"), none: "none")
+        .help("JSON file of services that wake devices, with their keys, the same on all nodes")
 }
 
 struct WebSettings: SettingGroup {
