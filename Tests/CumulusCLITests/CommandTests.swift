@@ -48,7 +48,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
                 "session", "sign-in", "login", "logout", "key", "share", "register", "password",
-                "top", "use", "whoami", "console", "operator", "web",
+                "top", "use", "whoami", "console", "operator", "web", "push",
             ]
         )
     }

@@ -40,7 +40,7 @@ struct Main: AsyncParsableCommand {
                 subcommands: [
                     LoginCommand.self, UseCommand.self, WhoAmICommand.self, LogoutCommand.self,
                     ConfigCommand.self, RegisterCommand.self, SignInCommand.self,
-                    PasswordCommand.self, SessionCommand.self,
+                    PasswordCommand.self, SessionCommand.self, PushCommand.self,
                 ]
             ),
             CommandGroup(
