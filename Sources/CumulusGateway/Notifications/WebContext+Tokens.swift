@@ -1,4 +1,5 @@
-// tokens/create and tokens/register: where a browser waits for notifications.
+// tokens/create and tokens/register: where a browser waits for notifications, and where devices and
+// browsers are woken.
 //
 // Folder: what browsers are told. Read `WebContext+Tokens`, then `WebCourier` and `CourierBoard`.
 
@@ -12,6 +13,9 @@ extension WebContext {
         let environment = try request.needed("apnsEnvironment")
         guard ["development", "production"].contains(environment) else {
             throw WebError.badRequest("'apnsEnvironment' must be development or production")
+        }
+        if registers, let address = try pushAddress(isSandbox: environment == "development") {
+            return try await register(address, environment)
         }
         let known = registers ? courier(try request.needed("apnsToken")) : nil
         let client = try request.string("clientId") ?? route.clientID
@@ -41,6 +45,54 @@ extension WebContext {
                 .string(links.base + CourierToken.path + Base64URL.encode(sealed))
             ),
         ]
+    }
+
+    // MARK: Pushes
+
+    /// What a request asks to be woken at; nil if it names the token of a courier.
+    ///
+    /// `topic`, `webPush` and `fcmToken` are not CloudKit's. A device's token without a topic gets a
+    /// courier, as ever.
+    private func pushAddress(isSandbox: Bool) throws(WebError) -> PushAddress? {
+        let label = try request.string("label") ?? ""
+        if let token = try request.string("fcmToken") { return .fcm(token: token, label: label) }
+        if let web = try request.object("webPush") {
+            let keys = try web.object("keys")
+            func key(_ name: String) throws(WebError) -> Bytes {
+                guard let text = try keys?.needed(name), let key = Base64URL.decode(text.utf8)
+                else { throw .badRequest("'webPush.keys.\(name)' must be Base64 for URLs") }
+                return key
+            }
+            return .webPush(
+                endpoint: try web.needed("endpoint"),
+                publicKey: try key("p256dh"),
+                secret: try key("auth"),
+                label: label
+            )
+        }
+        guard let topic = try request.string("topic") else { return nil }
+        guard let token = Bytes(hex: try request.needed("apnsToken")) else {
+            throw .badRequest("'apnsToken' must have pairs of hexadecimal digits")
+        }
+        return .apns(deviceToken: token, topic: topic, isSandbox: isSandbox, label: label)
+    }
+
+    private func register(
+        _ address: PushAddress,
+        _ environment: String
+    ) async throws -> [JSON.Member] {
+        let request = RegisterPushRequest(address)
+        let messages = try await calls.change(.pushesRegister, request.encoded())
+        guard let last = messages.last else { throw WebContext.resultMissing }
+        let id = try RegisterPushResponse(wire: last).id.hex
+        var members = [
+            JSON.Member("apnsEnvironment", .string(environment)),
+            JSON.Member("pushID", .string(id)),
+        ]
+        if address.service == .apns {
+            members.append(JSON.Member("apnsToken", .string(address.token)))
+        }
+        return members
     }
 
     /// nil for the token of a device: what it is told goes elsewhere.

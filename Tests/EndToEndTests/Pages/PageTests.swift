@@ -16,6 +16,7 @@ import Testing
         "Sources/CumulusCloudKit/CumulusCloudKit.docc/CumulusCloudKit.md",
         "Sources/CumulusGateway/CumulusGateway.docc/ForTheWeb.md",
         "Sources/CumulusGateway/CumulusGateway.docc/Monitoring.md",
+        "Sources/CumulusGateway/CumulusGateway.docc/Pushes.md",
         "Sources/CumulusGateway/CumulusGateway.docc/Webhooks.md",
         "Sources/CumulusNode/CumulusNode.docc/Access.md",
         "Sources/CumulusNode/CumulusNode.docc/AuditLog.md",
