@@ -74,7 +74,7 @@ package enum APNsPush {
     }
 
     package static func verdict(_ answer: PushAnswer) -> PushVerdict {
-        let reason = PushVerdict.word(answer.json?["reason"]?.string)
+        let reason = PushVerdict.word(answer.json?["reason"]?.word)
         switch (answer.status, reason) {
         case (410, _):
             guard case .integer(let since)? = answer.json?["timestamp"] else {

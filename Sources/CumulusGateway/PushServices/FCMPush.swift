@@ -44,7 +44,7 @@ package enum FCMPush {
     ///
     /// - Parameter now: Milliseconds since 1970 UTC.
     package static func token(_ answer: PushAnswer, now: Int64) -> PushToken.Made? {
-        guard answer.status == 200, let text = answer.json?["access_token"]?.string,
+        guard answer.status == 200, let text = answer.json?["access_token"]?.word,
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             case .integer(let seconds)? = answer.json?["expires_in"]
         else { return nil }
@@ -121,10 +121,10 @@ package enum FCMPush {
 
     package static func verdict(_ answer: PushAnswer) -> PushVerdict {
         let error = answer.json?["error"]
-        let status = PushVerdict.word(error?["status"]?.string)
+        let status = PushVerdict.word(error?["status"]?.word)
         var code = ""
         if case .array(let details)? = error?["details"] {
-            code = PushVerdict.word(details.compactMap { $0["errorCode"]?.string }.first)
+            code = PushVerdict.word(details.compactMap { $0["errorCode"]?.word }.first)
         }
         switch code {
         case "UNREGISTERED", "SENDER_ID_MISMATCH": return .gone(since: nil)

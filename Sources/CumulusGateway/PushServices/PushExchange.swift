@@ -46,6 +46,11 @@ package struct PushAnswer: Sendable {
     var json: JSON? { try? JSONReader.read(body) }
 }
 
+extension JSON {
+    /// A string; nil for every other value.
+    var word: String? { if case .string(let text) = self { text } else { nil } }
+}
+
 /// What became of a push.
 package enum PushVerdict: Hashable, Sendable {
     /// The service took it.

@@ -95,7 +95,7 @@ extension PushSetup: Hashable {
 
 extension PushSetup.ServiceAccount {
     fileprivate init(_ file: Bytes, _ name: String) throws(PushEntry.Problem) {
-        func text(_ key: String) -> String? { (try? JSONReader.read(file))?[key]?.string }
+        func text(_ key: String) -> String? { (try? JSONReader.read(file))?[key]?.word }
         guard let project = text("project_id"), !project.isEmpty,
             project.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D }),
             let email = text("client_email"), let pem = text("private_key"),

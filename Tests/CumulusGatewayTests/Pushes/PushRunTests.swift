@@ -334,7 +334,8 @@ import Testing
                 try await save("b", in: tablet)
                 try await wait("the first device is told") { endpoint.taken(by: .apns).count == 1 }
                 #expect(endpoint.taken(by: .apns).map(\.record) == ["b"])
-                #expect(try await tablet.pushAddresses().map(\.isOfThis) == [false, true])
+                let own = try await tablet.pushAddresses().filter(\.isOfThis)
+                #expect(own.map(\.deviceID) == ["tablet"])
                 try await phone.signOut()
                 try await wait("it is not listed") {
                     try await tablet.pushAddresses().map(\.deviceID) == ["tablet"]
@@ -404,6 +405,50 @@ import Testing
             await ada.close()
             try await server.stop()
         }
+    }
+
+    /// tokens/register of web services takes addresses of each service.
+    @Test func webServicesRegisterToo() async throws {
+        let services = try Services(at: "http://127.0.0.1:1")
+        let server = try await services.server()
+        let door = NodeDoor(server.node) { digest in
+            let app = WebAPIToken(scope: WebUser.scope, origins: ["https://app"])
+            return digest == WebUser.apiDigest ? app : nil
+        }
+        let user = try await WebUser.make("web", WebGateway(door), door, server)
+        var browser = PushSamples.Browser()
+        browser.endpoint = "http://127.0.0.1:1/browser/1"
+        let keys: JSON = [
+            "p256dh": .string(Base64URL.encode(browser.address.publicKey)),
+            "auth": .string(Base64URL.encode(browser.address.secret)),
+        ]
+        let push: JSON = ["endpoint": .string(browser.endpoint), "keys": keys]
+        for (body, status) in [
+            ("\"webPush\": \(push.text)", 200), ("\"fcmToken\": \"t\", \"label\": \"phone\"", 200),
+            ("\"apnsToken\": \"abababababababab\", \"topic\": \"com.example.notes\"", 200),
+            ("\"apnsToken\": \"abababababababab\", \"topic\": \"com.example.other\"", 400),
+            ("\"apnsToken\": \"xyz\", \"topic\": \"com.example.notes\"", 400),
+            ("\"webPush\": {\"endpoint\": \"\(browser.endpoint)\"}", 400),
+        ] {
+            let answer = try await user.post(
+                "tokens/register",
+                "{\"apnsEnvironment\": \"production\", \(body)}"
+            )
+            #expect(answer.status == status, "\(body): \(answer.json.text)")
+            #expect((answer.json["pushID"] != nil) == (status == 200))
+        }
+        // The token of a device without a topic has a courier, as before.
+        let old = try await user.post(
+            "tokens/register",
+            "{\"apnsEnvironment\": \"production\", \"apnsToken\": \"abab\"}"
+        )
+        #expect(old.json["webcourierURL"] != nil)
+        let container = server.container(token: user.session)
+        let listed = try await container.pushAddresses()
+        #expect(Set(listed.compactMap(\.service)) == Set(PushService.allCases))
+        #expect(listed.contains { $0.label == "phone" })
+        await container.close()
+        try await server.stop()
     }
 
     @Test func addressesThatCanNotBe() async throws {
