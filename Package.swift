@@ -140,7 +140,7 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
         // The frames below gRPC, which a guard counts.
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        // Requests to webhooks, identity providers and push services, and those of the bench.
+        // Requests to webhooks, identity providers and push services, and requests of the bench.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),

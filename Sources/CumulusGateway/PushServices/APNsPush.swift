@@ -19,7 +19,7 @@ package enum APNsPush {
         of setup: PushSetup,
         now: Int64
     ) throws -> PushToken.Made {
-        guard case .curve(let key) = setup.key else { throw PushSender.Failure.otherKey }
+        guard case .curve(let key) = setup.key else { throw PushFailure.otherKey }
         let text = try PushToken.es256(
             [JSON.Member("kid", .string(setup.entry.keyID))],
             ["iss": .string(setup.entry.teamID), "iat": .integer(now / 1_000)],
@@ -42,7 +42,7 @@ package enum APNsPush {
         let host = address.isSandbox ? "api.sandbox.push.apple.com" : "api.push.apple.com"
         let origin = setup.entry.url?.origin ?? "https://\(host):443"
         guard let url = WebAddress("\(origin)/3/device/\(address.token)") else {
-            throw PushSender.Failure.noAddress
+            throw PushFailure.noAddress
         }
         var headers = [
             ("authorization", "bearer \(token)"), ("apns-topic", address.topic),

@@ -21,7 +21,7 @@ package enum FCMPush {
         of setup: PushSetup,
         now: Int64
     ) throws -> PushRequest {
-        guard case .account(let account) = setup.key else { throw PushSender.Failure.otherKey }
+        guard case .account(let account) = setup.key else { throw PushFailure.otherKey }
         let seconds = now / 1_000
         let assertion = try PushToken.rs256(
             [JSON.Member("typ", "JWT"), JSON.Member("kid", .string(account.keyID))],
@@ -61,10 +61,10 @@ package enum FCMPush {
         by setup: PushSetup,
         token: String
     ) throws -> PushRequest {
-        guard case .account(let account) = setup.key else { throw PushSender.Failure.otherKey }
+        guard case .account(let account) = setup.key else { throw PushFailure.otherKey }
         let origin = setup.entry.url?.origin ?? "https://fcm.googleapis.com"
         guard let url = WebAddress("\(origin)/v1/projects/\(account.project)/messages:send") else {
-            throw PushSender.Failure.noAddress
+            throw PushFailure.noAddress
         }
         // The address counts, too, which leaves some room unused.
         let (body, _) = news.body(limit: mostBytes) { message($0, to: address.token) }

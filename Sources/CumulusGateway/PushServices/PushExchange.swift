@@ -87,3 +87,19 @@ package enum PushVerdict: Hashable, Sendable {
         String((text ?? "").prefix(64).filter { $0.isASCII && ($0.isLetter || $0 == "_") })
     }
 }
+
+/// Why a push can't be made.
+package enum PushFailure: Error, CustomStringConvertible {
+    case otherKey
+    case noAddress
+    /// The service's token endpoint gave none.
+    case noToken(String)
+
+    package var description: String {
+        switch self {
+        case .otherKey: "the key is one of another service"
+        case .noAddress: "the address of the device is no URL"
+        case .noToken(let why): "no access token was given: \(why)"
+        }
+    }
+}

@@ -27,7 +27,7 @@ package enum WebPush {
         for audience: String,
         now: Int64
     ) throws -> PushToken.Made {
-        guard case .curve(let key) = setup.key else { throw PushSender.Failure.otherKey }
+        guard case .curve(let key) = setup.key else { throw PushFailure.otherKey }
         let text = try PushToken.es256(
             [JSON.Member("typ", "JWT")],
             [
@@ -50,7 +50,7 @@ package enum WebPush {
         dice: () -> UInt64
     ) throws -> PushRequest {
         guard let url = WebAddress(address.token), case .curve(let key) = setup.key else {
-            throw PushSender.Failure.noAddress
+            throw PushFailure.noAddress
         }
         let (body, content) = news.body(limit: WebPushCipher.mostContent) { $0.text }
         let cipher = try WebPushCipher(dice: dice)

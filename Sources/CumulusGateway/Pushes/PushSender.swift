@@ -8,21 +8,6 @@ package import CumulusModel
 import Synchronization
 
 package final class PushSender: Sendable {
-    package enum Failure: Error, CustomStringConvertible {
-        case otherKey
-        case noAddress
-        /// The service's token endpoint gave none.
-        case noToken(String)
-
-        package var description: String {
-            switch self {
-            case .otherKey: "the key is one of another service"
-            case .noAddress: "the address of the device is no URL"
-            case .noToken(let why): "no access token was given: \(why)"
-            }
-        }
-    }
-
     package let setup: PushSetup
     private let client: any PushClient
     /// Tokens, by the audience that takes them.
@@ -121,7 +106,7 @@ package final class PushSender: Sendable {
             let task = Task {
                 let answer = try await client.post(try FCMPush.tokenRequest(of: setup, now: now))
                 guard let made = FCMPush.token(answer, now: now) else {
-                    throw Failure.noToken("status \(answer.status)")
+                    throw PushFailure.noToken("status \(answer.status)")
                 }
                 return made
             }

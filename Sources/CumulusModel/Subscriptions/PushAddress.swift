@@ -5,7 +5,7 @@
 
 /// A service that wakes devices.
 ///
-/// Numbers are those of `pushes.proto`.
+/// Numbers are as in `pushes.proto`.
 public enum PushService: UInt32, CaseIterable, Hashable, Sendable {
     /// Apple's Push Notification service.
     case apns = 1

@@ -5,6 +5,7 @@
 //
 // Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed` and
 // `CommonFeeds`; `ComparisonKeeper` finds what a batch of writes left to be found later.
+// `PushCalls` and `Node+Pushes` are about devices that are woken.
 
 import CumulusModel
 import CumulusOperations

@@ -76,9 +76,9 @@ package struct PushMembers: Hashable, Sendable {
 
     /// Whether there are none.
     package var isAlone: Bool
-    /// Those that it is connected to and that have a lower id.
+    /// Members with a lower id that it is connected to.
     package var lower: Set<Peer>
-    /// Those that it is connected to and that have a higher id.
+    /// Members with a higher id that it is connected to.
     package var higher: Set<Peer>
 
     package init(isAlone: Bool = true, lower: Set<Peer> = [], higher: Set<Peer> = []) {

@@ -1,5 +1,5 @@
 // The calls on addresses at which devices are woken: a user registers, lists and ends its own, and
-// operators list and end those of any user.
+// operators list and end any user's.
 //
 // `MethodTable` lists them. The couriers of `CumulusGateway` push to what they keep.
 

@@ -12,7 +12,8 @@ import Testing
     /// What `/metrics` announces: names with their types.
     private func announced() async throws -> [String: String] {
         let server = try await TestServer()
-        let web = WebMeter().metrics + WebhookMeter().metrics(now: 0)
+        let web =
+            WebMeter().metrics + WebhookMeter().metrics(now: 0) + PushMeter().metrics(now: 0)
         let text = await server.node.metricsText() + MetricsText.text(web)
         try await server.stop()
         let lines = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }

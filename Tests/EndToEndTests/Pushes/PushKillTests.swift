@@ -1,5 +1,5 @@
-// Pushes of three nodes, one of which is killed again and again: each change wakes each device
-// within two seconds, and at most twice.
+// Pushes of three nodes that are killed in turn: each change wakes each device within two seconds,
+// and at most twice.
 //
 // It takes half a minute for each kill, since a node that comes back takes the pushes over after
 // some seconds: `cluster/chaos pushes` runs it.
