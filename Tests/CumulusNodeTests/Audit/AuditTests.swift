@@ -50,7 +50,10 @@ import Testing
 
     private func withServer(_ body: (TestServer, Lines) async throws -> Void) async throws {
         let lines = Lines()
-        let server = try await TestServer(audit: { lines.keep($0) })
+        let server = try await TestServer(
+            pushOffers: { _ in [PushOffer(service: .fcm)] },
+            audit: { lines.keep($0) }
+        )
         do {
             try await body(server, lines)
         } catch {
@@ -423,6 +426,33 @@ import Testing
                     "operator KEYS_REVOKE key \(never) \(ended) 0",
                     "operator ACCOUNTS_REVOKE ada: session \(session.hex) 0",
                     "operator ACCOUNTS_REVOKE ada: session \(session.hex) \(ended) 0",
+                ]
+            )
+        }
+    }
+
+    /// An address is named by its id: the address itself would reach the device.
+    @Test func pushAddressesAreLines() async throws {
+        try await withServer { server, lines in
+            let token = try await server.makeUser("ada")
+            let ada = try RawClient(greeting: server.endpoint, token: token)
+            _ = try lines.take()
+            let address = PushAddress.fcm(token: "secret-registration")
+            let id = StoredPush.ID(of: address).bytes
+            let request = RegisterPushRequest(address).encoded()
+            _ = try ada.perform(.pushesRegister, request)
+            for _ in 0..<2 {
+                _ = try ada.perform(.pushesEnd, EndPushesRequest(id: id).encoded())
+            }
+            let wrong = RegisterPushRequest(.fcm(token: "")).encoded()
+            _ = try error { _ = try ada.perform(.pushesRegister, wrong) }
+            #expect(!lines.text.contains("secret-registration"))
+            #expect(
+                try lines.take().map(\.short) == [
+                    "user PUSHES_REGISTER fcm \(id.hex) 0",
+                    "user PUSHES_END push address \(id.hex) 0",
+                    "user PUSHES_END push address \(id.hex) (already ended or unknown) 0",
+                    "user PUSHES_REGISTER - 12",
                 ]
             )
         }
