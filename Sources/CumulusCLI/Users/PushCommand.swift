@@ -194,8 +194,8 @@ extension PushCommand {
                 let secret = key("auth")
             else {
                 throw InputProblem(
-                    "\(InputFile.name(path)) is not what PushSubscription.toJSON() gives: it needs endpoint, "
-                        + "keys.p256dh and keys.auth"
+                    "\(InputFile.name(path)) is not what PushSubscription.toJSON() gives: it needs "
+                        + "endpoint, keys.p256dh and keys.auth"
                 )
             }
             return .webPush(

@@ -51,8 +51,8 @@ extension WebContext {
 
     /// What a request asks to be woken at; nil if it names the token of a courier.
     ///
-    /// `topic`, `webPush` and `fcmToken` are not CloudKit's. A device's token without a topic gets a
-    /// courier, as ever.
+    /// `topic`, `webPush` and `fcmToken` are not CloudKit's. A device's token without a topic gets
+    /// a courier, as ever.
     private func pushAddress(isSandbox: Bool) throws(WebError) -> PushAddress? {
         let label = try request.string("label") ?? ""
         if let token = try request.string("fcmToken") { return .fcm(token: token, label: label) }

@@ -1,7 +1,7 @@
 // How many requests may be on their way to one endpoint at the same time, from all users together.
 //
-// `WebhookCourier` and `PushCourier` ask it around each request. Waiting couriers get their turns in the order in
-// which they came.
+// `WebhookCourier` and `PushCourier` ask it around each request. Waiting couriers get their turns
+// in the order in which they came.
 
 import Synchronization
 

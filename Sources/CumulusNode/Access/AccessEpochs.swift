@@ -24,8 +24,9 @@ final class AccessEpochs: Sendable {
     /// A state that is read after this is at least as new.
     var accounts: UInt64 { accountsEpoch.load(ordering: .acquiring) }
 
-    /// `WriterState.pushesVersion` of the visible state; a state that is read after this is at least
-    /// as new.
+    /// `WriterState.pushesVersion` of the visible state.
+    ///
+    /// A state that is read after this is at least as new.
     var pushes: UInt64 { pushesEpoch.load(ordering: .acquiring) }
 
     func movePushes(to epoch: UInt64) { pushesEpoch.store(epoch, ordering: .releasing) }

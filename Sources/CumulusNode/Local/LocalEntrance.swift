@@ -22,8 +22,8 @@ package struct LocalEntrance: Sendable {
         case serviceKey(id: Bytes, isRight: @Sendable (_ publicKey: Bytes) -> Bool)
         /// Nothing: the node acts on behalf of a user, to tell a webhook.
         case webhook(WebhookSubscriber)
-        /// Nothing: the node acts on behalf of a user, to wake a device; as long as the session lasts
-        /// that registered the device, which that does not make longer.
+        /// Nothing: the node acts on behalf of a user, to wake a device, as long as the session
+        /// lasts that registered it. This does not make the session longer.
         case push(PushAddresses.Target)
         /// An operator's token, as somebody typed it; only wrong ones are counted
         /// (`Attempts`), so the right one opens whatever others tried.

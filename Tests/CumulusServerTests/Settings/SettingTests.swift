@@ -36,8 +36,8 @@ import Testing
             calls-at-once calls-burst calls-per-second cluster-key container data disk-reserve \
             drain-milliseconds feed-retention-days from-backup http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
-            log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile pushes \
-            read-only readers registration replicas retention-days share-url threads \
+            log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
+            pushes read-only readers registration replicas retention-days share-url threads \
             tls-authority tls-certificate tls-key trusted-proxies web-apps web-host web-url \
             webhooks
             """
