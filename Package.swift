@@ -140,7 +140,8 @@ let package = Package(
         .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
         // The frames below gRPC, which a guard counts.
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        // Requests to webhooks, identity providers and push services, and requests of the bench.
+        // Requests to webhooks, identity providers and push services; requests of the bench and of
+        // migrations.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         // Names of HTTP's fields and its statuses, as Hummingbird's values have them.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -258,7 +259,7 @@ let package = Package(
                 log, metrics, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
-        // What `proto/` says, as descriptors that protoc made: a literal of bytes, as the pages are.
+        // What `proto/` says, as descriptors that protoc made: a literal of bytes, as pages are.
         .target(
             name: "CumulusDescriptors",
             resources: [.embedInCode("Files")],
@@ -269,8 +270,8 @@ let package = Package(
             "CumulusGRPC",
             [
                 "CumulusNode", "CumulusTransport", "CumulusWire", "CumulusModel", crypto, grpcCore,
-                grpcHTTP2, nioCore,
-                nioHTTP2, server("NIOHPACK", "swift-nio-http2"), nioPosix, nioSSL,
+                grpcHTTP2, nioCore, nioHTTP2, server("NIOHPACK", "swift-nio-http2"), nioPosix,
+                nioSSL,
             ]
         ),
         .target(
@@ -287,10 +288,13 @@ let package = Package(
         ),
         // What programs that talk to nodes have of a terminal: settings, ways to fail, output.
         room("CumulusTerminal", ["Cumulus", "CumulusModel", "CumulusSystem", arguments]),
-        // What `cumulus` does with many records: import and export, records as lines of JSON.
+        // What `cumulus` does with many records: import, export and migration.
         room(
             "CumulusTransfer",
-            ["CumulusTerminal", "Cumulus", "CumulusModel", "CumulusSystem", arguments]
+            [
+                "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusSystem", arguments,
+                asyncHTTPClient, crypto, nioCore, nioHTTP1,
+            ]
         ),
         .target(
             name: "CumulusCLI",
@@ -411,7 +415,10 @@ let package = Package(
         tests("CumulusTerminalTests", ["CumulusTerminal", "CumulusModel", arguments]),
         .testTarget(
             name: "CumulusTransferTests",
-            dependencies: ["CumulusTransfer", "CumulusTerminal", "CumulusModel", "CumulusSystem"],
+            dependencies: [
+                "CumulusTransfer", "CumulusTerminal", "Cumulus", "CumulusModel", "CumulusSystem",
+                crypto,
+            ],
             exclude: ["Fixtures"],
             swiftSettings: plain
         ),

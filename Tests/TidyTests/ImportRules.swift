@@ -92,7 +92,8 @@ enum ImportRules {
         ]),
         "CumulusTerminal": essentials.union(["ArgumentParser", "Cumulus", "CumulusModel"]),
         "CumulusTransfer": essentials.union([
-            "ArgumentParser", "Cumulus", "CumulusModel", "CumulusTerminal",
+            "ArgumentParser", "AsyncHTTPClient", "Crypto", "Cumulus", "CumulusModel",
+            "CumulusTerminal", "NIOCore", "NIOHTTP1",
         ]),
         "CumulusCLI": essentials.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",

@@ -16,6 +16,8 @@ public struct RecordSequence: AsyncSequence, Sendable {
 
     let core: ClientCore
     let request: [UInt8]
+    /// An operator's call names the container in it.
+    var header = CallHeader(.recordsList)
 
     /// Starts the list; each iterator reads it anew.
     public func makeAsyncIterator() -> Iterator {
@@ -47,7 +49,7 @@ public struct RecordSequence: AsyncSequence, Sendable {
                 } else {
                     stream = try await PageStream.open(
                         sequence.core,
-                        CallHeader(.recordsList),
+                        sequence.header,
                         sequence.request
                     )
                     self.stream = stream

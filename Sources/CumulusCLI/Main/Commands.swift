@@ -50,7 +50,7 @@ struct Main: AsyncParsableCommand {
                     OperatorCommand.self, BackupCommand.self,
                     ContainerCommand.self, SchemaCommand.self, IndexCommand.self,
                     PolicyCommand.self, UserCommand.self, RoleCommand.self, KeyCommand.self,
-                    WebCommand.self,
+                    WebCommand.self, MigrateCommand.self,
                 ]
             ),
         ]

@@ -1,0 +1,64 @@
+// The state file of a migration, and the folder for assets on their way.
+//
+// One process has a state file at a time. The file is replaced as a whole, so that a migration that
+// was killed leaves the state before or after a page.
+
+import CumulusModel
+import CumulusSystem
+import CumulusTerminal
+
+final class MigrationFile {
+    private let path: String
+    /// Holds the lock until the process ends.
+    private let lock: OpenFile
+    /// Where assets are between the two sides.
+    let folder: String
+
+    /// - Throws: `InputProblem` if another process has the file; `OutputProblem` if it can't be
+    ///   made.
+    init(_ path: String) throws {
+        self.path = path
+        folder = path + ".assets"
+        guard let lock = try? OpenFile(emptying: path + ".lock") else {
+            throw OutputProblem("\(path).lock can't be written")
+        }
+        guard flock(lock.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw InputProblem("another migration is at work with \(path)")
+        }
+        self.lock = lock
+        do {
+            // What an interrupted migration left is fetched again.
+            try? FileManager.default.removeItem(atPath: folder)
+            try FileManager.default.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw OutputProblem("\(folder) can't be made")
+        }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// nil if there is no file yet.
+    func read() throws -> MigrationState? {
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        guard let file = try? OpenFile(reading: path), let data = try? file.readToEnd() else {
+            throw InputProblem("\(path) can't be read")
+        }
+        do {
+            return try MigrationState(try JSONReader.read(data))
+        } catch let problem as JSONReader.Problem {
+            throw InputProblem("\(path) is no state of a migration: \(problem.message)")
+        }
+    }
+
+    func write(_ state: MigrationState) throws {
+        do throws(FileProblem) {
+            try Files.replace(path, with: Array((state.json.text + "\n").utf8))
+        } catch {
+            throw OutputProblem("\(path) can't be written: \(error)")
+        }
+    }
+}

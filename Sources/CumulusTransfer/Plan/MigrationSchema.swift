@@ -1,0 +1,113 @@
+// The schema of a migration: what the source's file says, joined with what is here, and the fields
+// that keep what a node decides by itself.
+//
+// Pure. A node sets when and by whom a record was created and modified; nobody else can. So a
+// migration saves records of the public database as their creators, and keeps the source's times
+// and users in four fields of each record, which queries can use.
+//
+// Folder: what a migration decides, without I/O. Read `MigrationState`, then `MigratedRecord` and
+// `MigrationSchema`.
+
+package import CumulusModel
+package import CumulusTerminal
+
+/// The fields that keep what the source says of a record.
+package enum OriginField: String, CaseIterable, Sendable {
+    case created = "originCreated"
+    case createdBy = "originCreatedBy"
+    case modified = "originModified"
+    case modifiedBy = "originModifiedBy"
+
+    package var type: FieldType {
+        switch self {
+        case .created, .modified: .one(.timestamp)
+        case .createdBy, .modifiedBy: .one(.string)
+        }
+    }
+
+    package static let names = allCases.map(\.rawValue)
+}
+
+package struct MigrationSchema: Sendable {
+    /// The types whose records are copied, sorted: of the file, without users and shares.
+    package let types: [String]
+    /// The fields of each type of the file, by their names, with the origin's.
+    package let columns: [String: [String: FieldType]]
+    /// What the schema here is to become.
+    package let joined: Schema
+
+    /// - Parameters:
+    ///   - file: The source's schema.
+    ///   - here: The schema of the container here.
+    ///   - keepsOrigin: Whether records get the fields of `OriginField`.
+    /// - Throws: `InputProblem` if one field has another type here, or the file has a field that
+    ///   the origin needs with another type.
+    package init(_ file: Schema, into here: Schema, keepsOrigin: Bool) throws {
+        let own = file.recordTypes.filter { ![Schema.shareType, "Users"].contains($0.name) }
+        types = own.map(\.name)
+        var joined = here
+        joined.roles = Array(Set(here.roles).union(file.roles))
+        var columns: [String: [String: FieldType]] = [:]
+        for type in file.recordTypes {
+            var wanted = type
+            if keepsOrigin, types.contains(type.name) { try wanted.addOrigin() }
+            columns[type.name] = Dictionary(
+                uniqueKeysWithValues: wanted.fields.filter { SystemField(rawValue: $0.name) == nil }
+                    .map { ($0.name, $0.type.storedType) }
+            )
+            guard let index = joined.recordTypes.firstIndex(where: { $0.name == type.name }) else {
+                joined.recordTypes.append(wanted)
+                continue
+            }
+            joined.recordTypes[index] = try joined.recordTypes[index].joined(with: wanted)
+        }
+        self.joined = joined
+        self.columns = columns
+    }
+}
+
+extension Schema.RecordType {
+    fileprivate mutating func addOrigin() throws {
+        for origin in OriginField.allCases {
+            if let field = field(origin.rawValue) {
+                guard field.type.storedType == origin.type else {
+                    throw InputProblem(
+                        "type '\(name)' has a field '\(field.name)' of type \(field.typeName), and "
+                            + "a migration needs it for the source's times and users: rename the "
+                            + "field, or leave those away with --no-origin"
+                    )
+                }
+                continue
+            }
+            let isTime = origin.type == .one(.timestamp)
+            fields.append(
+                Schema.Field(
+                    name: origin.rawValue,
+                    type: .type(origin.type),
+                    indexes: isTime ? [.queryable, .sortable] : .queryable
+                )
+            )
+        }
+    }
+
+    /// The type with the fields, indexes and grants of both.
+    fileprivate func joined(with other: Schema.RecordType) throws -> Schema.RecordType {
+        var joined = self
+        for field in other.fields {
+            guard let index = joined.fields.firstIndex(where: { $0.name == field.name }) else {
+                joined.fields.append(field)
+                continue
+            }
+            let known = joined.fields[index]
+            guard known.type.storedType == field.type.storedType else {
+                throw InputProblem(
+                    "field '\(field.name)' of type '\(name)' is \(field.typeName) in the file, and "
+                        + "\(known.typeName) here; nothing was changed"
+                )
+            }
+            joined.fields[index].indexes.formUnion(field.indexes)
+        }
+        joined.grants += other.grants
+        return joined
+    }
+}

@@ -1,0 +1,256 @@
+// Asks web services over HTTP: one request at a time for JSON, and files as they come.
+//
+// A request that was throttled, or got no answer, is made again as `SourcePace` says, until the
+// patience of the migration is over. Files go to the disk piece by piece.
+
+import AsyncHTTPClient
+import Crypto
+package import CumulusModel
+import CumulusSystem
+package import CumulusTerminal
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// Where a container is at a service.
+package struct SourceAddress: Hashable, Sendable {
+    /// Without a slash at its end, such as `https://api.apple-cloudkit.com`.
+    package var base: String
+    package var container: String
+    package var environment: Environment
+
+    /// - Throws: `InputProblem` for what is no URL of http or https.
+    package init(base: String, container: String, environment: Environment) throws {
+        let isWeb = base.hasPrefix("https://") || base.hasPrefix("http://")
+        guard isWeb, !base.contains("?"), !base.contains("#") else {
+            throw InputProblem(
+                "'\(base)' is no URL of web services, such as https://api.apple-cloudkit.com"
+            )
+        }
+        var base = base
+        while base.hasSuffix("/") { base.removeLast() }
+        self.base = base
+        self.container = container
+        self.environment = environment
+    }
+
+    /// The path of a request, which is signed.
+    package func path(_ request: SourceRequest) -> String {
+        "/database/1/\(container)/\(environment.name)/\(request.path)"
+    }
+
+    package var text: String { "\(base)/\(container)/\(environment.name)" }
+}
+
+package final class SourceClient: Sendable {
+    package let address: SourceAddress
+    private let client: HTTPClient
+    private let patience: Duration
+    private let credentials: Mutex<SourceCredentials>
+
+    private static let timeout = TimeAmount.seconds(120)
+    /// 200 records of 1 MB each, in base64.
+    private static let mostBytes = 400 << 20
+    private static let mostFileBytes: UInt64 = 1 << 40
+
+    /// - Parameter patience: How long a request is made again before the migration ends.
+    package init(_ address: SourceAddress, _ credentials: SourceCredentials, patience: Duration) {
+        self.address = address
+        self.patience = patience
+        self.credentials = Mutex(credentials)
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .follow(max: 4, allowCycles: false)
+        configuration.decompression = .disabled
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    package func close() async {
+        try? await client.shutdown()
+    }
+
+    /// The user's token as the service renewed it last; nil for a server.
+    package var userToken: String? { credentials.withLock { $0.userToken } }
+
+    /// Asks with another token of the user from now on.
+    package func use(_ token: String) {
+        credentials.withLock { _ = $0.renew(token) }
+    }
+
+    // MARK: JSON
+
+    /// The JSON of an answer.
+    ///
+    /// - Throws: `SourceRefusalError` if the service refused it; `SourceProblem` for what is no
+    ///   JSON; `ServiceError` if nothing answered for as long as the patience is.
+    package func ask(_ request: SourceRequest) async throws -> JSON {
+        let end = ContinuousClock.now + patience
+        var attempt = 0
+        while true {
+            attempt += 1
+            let answer = await Result { try await send(request) }
+            let got = try? answer.get()
+            let pace = SourcePace.of(
+                status: got?.status,
+                retryAfter: got?.retryAfter,
+                body: got?.body ?? [],
+                attempt: attempt
+            )
+            switch pace {
+            case .take: return try SourceClient.json(got?.body ?? [], request)
+            case .refuse(let refusal): throw SourceRefusalError(refusal)
+            case .wait(let milliseconds):
+                let pause = Duration.milliseconds(milliseconds)
+                guard ContinuousClock.now + pause < end else {
+                    throw SourceClient.silence(request, address, answer, got?.body)
+                }
+                try await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    private struct Answer {
+        var status: Int
+        var retryAfter: String?
+        var body: Bytes
+    }
+
+    private func send(_ asked: SourceRequest) async throws -> Answer {
+        let credentials = credentials.withLock { $0 }
+        let target = address.path(asked) + credentials.query
+        var request = HTTPClientRequest(url: address.base + target)
+        request.method = asked.body.isEmpty ? .GET : .POST
+        let signed = try credentials.headers(of: target, body: asked.body, now: SourceClient.now)
+        for (name, value) in signed { request.headers.add(name: name, value: value) }
+        request.headers.add(name: "Content-Type", value: "text/plain")
+        request.headers.add(name: "Accept", value: "application/json")
+        if !asked.body.isEmpty { request.body = .bytes(ByteBuffer(string: asked.body)) }
+        let response = try await client.execute(request, timeout: SourceClient.timeout)
+        let renewed = response.headers.first(name: "X-Apple-CloudKit-Web-Auth-Token")
+        self.credentials.withLock { _ = $0.renew(renewed) }
+        let body = try await response.body.collect(upTo: SourceClient.mostBytes)
+        return Answer(
+            status: Int(response.status.code),
+            retryAfter: response.headers.first(name: "Retry-After"),
+            body: Bytes(body.readableBytesView)
+        )
+    }
+
+    private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+    private static func json(_ body: Bytes, _ request: SourceRequest) throws -> JSON {
+        do {
+            return try JSONReader.read(body)
+        } catch {
+            throw SourceProblem("", "the answer to \(request.path) is no JSON: \(error.message)")
+        }
+    }
+
+    private static func silence(
+        _ request: SourceRequest,
+        _ address: SourceAddress,
+        _ answer: Result<Answer, any Error>,
+        _ body: Bytes?
+    ) -> ServiceError {
+        if let body, let refusal = SourceRefusal(body: body) {
+            return ServiceError(
+                .serviceUnavailable,
+                "the source still refuses \(request.path): \(refusal.text); run it again later"
+            )
+        }
+        var cause = "it answers with errors"
+        if case .failure(let error) = answer { cause = "\(error)" }
+        return ServiceError(
+            .networkUnavailable,
+            "the source \(address.base) can't be reached: \(cause); run it again later"
+        )
+    }
+
+    // MARK: Files
+
+    /// Writes a file of the service to the disk.
+    ///
+    /// - Returns: SHA-256 of its bytes.
+    /// - Throws: `ServiceError` with `assetNotAvailable` if it is not there, or has another size.
+    package func download(_ asset: SourceAsset, to path: String) async throws -> Bytes {
+        let end = ContinuousClock.now + patience
+        var attempt = 0
+        while true {
+            attempt += 1
+            let result = await Result { try await fetch(asset, to: path) }
+            let wait: Int64
+            switch result {
+            case .success(.success(let digest)): return digest
+            case .success(.failure(let pace)):
+                guard case .wait(let milliseconds) = pace else {
+                    throw SourceClient.unavailable(asset, "the service has no file there any more")
+                }
+                wait = milliseconds
+            case .failure(let problem as OutputProblem): throw problem
+            case .failure(let error as ServiceError): throw error
+            case .failure: wait = 500 << Int64(min(attempt, 6))
+            }
+            let pause = Duration.milliseconds(wait)
+            guard ContinuousClock.now + pause < end else {
+                throw SourceClient.unavailable(asset, "the service does not send it")
+            }
+            try await Task.sleep(for: pause)
+        }
+    }
+
+    /// One attempt: the digest of the file, or what to do about the refusal.
+    private func fetch(
+        _ asset: SourceAsset,
+        to path: String
+    ) async throws -> Result<Bytes, PaceError> {
+        let request = HTTPClientRequest(url: asset.downloadURL)
+        let response = try await client.execute(request, timeout: SourceClient.timeout)
+        guard response.status == .ok else {
+            let pace = SourcePace.of(
+                status: Int(response.status.code),
+                retryAfter: response.headers.first(name: "Retry-After"),
+                body: [],
+                attempt: 1
+            )
+            return .failure(PaceError(pace: pace))
+        }
+        guard let file = try? OpenFile(emptying: path) else {
+            throw OutputProblem("\(path) can't be written")
+        }
+        var (hash, size) = (SHA256(), UInt64(0))
+        for try await part in response.body {
+            let bytes = Data(part.readableBytesView)
+            hash.update(data: bytes)
+            size += UInt64(bytes.count)
+            try put(bytes, to: file, path)
+        }
+        guard size == asset.size else {
+            throw SourceClient.unavailable(
+                asset,
+                "the file has \(size) bytes, and its record says \(asset.size)"
+            )
+        }
+        return .success(Bytes(hash.finalize()))
+    }
+
+    private struct PaceError: Error { var pace: SourcePace }
+
+    private static func unavailable(_ asset: SourceAsset, _ why: String) -> ServiceError {
+        ServiceError(.assetNotAvailable, "\(why): \(asset.downloadURL.prefix(200))")
+    }
+}
+
+extension SourceClient {
+    /// The answer as a value; a refusal becomes the error in which the migration ends.
+    package func ask<Value>(
+        _ request: SourceRequest,
+        _ read: (JSON) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try read(try await ask(request))
+        } catch let error as SourceRefusalError {
+            throw error.refusal.error(of: request.path)
+        } catch let problem as SourceProblem {
+            throw InputProblem("the source's answer to \(request.path): \(problem.description)")
+        }
+    }
+}
