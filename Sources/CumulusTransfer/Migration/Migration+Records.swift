@@ -140,7 +140,8 @@ extension Migration {
     // MARK: Deleting
 
     func delete(_ names: [String], of lane: MigrationLane) async throws {
-        if names.isEmpty { return }
+        // What a participant does not see any more may still be its owner's.
+        if names.isEmpty || lane.database == .shared { return }
         guard lane.database != .public else { return try await deletePublic(names, of: lane) }
         let database = try await database(of: lane)
         try await delete(names, in: database, of: lane)
@@ -192,7 +193,7 @@ extension Migration {
     ///
     /// Such records are known by the fields of their origin: what users saved here stays.
     func sweep(_ lane: MigrationLane) async throws {
-        guard options.keepsOrigin else { return }
+        guard options.keepsOrigin, lane.database != .shared else { return }
         var names: [String] = []
         let records = try await records(of: lane, keys: [OriginField.created.rawValue])
         for record in records where record[OriginField.created.rawValue] != nil {

@@ -13,9 +13,13 @@ extension Migration {
 
     /// Saves a share as the owner of its zone, and joins those who had joined.
     func apply(_ record: SourceRecord, of lane: MigrationLane) async throws {
-        guard let wanted = record.share else { return }
-        try await needUsers(record.users)
+        guard var wanted = record.share else { return }
         let place = "share '\(record.name)' of \(lane.text)"
+        if wanted.root.isEmpty { wanted.root = state.lanes[lane]?.roots[record.name] ?? "" }
+        guard !wanted.root.isEmpty || record.name == Names.zoneShare else {
+            return fail("the source does not say which record it shares", place)
+        }
+        try await needUsers(record.users)
         let database = try await database(of: lane)
         do {
             let share = try await target.persisting {
@@ -54,10 +58,13 @@ extension Migration {
         for (key, value) in record.fields {
             if case .plain(let value) = value { share[key] = value }
         }
-        // Nobody can be invited by name while a share is open to all.
-        for participant in share.participants { share.removeParticipant(participant) }
         share.publicPermission = wanted.publicPermission
+        // Nobody can be invited or removed by name while a share is open to all.
         if wanted.publicPermission == .none {
+            // A participant does not see all others.
+            if lane.database == .private {
+                for participant in share.participants { share.removeParticipant(participant) }
+            }
             for participant in invited(wanted) { share.addParticipant(participant) }
         }
         guard let root else { return try await database.save(share) }

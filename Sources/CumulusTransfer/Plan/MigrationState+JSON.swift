@@ -52,6 +52,7 @@ extension MigrationState {
         add("newest", progress.newest.map { .integer($0) })
         add("isDone", .bool(progress.isDone))
         add("deferred", .array(progress.deferred.map { .string($0) }))
+        add("roots", object(progress.roots))
         add("mustSweep", .bool(progress.mustSweep))
         add("count", .integer(progress.count))
         return .object(members)
@@ -95,7 +96,7 @@ extension MigrationState {
         return members.map(\.key)
     }
 
-    private static func texts(
+    fileprivate static func texts(
         _ object: SourceObject,
         _ key: String
     ) throws(SourceProblem) -> [String: String] {
@@ -132,6 +133,7 @@ extension MigrationProgress {
         newest = try object.integer("newest")
         isDone = try object.flag("isDone") ?? false
         deferred = try object.strings("deferred")
+        roots = try MigrationState.texts(object, "roots")
         mustSweep = try object.flag("mustSweep") ?? false
         count = try object.integer("count") ?? 0
     }

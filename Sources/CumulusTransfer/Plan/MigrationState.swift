@@ -48,6 +48,8 @@ package struct MigrationProgress: Hashable, Sendable {
     /// Records that are saved at the lane's end, since others must be there before: children whose
     /// parent comes later, and shares.
     package var deferred: [String] = []
+    /// The roots of shares, by the names of the shares' records.
+    package var roots: [String: String] = [:]
     /// Records that were deleted before a lost token are found by comparing.
     package var mustSweep = false
     /// Records and deletions that were taken over.
@@ -70,6 +72,9 @@ package struct MigrationProgress: Hashable, Sendable {
     package mutating func take(_ page: MigrationPage, deferring names: [String]) {
         let times = page.entries.compactMap { $0.record?.modified?.time }
         newest = (times + [newest].compactMap(\.self)).max()
+        for record in page.entries.compactMap(\.record) {
+            if let share = record.shareName { roots[share] = record.name }
+        }
         let known = Set(deferred)
         deferred += names.filter { !known.contains($0) }
         count += Int64(page.entries.count)

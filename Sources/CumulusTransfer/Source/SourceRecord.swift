@@ -66,6 +66,8 @@ package struct SourceRecord: Hashable, Sendable {
     package var parent: String?
     /// What a record of type `cloudkit.share` shares, and with whom.
     package var share: SourceShare?
+    /// The name of the share whose root the record is.
+    package var shareName: String?
 
     package init(
         name: String,
@@ -75,7 +77,8 @@ package struct SourceRecord: Hashable, Sendable {
         created: SourceMoment? = nil,
         modified: SourceMoment? = nil,
         parent: String? = nil,
-        share: SourceShare? = nil
+        share: SourceShare? = nil,
+        shareName: String? = nil
     ) {
         self.name = name
         self.type = type
@@ -85,6 +88,7 @@ package struct SourceRecord: Hashable, Sendable {
         self.modified = modified
         self.parent = parent
         self.share = share
+        self.shareName = shareName
     }
 
     /// - Parameter zone: The name of the zone that was asked for.
@@ -105,6 +109,7 @@ package struct SourceRecord: Hashable, Sendable {
         modified = try object.object("modified").map(SourceMoment.init)
         parent = try object.object("parent")?.needed("recordName")
         share = self.type == Names.shareType ? try SourceShare(object) : nil
+        shareName = try object.object("share")?.string("recordName")
     }
 }
 

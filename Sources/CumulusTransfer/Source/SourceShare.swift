@@ -31,7 +31,7 @@ package struct SourceShare: Hashable, Sendable {
         }
     }
 
-    /// Record name of the root; empty: the zone is shared.
+    /// Record name of the root; empty: the zone is shared, or the service does not say it here.
     package var root: String
     package var publicPermission: ShareParticipant.Permission
     /// Without the owner, and without those who were removed.
