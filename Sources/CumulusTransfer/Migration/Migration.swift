@@ -5,8 +5,8 @@
 // page is saved here before the state file says so. What a page can't bring is told with its place,
 // and the rest goes on.
 //
-// Folder: `cumulus migrate` at work. Read `Migration`, then `Migration+Lanes` and
-// `Migration+Records`; `MigrationTarget` is the other end. The pure parts are in the folder Plan.
+// Folder: a migration at work; what it decides is in the folder Plan. Read `Migration`, then
+// `Migration+Lanes` and `Migration+Records`; `MigrationTarget` is the other end.
 
 package import CumulusModel
 import CumulusSystem

@@ -7,9 +7,11 @@
 // says for what it waits, and how much is saved if it gives up.
 // Memory is bounded by the batches under way and a bounded number of records that wait for parents.
 //
-// Folder: records from and to JSON lines: what the commands import and export do, and how `--json`
-// shows a record. It is a target of its own since it handles many records, and so is optimised,
-// which the commands are not. Read `Importer` and `Exporter`, then `LineReader` and `Record+JSON`.
+// Folder: records from and to JSON lines: what the commands import and export do, and how a record
+// is shown as JSON. Read `Importer` and `Exporter`, then `LineReader` and `Record+JSON`.
+//
+// The target is one of its own since it handles many records, and so is optimised, which the
+// commands are not.
 
 package import ArgumentParser
 package import Cumulus
