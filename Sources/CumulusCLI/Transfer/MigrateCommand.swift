@@ -80,7 +80,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 With a server's key the public database is copied; with a user's web token the \
                 zones that the user has and that others share with it, its subscriptions and its \
                 own record. The schema's file is what CloudKit's console exports; it is added to \
-                the schema here. Run it once for the public database and once per user, with the \
+                the schema here. Run it once per user, and then for the public database, with the \
                 same --state.
 
                 What was interrupted goes on where it was, if it is run again; what was done \
@@ -88,7 +88,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 is interrupted; --verify compares every record both ways and changes nothing.
 
                 Records of the public database are saved as their creators: a user is made for \
-                each, called 'migrated_…', unless --users names one. When and by whom a record \
+                each, called 'migrated_…', unless --users or a run for that user named one. When and by whom a record \
                 was created and modified is kept in its fields originCreated, originCreatedBy, \
                 originModified and originModifiedBy, since a node sets its own.
 
@@ -100,7 +100,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Source") var source: SourceOptions
     @Option(help: "The source's schema, in the schema language.") var schema: String
-    @Option(help: "Name here of the user whose token it is; made if there is none.")
+    @Option(help: "Name here of the user whose token it is; a user is made if there is none.")
     var user: String?
     @Option(help: "File with lines of a user record name there, a space, and a user's name here.")
     var users: String?
@@ -115,10 +115,8 @@ struct MigrateCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        guard (user != nil) == (source.sourceTokenFile != nil) else {
-            throw ValidationError(
-                "--user names the user here whose --source-token-file is copied; name both."
-            )
+        guard user == nil || source.sourceTokenFile != nil else {
+            throw ValidationError("--user belongs to a --source-token-file, not to a key.")
         }
         guard !(follow && verify) else {
             throw ValidationError("--follow and --verify exclude each other.")
@@ -132,6 +130,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let options = Migration.Options(
+            isOfUser: source.sourceTokenFile != nil,
             user: user,
             schema: try readSchema(),
             keepsOrigin: !noOrigin,

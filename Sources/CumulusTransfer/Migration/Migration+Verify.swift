@@ -16,7 +16,7 @@ extension Migration {
             into: try await target.schema(),
             keepsOrigin: options.keepsOrigin
         )
-        if options.user != nil {
+        if options.isOfUser {
             caller = try await askCaller()
             guard state.users[caller] != nil else {
                 throw InputProblem(
@@ -37,11 +37,11 @@ extension Migration {
     }
 
     private func allLanes() async throws -> [MigrationLane] {
-        let database = options.user == nil ? DatabaseScope.public : .private
+        let database = options.isOfUser ? DatabaseScope.private : .public
         var lanes = (schema?.types ?? []).map {
             MigrationLane(caller: caller, database: database, zone: .standard, type: $0)
         }
-        guard options.user != nil else { return lanes }
+        guard options.isOfUser else { return lanes }
         for database in [DatabaseScope.private, .shared] {
             var token: String?
             var isMore = true

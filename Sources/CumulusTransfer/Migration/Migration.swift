@@ -14,7 +14,9 @@ package import CumulusTerminal
 
 package final class Migration {
     package struct Options: Sendable {
-        /// The name here of the user who asks the source; nil: a server asks, by its key.
+        /// Whether a user asks the source; else a server does, by its key.
+        package var isOfUser: Bool
+        /// The name here of that user; nil: one that the migration makes.
         package var user: String?
         /// What the file with the source's schema says.
         package var schema: Schema
@@ -23,11 +25,13 @@ package final class Migration {
         package var names: [String: String]
 
         package init(
-            user: String?,
+            isOfUser: Bool,
+            user: String? = nil,
             schema: Schema,
             keepsOrigin: Bool = true,
             names: [String: String] = [:]
         ) {
+            self.isOfUser = isOfUser
             self.user = user
             self.schema = schema
             self.keepsOrigin = keepsOrigin
@@ -102,7 +106,7 @@ package final class Migration {
     var folder: String { file.folder }
 
     func keep() throws {
-        if let user = options.user, let token = source.userToken { state.userTokens[user] = token }
+        if let renewed = source.renewedToken { state.userTokens[renewed.key] = renewed.token }
         try file.write(state)
     }
 
@@ -166,15 +170,15 @@ package final class Migration {
         {
             try await target.setSchema(schema.joined)
         }
-        if options.user != nil { try await needUsers([caller]) }
+        if options.isOfUser { try await needUsers([caller]) }
         try keep()
     }
 
     /// Finds out who asks, and whether it may.
     private func checkSource(_ schema: MigrationSchema) async throws {
-        if options.user != nil {
+        if options.isOfUser {
             caller = try await askCaller()
-            return
+            return try checkUser()
         }
         guard let type = schema.types.first else {
             throw InputProblem("the schema's file has no record type to copy")
@@ -197,7 +201,7 @@ package final class Migration {
         do {
             return try await source.ask(.caller) { try SourceCaller($0).recordName }
         } catch let error as ServiceError where error.code == .notAuthenticated {
-            guard let token = state.userTokens[options.user ?? ""] else { throw error }
+            guard let token = source.key.flatMap({ state.userTokens[$0] }) else { throw error }
             source.use(token)
             return try await source.ask(.caller) { try SourceCaller($0).recordName }
         }
@@ -207,7 +211,7 @@ package final class Migration {
         let isLater = state.lanes.contains { $0.key.caller == caller && $0.value.isDone }
         state.beginRound(of: caller)
         try addLists()
-        if options.user != nil {
+        if options.isOfUser {
             for database in [DatabaseScope.private, .shared] {
                 try await takeZones(of: database)
             }
@@ -220,7 +224,7 @@ package final class Migration {
         }
         if isOver() { return try keep() }
         if isLater { try await sweepLists() }
-        if options.user != nil {
+        if options.isOfUser {
             try await copyUser()
             try await copySubscriptions()
         }
@@ -229,7 +233,7 @@ package final class Migration {
 
     /// The lists of default zones, which keep no changes.
     private func addLists() throws {
-        let database = options.user == nil ? DatabaseScope.public : .private
+        let database = options.isOfUser ? DatabaseScope.private : .public
         for type in schema?.types ?? [] {
             let lane = MigrationLane(
                 caller: caller,
@@ -244,7 +248,7 @@ package final class Migration {
 
     private func sweepLists() async throws {
         if let swept, ContinuousClock.now - swept < Migration.sweepPause { return }
-        let database = options.user == nil ? DatabaseScope.public : .private
+        let database = options.isOfUser ? DatabaseScope.private : .public
         try await sweep(MigrationLane(caller: caller, database: database, zone: .standard))
         swept = ContinuousClock.now
     }
@@ -288,6 +292,17 @@ package final class Migration {
     }
 
     // MARK: Users
+
+    /// Throws if the user who asks is another user here already.
+    private func checkUser() throws {
+        guard let wanted = options.user, let known = state.users[caller]?.name, wanted != known
+        else { return }
+        throw InputProblem(
+            "the user \(caller) of the source is '\(known)' here already, since records of it were "
+                + "copied: leave --user out, or begin anew with another --state and container; "
+                + "--users names users before their records come"
+        )
+    }
 
     /// Makes the users here who stand for users of the source.
     func needUsers(_ names: some Sequence<String>) async throws {

@@ -153,7 +153,8 @@ package struct MigrationState: Hashable, Sendable {
     package var lanes: [MigrationLane: MigrationProgress] = [:]
     /// Change tokens of databases: by the caller and the database's name, with a slash between.
     package var databases: [String: String] = [:]
-    /// Tokens of users at the source as the service renewed them last.
+    /// Tokens of users at the source as the service renewed them last, by the SHA-256 of the token
+    /// with which it began.
     package var userTokens: [String: String] = [:]
     /// Ids of the access tokens that were made here for saving as a user, by the user's name:
     /// revoked at the end.

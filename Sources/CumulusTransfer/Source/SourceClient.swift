@@ -47,6 +47,8 @@ package final class SourceClient: Sendable {
     private let client: HTTPClient
     private let patience: Duration
     private let credentials: Mutex<SourceCredentials>
+    /// The SHA-256 of the user's token with which it began, in hexadecimal; nil for a server.
+    package let key: String?
 
     private static let timeout = TimeAmount.seconds(120)
     /// 200 records of 1 MB each, in base64.
@@ -58,6 +60,7 @@ package final class SourceClient: Sendable {
         self.address = address
         self.patience = patience
         self.credentials = Mutex(credentials)
+        key = credentials.userToken.map { Bytes(SHA256.hash(data: Bytes($0.utf8))).hex }
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .follow(max: 4, allowCycles: false)
         configuration.decompression = .disabled
@@ -68,8 +71,14 @@ package final class SourceClient: Sendable {
         try? await client.shutdown()
     }
 
-    /// The user's token as the service renewed it last; nil for a server.
-    package var userToken: String? { credentials.withLock { $0.userToken } }
+    /// The user's token as the service renewed it last; nil where it renews none.
+    package var renewedToken: (key: String, token: String)? {
+        guard let key else { return nil }
+        return credentials.withLock { credentials in
+            guard case .user(let token, _?) = credentials else { return nil }
+            return (key, token)
+        }
+    }
 
     /// Asks with another token of the user from now on.
     package func use(_ token: String) {

@@ -207,7 +207,8 @@ import Testing
 
 enum Fixture {
     static let places = URL(filePath: #filePath)
-        .deletingLastPathComponent().appending(path: "Fixtures/places.jsonl")
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Fixtures/places.jsonl")
 
     static func lines() throws -> [String] {
         try String(contentsOf: places, encoding: .utf8)
