@@ -15,6 +15,7 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: help(
             "cumulus export Place --output places.jsonl",
             "cumulus export Place | gzip > places.jsonl.gz",
+            "cumulus export Place --output places.jsonl --system-fields --assets files",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
                 How many there were is said on standard error; a type or a zone that isn't there \
@@ -22,6 +23,11 @@ struct ExportCommand: AsyncParsableCommand {
                 fetches it. The file of --output takes its name when it is complete; while the \
                 server is away such an export waits for it, for the time of --timeout. --json \
                 prints a summary to standard output, and so needs --output.
+
+                --system-fields adds under $record when and by whom each record was created and \
+                modified, and with whom a share is shared; an import passes it over, since a node \
+                says its own. --assets writes the content of assets into a folder, from which \
+                'cumulus import --assets' takes it.
                 """
         )
     )
@@ -31,6 +37,10 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(name: .customLong("type"), help: .hidden) var oldType: String?
     @Option(name: .shortAndLong, help: "The file to write; standard output if left out.")
     var output: String?
+    @Flag(help: "Say when and by whom records were created and modified, too.")
+    var systemFields = false
+    @Option(help: "The folder that gets the content of assets, a file each.")
+    var assets: String?
     @OptionGroup var zone: ZoneOption
     @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: DatabaseConnection
@@ -46,6 +56,7 @@ struct ExportCommand: AsyncParsableCommand {
 
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
+        if let assets { try FileManager.default.makeFolder(assets) }
         let standardTimeout = 10.0
         try await connection.withDatabase(
             of: zone.owner,
@@ -57,6 +68,8 @@ struct ExportCommand: AsyncParsableCommand {
                 zoneID: zone.zoneID,
                 type: type,
                 patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
+                withSystemFields: systemFields,
+                assetFolder: assets,
                 progress: output == nil ? .besideContent(total: nil) : ProgressBar(total: nil)
             )
             guard let output else {
@@ -69,6 +82,17 @@ struct ExportCommand: AsyncParsableCommand {
                 ["exported": .integer(Int64(count)), "file": .string(output)],
                 rows: [["\(counted(count, "record")) in \(output)"]]
             )
+        }
+    }
+}
+
+extension FileManager {
+    /// Makes a folder, unless it is there.
+    fileprivate func makeFolder(_ path: String) throws {
+        do {
+            try createDirectory(atPath: path, withIntermediateDirectories: true)
+        } catch {
+            throw OutputProblem("the folder \(path) can't be made")
         }
     }
 }

@@ -55,6 +55,8 @@ struct ImportCommand: AsyncParsableCommand {
             """
     )
     var strict = false
+    @Option(help: "The folder with the content of assets, of 'cumulus export --assets'.")
+    var assets: String?
     @Option(help: "Records in one call.") var batch = 200
     @Option(help: "Calls at a time.") var parallel = 4
     @OptionGroup var zone: ZoneOption
@@ -94,6 +96,7 @@ struct ImportCommand: AsyncParsableCommand {
                 zoneID: zone.zoneID,
                 nameKey: nameKey,
                 isStrict: strict,
+                assetFolder: assets,
                 batchRecords: batch,
                 parallelCalls: parallel,
                 patience: .seconds(timeout ?? standardTimeout),

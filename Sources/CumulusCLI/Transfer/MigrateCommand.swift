@@ -87,8 +87,9 @@ struct MigrateCommand: AsyncParsableCommand {
                 already is not done twice. --follow copies what changes at the source, until it \
                 is interrupted; --verify compares every record both ways and changes nothing.
 
-                Records of the public database are saved as their creators: a user is made for \
-                each, called 'migrated_…', unless --users or a run for that user named one. When and by whom a record \
+                Records of the public database are saved as their creators, and shares have their \
+                participants: a user is made for each, called 'migrated_…', unless --users, or a \
+                run for that user, gave it a name before. When and by whom a record \
                 was created and modified is kept in its fields originCreated, originCreatedBy, \
                 originModified and originModifiedBy, since a node sets its own.
 

@@ -15,6 +15,10 @@ package struct Exporter {
     let type: String
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
+    /// Whether lines say when and by whom records were created and modified, too.
+    let withSystemFields: Bool
+    /// The folder that gets the content of assets, a file each; nil: it is left out.
+    let assetFolder: String?
     var progress: ProgressBar
 
     private static let attempts = 20
@@ -25,12 +29,16 @@ package struct Exporter {
         zoneID: RecordZone.ID,
         type: String,
         patience: Duration,
+        withSystemFields: Bool = false,
+        assetFolder: String? = nil,
         progress: ProgressBar
     ) {
         self.database = database
         self.zoneID = zoneID
         self.type = type
         self.patience = patience
+        self.withSystemFields = withSystemFields
+        self.assetFolder = assetFolder
         self.progress = progress
     }
 
@@ -96,7 +104,10 @@ package struct Exporter {
         var text = ""
         let records = database.allRecords(inZoneWith: zoneID)
         for try await record in records where record.recordType == type {
-            record.line.write(to: &text)
+            if let assetFolder, record.holdsAssets {
+                try await copyAssets(of: record, to: assetFolder)
+            }
+            record.line(withSystemFields: withSystemFields).write(to: &text)
             text += "\n"
             count += 1
             progress.update(bytes: 0, records: count)
@@ -107,6 +118,27 @@ package struct Exporter {
         }
         if count == 0 { try await checkType() }
         try put(Data(text.utf8), to: file, "the output")
+    }
+
+    /// Writes the content of assets that the folder does not have yet.
+    private func copyAssets(of record: Record, to folder: String) async throws {
+        for asset in record.allAssets {
+            let path = asset.path(in: folder)
+            if Files.size(of: path) == asset.size { continue }
+            let local = try await database.download(asset)
+            guard let file = local.fileURL else { continue }
+            let part = "\(path).part"
+            unlink(part)
+            do {
+                try FileManager.default.copyItem(
+                    atPath: file.path(percentEncoded: false),
+                    toPath: part
+                )
+            } catch {
+                throw OutputProblem("\(path) can't be written")
+            }
+            guard rename(part, path) == 0 else { throw OutputProblem("\(path) can't be written") }
+        }
     }
 
     /// Asks for nothing of the type: that tells whether there is one.

@@ -86,6 +86,8 @@ package struct Importer {
     let zoneID: RecordZone.ID
     let nameKey: String
     let isStrict: Bool
+    /// The folder with the content of assets, as an export wrote it.
+    let assetFolder: String?
     let batchRecords: Int
     let parallelCalls: Int
     /// How long a call may fail before the import gives up.
@@ -122,6 +124,7 @@ package struct Importer {
         zoneID: RecordZone.ID = .default,
         nameKey: String = "recordName",
         isStrict: Bool = false,
+        assetFolder: String? = nil,
         batchRecords: Int = 200,
         parallelCalls: Int = 4,
         patience: Duration,
@@ -134,6 +137,7 @@ package struct Importer {
         self.zoneID = zoneID
         self.nameKey = nameKey
         self.isStrict = isStrict
+        self.assetFolder = assetFolder
         self.batchRecords = batchRecords
         self.parallelCalls = parallelCalls
         self.patience = patience
@@ -192,7 +196,9 @@ package struct Importer {
             }
             if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return nil }
             let json = try JSONReader.read(bytes)
-            return try Record(line: json, type: type, zoneID: zoneID, nameKey: nameKey)
+            var record = try Record(line: json, type: type, zoneID: zoneID, nameKey: nameKey)
+            if let assetFolder { record.takeFiles(from: assetFolder) }
+            return record
         } catch {
             let message =
                 (error as? InputProblem)?.message

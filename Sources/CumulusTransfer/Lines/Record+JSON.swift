@@ -2,6 +2,7 @@
 
 import Cumulus
 package import CumulusModel
+import CumulusSystem
 import CumulusTerminal
 
 extension Record {
@@ -9,6 +10,8 @@ extension Record {
     static let parentKey = "$parent"
     /// The key of an object with the fields whose names mean something else in a line.
     static let fieldsKey = "$fields"
+    /// The key of what a node says of a record, which an import passes over.
+    static let systemKey = "$record"
 
     /// The record of one line of an import: a field per key, null for none.
     package init(
@@ -25,7 +28,8 @@ extension Record {
             recordType: type,
             recordID: ID(recordName: try Record.name(name, nameKey), zoneID: zoneID)
         )
-        for member in members where member.key != "recordName" {
+        for member in members
+        where member.key != "recordName" && member.key != Record.systemKey {
             if member.key == Record.fieldsKey, case .object(let fields) = member.value {
                 for field in fields { try set(field) }
             } else {
@@ -70,12 +74,77 @@ extension Record {
     }
 
     /// The line of an export: recordName, then the fields in the order of their names.
-    package var line: JSON {
+    package var line: JSON { line(withSystemFields: false) }
+
+    /// - Parameter withSystemFields: Whether it says when and by whom the record was created and
+    ///   modified, too, and with whom a share is shared.
+    package func line(withSystemFields: Bool) -> JSON {
         var members = [JSON.Member("recordName", .string(recordID.recordName))]
+        if withSystemFields { members.append(JSON.Member(Record.systemKey, systemJSON)) }
         if let parent { members.append(JSON.Member(Record.parentKey, .string(parent.recordName))) }
         let named = fieldMembers.filter { $0.key == "recordName" }
         if !named.isEmpty { members.append(JSON.Member(Record.fieldsKey, .object(named))) }
         return .object(members + fieldMembers.filter { $0.key != "recordName" })
+    }
+
+    private var systemJSON: JSON {
+        var members: [JSON.Member] = []
+        func add(_ key: String, _ text: String?) {
+            if let text { members.append(JSON.Member(key, .string(text))) }
+        }
+        add("type", recordType)
+        add("zone", recordID.zoneID.zoneName)
+        add("changeTag", recordChangeTag)
+        add("created", creationDate?.text)
+        add("createdBy", creatorUserRecordName)
+        add("modified", modificationDate?.text)
+        add("modifiedBy", lastModifiedUserRecordName)
+        add("share", share?.recordName)
+        guard let shared = Share(self) else { return .object(members) }
+        add("root", shared.rootRecordID?.recordName)
+        add("publicPermission", "\(shared.publicPermission)")
+        let participants = shared.participants.map { participant -> JSON in
+            [
+                "user": participant.userRecordID.map { .string($0.recordName) } ?? .null,
+                "role": .string("\(participant.role)"),
+                "permission": .string("\(participant.permission)"),
+                "status": .string("\(participant.acceptanceStatus)"),
+            ]
+        }
+        members.append(JSON.Member("participants", .array(participants)))
+        return .object(members)
+    }
+
+    // MARK: Files
+
+    /// The assets of its fields.
+    var allAssets: [Asset] {
+        allKeys().flatMap { key -> [Asset] in
+            guard let value = self[key] else { return [] }
+            return (value.list ?? [value]).compactMap { element in
+                if case .asset(let asset) = element { asset } else { nil }
+            }
+        }
+    }
+
+    /// Takes the content of assets from the files of a folder, as an export wrote them.
+    ///
+    /// An asset without a file stays: the node may have its content.
+    mutating func takeFiles(from folder: String) {
+        func taken(_ value: FieldValue) -> FieldValue {
+            guard case .asset(let asset) = value else { return value }
+            let path = asset.path(in: folder)
+            guard Files.size(of: path) == asset.size else { return value }
+            return .asset(Asset(fileURL: URL(filePath: path)))
+        }
+        guard holdsAssets else { return }
+        for key in allKeys() {
+            switch self[key] {
+            case .list(let elements): self[key] = .list(elements.map(taken))
+            case let value?: self[key] = taken(value)
+            case nil: continue
+            }
+        }
     }
 
     package var fields: JSON { .object(fieldMembers) }
@@ -117,6 +186,11 @@ extension Record {
         return members.dropLast().map { [$0.key, $0.value.plain] }
             + fieldMembers.map { ["  " + $0.key, $0.value.plain] }
     }
+}
+
+extension Asset {
+    /// The file of an export with its content.
+    func path(in folder: String) -> String { "\(folder)/\(digest.hex)" }
 }
 
 extension JSON {

@@ -1,7 +1,7 @@
 // How a migration makes shares, subscriptions and users' own records anew.
 //
-// A share gets another URL here. Whoever had accepted it at the source has accepted it here: the
-// migration does that as each of them.
+// A share gets another URL here. A user who had accepted it at the source has accepted it here: the
+// migration does that as this user.
 
 import Cumulus
 import CumulusModel

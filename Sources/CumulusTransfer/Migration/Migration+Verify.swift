@@ -29,7 +29,7 @@ extension Migration {
             show(lane, left: lanes.count - index)
             try await compare(lane)
         }
-        // Of others' zones a participant sees a part.
+        // A participant sees a part of others' zones.
         for lane in Set(lanes.map(\.whole)) where lane.database != .shared {
             try await findOthers(lane)
         }

@@ -76,10 +76,10 @@ final class MigrationWorld: Sendable {
     func words(_ user: String?) throws -> [String] {
         var words = [
             "migrate", "--from", "http://127.0.0.1:\(ports.web)", "--schema", path("app.ckdb"),
-            "--state", path("state.json"), "--json",
+            "--state", path("state.json"), "--users", path("users"), "--json",
         ]
         if let user {
-            words += ["--source-token-file", path("\(user).token"), "--user", user]
+            words += ["--source-token-file", path("\(user).token")]
         } else {
             let id = try String(contentsOfFile: path("key.id"), encoding: .utf8)
             words += ["--source-key", path("key.pem"), "--source-key-id", id]
@@ -118,6 +118,12 @@ final class MigrationWorld: Sendable {
         }
         let ada = try await signIn("ada", node)
         let bob = try await signIn("bob", node)
+        // Each is called there as here: a share names a user before its own records come.
+        let names = [
+            "\(try await ada.userRecordID().recordName) ada",
+            "\(try await bob.userRecordID().recordName) bob",
+        ]
+        try Data(names.joined(separator: "\n").utf8).write(to: URL(filePath: path("users")))
         try await fillPublic(ada.publicCloudDatabase, bob.publicCloudDatabase)
         try await fillZones(ada, bob)
         await ada.close()
