@@ -1,4 +1,5 @@
-// The public database as an operator reads it: all records, whoever may read them as a user.
+// The public database as an operator reads it: all records, also those that only their creators may
+// read.
 //
 // A migration compares by it, and finds what its source does not have any more.
 

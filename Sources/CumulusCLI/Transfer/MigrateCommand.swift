@@ -175,7 +175,7 @@ struct MigrateCommand: AsyncParsableCommand {
             container: scope.containerName,
             patience: patience
         )
-        let result = await Result {
+        let result: Result<MigrationReport, any Error> = await Result {
             let migration = try Migration(
                 from: client,
                 into: target,

@@ -8,7 +8,7 @@ import CumulusTerminal
 
 extension Migration {
     /// The files of a page.
-    struct Files {
+    struct PageFiles {
         /// By record and field.
         var content: [String: [String: [Asset]]] = [:]
         /// Records of which a file could not be had, and why.
@@ -26,9 +26,9 @@ extension Migration {
 
     private static let parallelDownloads = 4
 
-    func fetchAssets(of records: [SourceRecord]) async throws -> Files {
+    func fetchAssets(of records: [SourceRecord]) async throws -> PageFiles {
         var downloads: [Download] = []
-        var files = Files()
+        var files = PageFiles()
         for record in records {
             for (field, assets) in record.assets {
                 for (index, asset) in assets.enumerated() {

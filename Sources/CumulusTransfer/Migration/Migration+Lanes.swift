@@ -60,7 +60,7 @@ extension Migration {
         guard state.lanes[lane] != nil else { return }
         if database == .private {
             let place = try await self.database(of: lane)
-            try await target.persisting {
+            try await target.persisting { () async throws -> Void in
                 do {
                     try await place.deleteRecordZone(withID: lane.zoneID)
                 } catch let error as ServiceError where error.code == .zoneNotFound {
@@ -97,6 +97,7 @@ extension Migration {
         if !progress.deferred.isEmpty {
             try await applyDeferred(progress.deferred, of: lane)
             progress.deferred = []
+            reasons = [:]
         }
         if progress.mustSweep {
             try await sweep(lane)
@@ -178,7 +179,8 @@ extension Migration {
                 continue
             }
             for name in rest {
-                fail("what it belongs to is not at the source", "record '\(name)' of \(lane.text)")
+                let reason = reasons[name] ?? "what it belongs to is not at the source"
+                fail(reason, "record '\(name)' of \(lane.text)")
             }
             for share in shares { try await apply(share, of: lane) }
             return

@@ -49,6 +49,7 @@ extension Migration {
         let files = try await fetchAssets(of: ordered)
         defer { for path in files.paths { unlink(path) } }
         var waiting = Array(files.failed.keys)
+        for (name, error) in files.failed { reasons[name] = "\(error)" }
         var mapped: [(user: String, record: Record)] = []
         for record in ordered where files.failed[record.name] == nil {
             let made = try mapping.record(
@@ -98,12 +99,13 @@ extension Migration {
         var waiting: [String] = []
         for record in records {
             switch results[record.recordID] {
-            case .success(let saved):
+            case .success(let saved)?:
                 report.saved += 1
                 count(assetsOf: saved)
-            case .failure(let error as ServiceError) where error.code == .referenceViolation:
+            case .failure(let error as ServiceError)? where error.code == .referenceViolation:
+                reasons[record.recordID.recordName] = error.message
                 waiting.append(record.recordID.recordName)
-            case .failure(let error):
+            case .failure(let error)?:
                 fail(
                     Migration.kind(error, of: record.recordType),
                     "record '\(record.recordID.recordName)' of \(lane.text)"
@@ -210,7 +212,7 @@ extension Migration {
     /// All records here of a lane's zone; a list that was cut off begins again.
     func records(of lane: MigrationLane, keys: [String]) async throws -> [Record] {
         let isPublic = lane.database == .public
-        let database = isPublic ? nil : try await database(of: lane)
+        let database = try await isPublic ? nil : database(of: lane)
         return try await target.persisting {
             let all =
                 database?.allRecords(inZoneWith: lane.zoneID, desiredKeys: keys)

@@ -80,7 +80,7 @@ extension Migration {
     }
 
     private func invited(_ wanted: SourceShare) -> [Share.Participant] {
-        wanted.participants.compactMap { participant in
+        wanted.participants.compactMap { participant -> Share.Participant? in
             let info: UserIdentity.LookupInfo
             if let address = participant.emailAddress {
                 info = .emailAddress(address)

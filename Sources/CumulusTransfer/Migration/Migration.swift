@@ -51,6 +51,8 @@ package final class Migration {
     var caller = ""
     var schema: MigrationSchema?
     var isOver: () -> Bool = { false }
+    /// Why records wait for the end of their list.
+    var reasons: [String: String] = [:]
     /// When default zones were compared for deletions.
     private var swept: ContinuousClock.Instant?
     private static let sweepPause = Duration.seconds(600)

@@ -140,7 +140,7 @@ package final class MigrationTarget {
 
     // MARK: The public database
 
-    /// Its records by their names, whoever may read them.
+    /// Its records by their names, also those that only their creators may read.
     package func publicRecords(named names: [String]) async throws -> [String: Record] {
         try await persisting {
             try await node.publicRecords(named: names, of: container, environment)

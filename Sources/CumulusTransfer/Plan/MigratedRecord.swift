@@ -80,21 +80,21 @@ package struct RecordMapping: Sendable {
             } else {
                 record[key] = nil
             }
-        case .plain(let plain):
+        case .plain(let plain)?:
             let fitting = RecordMapping.fitting(plain, column).mappingUsers(mapped)
             if column.isEncrypted {
                 record.encryptedValues.set(.open(fitting), for: key)
             } else {
                 record[key] = fitting
             }
-        case .encrypted(let open):
+        case .encrypted(let open)?:
             guard column.isEncrypted else { throw InputProblem("is encrypted, and must not be") }
             record.encryptedValues.set(.open(RecordMapping.fitting(open, column)), for: key)
-        case .sealed(let bytes):
+        case .sealed(let bytes)?:
             record.encryptedValues.set(.sealed(try sealed(bytes, column)), for: key)
-        case .assets(let files, let isList):
-            let found = assets ?? files.map(\.stated)
-            record[key] = isList ? .list(found.map { .asset($0) }) : found.first.map { .asset($0) }
+        case .assets(let files, let isList)?:
+            let found = (assets ?? files.map(\.stated)).map { FieldValue.asset($0) }
+            record[key] = isList ? FieldValue.list(found) : found.first
         }
     }
 

@@ -10,25 +10,24 @@ extension MigrationState {
     private static let format: Int64 = 1
 
     package var json: JSON {
-        [
+        let users = users.sorted { $0.key < $1.key }.map { MigrationState.json($0.key, $0.value) }
+        let lanes = lanes.map { MigrationState.json($0.key, $0.value) }
+        let sessions = sessions.sorted { $0.key < $1.key }.map { entry in
+            JSON.Member(entry.key, .array(entry.value.map { JSON.string($0) }))
+        }
+        return [
             "format": .integer(MigrationState.format), "source": .string(source),
-            "target": .string(target),
-            "users": .array(
-                users.sorted { $0.key < $1.key }.map { source, user in
-                    [
-                        "source": .string(source), "name": .string(user.name),
-                        "recordName": .string(user.recordName),
-                    ]
-                }
-            ),
-            "lanes": .array(lanes.map { MigrationState.json($0, $1) }.sorted { $0.text < $1.text }),
+            "target": .string(target), "users": .array(users),
+            "lanes": .array(lanes.sorted { $0.text < $1.text }),
             "databases": MigrationState.object(databases),
-            "userTokens": MigrationState.object(userTokens),
-            "sessions": .object(
-                sessions.sorted { $0.key < $1.key }.map {
-                    JSON.Member($0, .array($1.map { .string($0) }))
-                }
-            ),
+            "userTokens": MigrationState.object(userTokens), "sessions": .object(sessions),
+        ]
+    }
+
+    private static func json(_ source: String, _ user: MigratedUser) -> JSON {
+        [
+            "source": .string(source), "name": .string(user.name),
+            "recordName": .string(user.recordName),
         ]
     }
 

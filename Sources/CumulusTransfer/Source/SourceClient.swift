@@ -53,7 +53,6 @@ package final class SourceClient: Sendable {
     private static let timeout = TimeAmount.seconds(120)
     /// 200 records of 1 MB each, in base64.
     private static let mostBytes = 400 << 20
-    private static let mostFileBytes: UInt64 = 1 << 40
 
     /// - Parameter patience: How long a request is made again before the migration ends.
     package init(_ address: SourceAddress, _ credentials: SourceCredentials, patience: Duration) {
@@ -64,7 +63,7 @@ package final class SourceClient: Sendable {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .follow(max: 4, allowCycles: false)
         configuration.decompression = .disabled
-        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        client = HTTPClient(configuration: configuration)
     }
 
     package func close() async {

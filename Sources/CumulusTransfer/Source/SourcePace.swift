@@ -30,7 +30,7 @@ package enum SourcePace: Equatable, Sendable {
         let refusal =
             SourceRefusal(body: body)
             ?? SourceRefusal(code: "", reason: "it answered with the HTTP status \(status)")
-        let named = refusal.retryAfter ?? retryAfter.flatMap(Double.init)
+        let named = refusal.retryAfter ?? retryAfter.flatMap { Double($0) }
         let passes = [429, 500, 502, 503, 504].contains(status) || refusal.mayPass
         if let named, passes { return .wait(milliseconds(named)) }
         return passes ? .wait(doubling(attempt)) : .refuse(refusal)

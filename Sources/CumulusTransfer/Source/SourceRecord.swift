@@ -27,7 +27,8 @@ package struct SourceZone: Hashable, Sendable, Comparable {
 
     init(_ object: SourceObject) throws(SourceProblem) {
         name = try object.needed("zoneName")
-        owner = try object.string("ownerRecordName") ?? object.string("ownerName") ?? ""
+        let (named, older) = (try object.string("ownerRecordName"), try object.string("ownerName"))
+        owner = named ?? older ?? ""
     }
 
     package var json: JSON {

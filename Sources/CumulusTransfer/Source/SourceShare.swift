@@ -92,7 +92,10 @@ extension SourceShare.Participant {
         permission = try SourceShare.permission(object, "permission")
         let identity = try object.object("userIdentity")
         let lookup = try identity?.object("lookupInfo")
-        user = try identity?.string("userRecordName") ?? lookup?.string("userRecordName") ?? ""
+        let (known, looked) = (
+            try identity?.string("userRecordName"), try lookup?.string("userRecordName")
+        )
+        user = known ?? looked ?? ""
         emailAddress = try lookup?.string("emailAddress")
         phoneNumber = try lookup?.string("phoneNumber")
     }
