@@ -48,7 +48,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
                 "session", "sign-in", "login", "logout", "key", "share", "register", "password",
-                "top", "use", "whoami", "console", "operator", "web", "push",
+                "top", "use", "whoami", "console", "operator", "web", "push", "migrate",
             ]
         )
     }
@@ -326,6 +326,12 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["status", "--token-file", "f", "--operator-token-file", "g"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
         ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
+        ["migrate"], ["migrate", "--schema", "s"],
+        ["migrate", "--schema", "s", "--source-key", "k"],
+        ["migrate", "--schema", "s", "--source-key", "k", "--source-key-id", "i", "--user", "u"],
+        ["migrate", "--schema", "s", "--source-token-file", "t", "--follow", "--verify"],
+        ["migrate", "--schema", "s", "--source-token-file", "t", "--every", "0"],
+        ["migrate", "--schema", "s", "--source-token-file", "t", "--source-environment", "x"],
         ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
         ["register"], ["password", "u"], ["password", "--password-file", "f"],
         ["password", "--new-password-file", "f"], ["record", "list", "--token", ""],
