@@ -146,7 +146,12 @@ struct MigrateCommand: AsyncParsableCommand {
             environment: source.environment(beside: scope.environmentValue())
         )
         let credentials = try source.credentials()
-        let client = SourceClient(address, credentials, patience: patience)
+        let client = SourceClient(
+            address,
+            credentials,
+            over: HTTPTransport(),
+            patience: patience
+        )
         let result = await Result {
             try await connection.withOperator(timeout: 60) { node in
                 try await run(client, node, options, patience)

@@ -4,7 +4,7 @@ import Crypto
 import Cumulus
 import CumulusModel
 import CumulusSystem
-package import CumulusTerminal
+import CumulusTerminal
 
 extension Migration {
     /// Compares everything that the caller reaches at the source with what is here, both ways.

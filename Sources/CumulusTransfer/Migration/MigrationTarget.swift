@@ -8,7 +8,7 @@ import Crypto
 package import Cumulus
 package import CumulusModel
 import CumulusSystem
-package import CumulusTerminal
+import CumulusTerminal
 
 package final class MigrationTarget {
     private let node: NodeOperator

@@ -5,7 +5,7 @@
 // removed since.
 
 package import CumulusModel
-package import CumulusTerminal
+import CumulusTerminal
 
 /// How records are changed on their way.
 package struct RecordMapping: Sendable {

@@ -9,7 +9,7 @@
 // `MigrationSchema`.
 
 package import CumulusModel
-package import CumulusTerminal
+import CumulusTerminal
 
 /// The fields that keep what the source says of a record.
 package enum OriginField: String, CaseIterable, Sendable {

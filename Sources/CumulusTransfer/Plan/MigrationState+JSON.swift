@@ -4,7 +4,7 @@
 // refuses what no migration wrote.
 
 package import CumulusModel
-package import CumulusTerminal
+import CumulusTerminal
 
 extension MigrationState {
     private static let format: Int64 = 1

@@ -5,7 +5,6 @@
 // that was interrupted does the last page again, which changes nothing.
 
 package import CumulusModel
-package import CumulusTerminal
 
 /// One list of records of the source.
 package struct MigrationLane: Hashable, Sendable {
@@ -82,7 +81,7 @@ package struct MigrationProgress: Hashable, Sendable {
         isDone = page.isLast
         if page.isLast, page.isOfQuery {
             token = nil
-            since = newest.map { $0 - MigrationProgress.overlap }
+            since = newest.map { max(0, $0) - MigrationProgress.overlap }
         }
     }
 

@@ -1,15 +1,12 @@
-// Asks web services over HTTP: one request at a time for JSON, and files as they come.
+// Asks web services: one request after the other for JSON, and files to the disk as they come.
 //
 // A request that was throttled, or got no answer, is made again as `SourcePace` says, until the
-// patience of the migration is over. Files go to the disk piece by piece.
+// patience of the migration is over.
 
-import AsyncHTTPClient
 import Crypto
 package import CumulusModel
 import CumulusSystem
-package import CumulusTerminal
-import NIOCore
-import NIOHTTP1
+import CumulusTerminal
 import Synchronization
 
 /// Where a container is at a service.
@@ -44,30 +41,28 @@ package struct SourceAddress: Hashable, Sendable {
 
 package final class SourceClient: Sendable {
     package let address: SourceAddress
-    private let client: HTTPClient
+    private let transport: any SourceTransport
     private let patience: Duration
     private let credentials: Mutex<SourceCredentials>
     /// The SHA-256 of the user's token with which it began, in hexadecimal; nil for a server.
     package let key: String?
 
-    private static let timeout = TimeAmount.seconds(120)
-    /// 200 records of 1 MB each, in base64.
-    private static let mostBytes = 400 << 20
-
     /// - Parameter patience: How long a request is made again before the migration ends.
-    package init(_ address: SourceAddress, _ credentials: SourceCredentials, patience: Duration) {
+    package init(
+        _ address: SourceAddress,
+        _ credentials: SourceCredentials,
+        over transport: any SourceTransport,
+        patience: Duration
+    ) {
         self.address = address
         self.patience = patience
+        self.transport = transport
         self.credentials = Mutex(credentials)
         key = credentials.userToken.map { Bytes(SHA256.hash(data: Bytes($0.utf8))).hex }
-        var configuration = HTTPClient.Configuration()
-        configuration.redirectConfiguration = .follow(max: 4, allowCycles: false)
-        configuration.decompression = .disabled
-        client = HTTPClient(configuration: configuration)
     }
 
     package func close() async {
-        try? await client.shutdown()
+        await transport.close()
     }
 
     /// The user's token as the service renewed it last; nil where it renews none.
@@ -116,31 +111,18 @@ package final class SourceClient: Sendable {
         }
     }
 
-    private struct Answer {
-        var status: Int
-        var retryAfter: String?
-        var body: Bytes
-    }
-
-    private func send(_ asked: SourceRequest) async throws -> Answer {
+    private func send(_ asked: SourceRequest) async throws -> SourceReply {
         let credentials = credentials.withLock { $0 }
         let target = address.path(asked) + credentials.query
-        var request = HTTPClientRequest(url: address.base + target)
-        request.method = asked.body.isEmpty ? .GET : .POST
         let signed = try credentials.headers(of: target, body: asked.body, now: SourceClient.now)
-        for (name, value) in signed { request.headers.add(name: name, value: value) }
-        request.headers.add(name: "Content-Type", value: "text/plain")
-        request.headers.add(name: "Accept", value: "application/json")
-        if !asked.body.isEmpty { request.body = .bytes(ByteBuffer(string: asked.body)) }
-        let response = try await client.execute(request, timeout: SourceClient.timeout)
-        let renewed = response.headers.first(name: "X-Apple-CloudKit-Web-Auth-Token")
-        self.credentials.withLock { _ = $0.renew(renewed) }
-        let body = try await response.body.collect(upTo: SourceClient.mostBytes)
-        return Answer(
-            status: Int(response.status.code),
-            retryAfter: response.headers.first(name: "Retry-After"),
-            body: Bytes(body.readableBytesView)
+        let ask = SourceAsk(
+            url: address.base + target,
+            headers: signed + [("Content-Type", "text/plain"), ("Accept", "application/json")],
+            body: asked.body
         )
+        let reply = try await transport.send(ask)
+        self.credentials.withLock { _ = $0.renew(reply.renewedToken) }
+        return reply
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
@@ -156,7 +138,7 @@ package final class SourceClient: Sendable {
     private static func silence(
         _ request: SourceRequest,
         _ address: SourceAddress,
-        _ answer: Result<Answer, any Error>,
+        _ answer: Result<SourceReply, any Error>,
         _ body: Bytes?
     ) -> ServiceError {
         if let body, let refusal = SourceRefusal(body: body) {
@@ -188,8 +170,8 @@ package final class SourceClient: Sendable {
             let wait: Int64
             switch result {
             case .success(.success(let digest)): return digest
-            case .success(.failure(let pace)):
-                guard case .wait(let milliseconds) = pace else {
+            case .success(.failure(let refused)):
+                guard case .wait(let milliseconds) = refused.pace else {
                     throw SourceClient.unavailable(asset, "the service has no file there any more")
                 }
                 wait = milliseconds
@@ -210,26 +192,23 @@ package final class SourceClient: Sendable {
         _ asset: SourceAsset,
         to path: String
     ) async throws -> Result<Bytes, PaceError> {
-        let request = HTTPClientRequest(url: asset.downloadURL)
-        let response = try await client.execute(request, timeout: SourceClient.timeout)
-        guard response.status == .ok else {
-            let pace = SourcePace.of(
-                status: Int(response.status.code),
-                retryAfter: response.headers.first(name: "Retry-After"),
-                body: [],
-                attempt: 1
-            )
-            return .failure(PaceError(pace: pace))
-        }
         guard let file = try? OpenFile(emptying: path) else {
             throw OutputProblem("\(path) can't be written")
         }
         var (hash, size) = (SHA256(), UInt64(0))
-        for try await part in response.body {
-            let bytes = Data(part.readableBytesView)
+        let reply = try await transport.stream(asset.downloadURL) { bytes in
             hash.update(data: bytes)
             size += UInt64(bytes.count)
-            try put(bytes, to: file, path)
+            try put(Data(bytes), to: file, path)
+        }
+        guard reply.status == 200 else {
+            let pace = SourcePace.of(
+                status: reply.status,
+                retryAfter: reply.retryAfter,
+                body: [],
+                attempt: 1
+            )
+            return .failure(PaceError(pace: pace))
         }
         guard size == asset.size else {
             throw SourceClient.unavailable(

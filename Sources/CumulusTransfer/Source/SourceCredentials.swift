@@ -4,8 +4,8 @@
 // a header of a node. The service may give a user a new token with each answer.
 
 import Crypto
-package import CumulusModel
-package import CumulusTerminal
+import CumulusModel
+import CumulusTerminal
 
 package enum SourceCredentials: Sendable {
     case key(SourceKey)

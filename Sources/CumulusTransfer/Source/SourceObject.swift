@@ -5,9 +5,9 @@
 //
 // Folder: CloudKit's web services as a migration reads them, Apple's or a node's. Read
 // `SourceRecord` and `SourceAnswer` for what they say, `SourceRequest` for what they are asked, and
-// `SourceClient` for how.
+// `SourceClient` for how; `SourceTransport` is the seam to the network.
 
-package import CumulusModel
+import CumulusModel
 
 /// An answer, or a part of one, that says what no service may say.
 package struct SourceProblem: Error, Equatable, CustomStringConvertible {

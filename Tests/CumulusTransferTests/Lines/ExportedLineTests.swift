@@ -7,7 +7,7 @@ import Testing
 
 @testable import CumulusTransfer
 
-@Suite struct RecordLineTests {
+@Suite struct ExportedLineTests {
     private var record: Record {
         var record = Record(recordType: "Place", recordID: Record.ID(recordName: "p1"))
         record["name"] = "Hut"

@@ -1,0 +1,67 @@
+// The network of a migration, by async-http-client.
+//
+// Redirects are followed, as the services' files need them; a redirect to another host loses the
+// headers that say who asks. An answer has an end in time, and a bound.
+
+import AsyncHTTPClient
+package import CumulusModel
+import NIOCore
+import NIOHTTP1
+
+package struct HTTPTransport: SourceTransport {
+    private let client: HTTPClient
+
+    private static let timeout = TimeAmount.seconds(120)
+    /// Files may take longer.
+    private static let fileTimeout = TimeAmount.hours(6)
+    /// 200 records of 1 MB each, in base64.
+    private static let mostBytes = 400 << 20
+
+    package init() {
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .follow(max: 4, allowCycles: false)
+        configuration.timeout.connect = .seconds(10)
+        configuration.timeout.read = .seconds(60)
+        // An unreachable service is an error at once; what follows is decided elsewhere.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(configuration: configuration)
+    }
+
+    package func close() async {
+        try? await client.shutdown()
+    }
+
+    package func send(_ ask: SourceAsk) async throws -> SourceReply {
+        var request = HTTPClientRequest(url: ask.url)
+        for header in ask.headers { request.headers.add(name: header.name, value: header.value) }
+        if !ask.body.isEmpty {
+            request.method = .POST
+            request.body = .bytes(ByteBuffer(string: ask.body))
+        }
+        let response = try await client.execute(request, timeout: HTTPTransport.timeout)
+        var reply = HTTPTransport.reply(response)
+        let body = try await response.body.collect(upTo: HTTPTransport.mostBytes)
+        reply.body = Bytes(body.readableBytesView)
+        return reply
+    }
+
+    package func stream(
+        _ url: String,
+        to take: (Bytes) throws -> Void
+    ) async throws -> SourceReply {
+        let request = HTTPClientRequest(url: url)
+        let response = try await client.execute(request, timeout: HTTPTransport.fileTimeout)
+        if response.status == .ok {
+            for try await part in response.body { try take(Bytes(part.readableBytesView)) }
+        }
+        return HTTPTransport.reply(response)
+    }
+
+    private static func reply(_ response: HTTPClientResponse) -> SourceReply {
+        SourceReply(
+            status: Int(response.status.code),
+            retryAfter: response.headers.first(name: "Retry-After"),
+            renewedToken: response.headers.first(name: "X-Apple-CloudKit-Web-Auth-Token")
+        )
+    }
+}
