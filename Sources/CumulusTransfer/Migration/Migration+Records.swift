@@ -201,13 +201,23 @@ extension Migration {
         for record in records where record[OriginField.created.rawValue] != nil {
             names.append(record.recordID.recordName)
         }
+        var gone: [String] = []
         for part in names.parts(of: SourceRequest.most) {
             let entries = try await lookUp(Array(part), in: lane, keys: [])
-            var gone: [String] = []
             for case .missing(let name) in entries { gone.append(name) }
-            try await delete(gone, of: lane)
         }
+        guard !Migration.isDoubtful(gone.count, of: names.count) else {
+            return fail(
+                "\(gone.count) of \(names.count) records are not at the source any more, and none "
+                    + "was deleted here: see whether who asks may still read them there",
+                lane.text
+            )
+        }
+        for part in gone.parts(of: SourceRequest.most) { try await delete(Array(part), of: lane) }
     }
+
+    /// Whether so many deletions are rather a right to read that was lost.
+    static func isDoubtful(_ gone: Int, of all: Int) -> Bool { gone > 10 && gone * 2 > all }
 
     /// All records here of a lane's zone; a list that was cut off begins again.
     func records(of lane: MigrationLane, keys: [String]) async throws -> [Record] {
