@@ -44,6 +44,9 @@ package final class SourceClient: Sendable {
     private let transport: any SourceTransport
     private let patience: Duration
     private let credentials: Mutex<SourceCredentials>
+    private let hasAnswered = Mutex(false)
+    /// How long a service is waited for that never answered: it may be another one that is meant.
+    private static let shortPatience = Duration.seconds(5)
     /// The SHA-256 of the user's token with which it began, in hexadecimal; nil for a server.
     package let key: String?
 
@@ -86,12 +89,15 @@ package final class SourceClient: Sendable {
     /// - Throws: `SourceRefusalError` if the service refused it; `SourceProblem` for what is no
     ///   JSON; `ServiceError` if nothing answered for as long as the patience is.
     package func ask(_ request: SourceRequest) async throws -> JSON {
-        let end = ContinuousClock.now + patience
+        let start = ContinuousClock.now
         var attempt = 0
         while true {
             attempt += 1
             let answer = await Result { try await send(request) }
             let got = try? answer.get()
+            if got != nil { hasAnswered.withLock { $0 = true } }
+            let isKnown = hasAnswered.withLock { $0 }
+            let end = start + (isKnown ? patience : min(patience, SourceClient.shortPatience))
             let pace = SourcePace.of(
                 status: got?.status,
                 retryAfter: got?.retryAfter,

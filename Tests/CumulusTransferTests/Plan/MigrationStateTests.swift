@@ -157,6 +157,11 @@ import Testing
         #expect(state.openLanes(of: ServiceAnswer.ada).isEmpty)
     }
 
+    @Test func manyDeletionsAtOnceAreDoubted() {
+        #expect(!Migration.isDoubtful(10, of: 10) && !Migration.isDoubtful(11, of: 22))
+        #expect(Migration.isDoubtful(11, of: 21))
+    }
+
     @Test func namesOfUsersComeFromAFile() throws {
         let text = "\(ServiceAnswer.ada) ada lovelace\n\n\(ServiceAnswer.bob)  bob\n"
         #expect(

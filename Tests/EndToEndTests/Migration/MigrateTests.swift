@@ -157,7 +157,8 @@ import Testing
                 }
                 let ending = try await run.waitForEnd(seconds: 1_800)
                 if ending == .exit(0) { break }
-                #expect(ending == .signal(SIGKILL), "kill \(kills)")
+                // A side that is not there at the start is not waited for.
+                #expect(ending == .signal(SIGKILL) || ending == .exit(69), "kill \(kills)")
             }
         }
         #expect(kills > 1)
