@@ -81,6 +81,7 @@ package final class Migration {
                     + "--state for this one"
             )
         }
+        target.didEnd = { [weak self] user in self?.state.sessions[user] = nil }
     }
 
     /// The users of a text: in each line a record name at the source, a space, and a name here.

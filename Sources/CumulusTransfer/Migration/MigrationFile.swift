@@ -1,7 +1,8 @@
 // The state file of a migration, and the folder for assets on their way.
 //
 // One process has a state file at a time. The file is replaced as a whole, so that a migration that
-// was killed leaves the state before or after a page.
+// was killed leaves the state before or after a page. Users may be many, and seldom come: they are in
+// a file beside it, which is written before the state that needs them.
 
 import CumulusModel
 import CumulusSystem
@@ -11,6 +12,8 @@ final class MigrationFile {
     private let path: String
     /// Holds the lock until the process ends.
     private let lock: OpenFile
+    /// How many users are on the disk.
+    private var userCount = 0
     /// Where assets are between the two sides.
     let folder: String
 
@@ -43,6 +46,15 @@ final class MigrationFile {
 
     /// nil if there is no file yet.
     func read() throws -> MigrationState? {
+        guard var state = try read(path) else { return nil }
+        if let users = try read(path + ".users") {
+            state.users.merge(users.users) { own, _ in own }
+            userCount = state.users.count
+        }
+        return state
+    }
+
+    private func read(_ path: String) throws -> MigrationState? {
         guard FileManager.default.fileExists(atPath: path) else { return nil }
         guard let file = try? OpenFile(reading: path), let data = try? file.readToEnd() else {
             throw InputProblem("\(path) can't be read")
@@ -55,6 +67,18 @@ final class MigrationFile {
     }
 
     func write(_ state: MigrationState) throws {
+        if state.users.count != userCount {
+            var users = MigrationState(source: state.source, target: state.target)
+            users.users = state.users
+            try replace(path + ".users", with: users)
+            userCount = state.users.count
+        }
+        var rest = state
+        rest.users = [:]
+        try replace(path, with: rest)
+    }
+
+    private func replace(_ path: String, with state: MigrationState) throws {
         do throws(FileProblem) {
             try Files.replace(path, with: Array((state.json.text + "\n").utf8))
         } catch {

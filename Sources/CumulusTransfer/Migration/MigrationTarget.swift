@@ -18,11 +18,12 @@ package final class MigrationTarget {
     /// How long a node may be away.
     private let patience: Duration
 
-    /// Connections of users, the one that was used last at the end.
-    private var open: [(user: String, container: Container)] = []
-    private static let mostOpen = 16
-    /// Tokens by the user's name; they are in memory alone.
-    private var tokens: [String: String] = [:]
+    /// Connections of users with their tokens, which are in memory alone; the one that was used last
+    /// is at the end.
+    private var open: [(user: String, token: String, container: Container)] = []
+    private static let mostOpen = 64
+    /// Told of a user whose token has ended, since many others were needed.
+    package var didEnd: (_ user: String) -> Void = { _ in }
 
     /// - Parameter configuration: How users' connections reach the node, without a token.
     package init(
@@ -41,7 +42,7 @@ package final class MigrationTarget {
     package var text: String { "\(container)/\(environment.name)" }
 
     package func close() async {
-        for (_, container) in open { await container.close() }
+        for entry in open { await entry.container.close() }
         open = []
     }
 
@@ -113,19 +114,24 @@ package final class MigrationTarget {
             open.append(entry)
             return entry.container
         }
-        var configuration = configuration
-        if let token = tokens[user] {
-            configuration.accessToken = token
-        } else {
-            let token = try await persisting { try await node.addToken(forUser: user) }
-            try note(Bytes(SHA256.hash(data: Bytes(token.utf8))).hex)
-            tokens[user] = token
-            configuration.accessToken = token
+        if open.count == MigrationTarget.mostOpen {
+            let oldest = open.removeFirst()
+            await oldest.container.close()
+            try await revoke(MigrationTarget.id(of: oldest.token), of: oldest.user)
+            didEnd(oldest.user)
         }
-        if open.count == MigrationTarget.mostOpen { await open.removeFirst().container.close() }
-        let container = Container(identifier: container, configuration: configuration)
-        open.append((user, container))
-        return container
+        let token = try await persisting { try await node.addToken(forUser: user) }
+        try note(MigrationTarget.id(of: token))
+        var configuration = configuration
+        configuration.accessToken = token
+        let made = Container(identifier: container, configuration: configuration)
+        open.append((user, token, made))
+        return made
+    }
+
+    /// The id by which a token is revoked.
+    private static func id(of token: String) -> String {
+        Bytes(SHA256.hash(data: Bytes(token.utf8))).hex
     }
 
     /// Ends a token; one that ended already is no error.
@@ -135,7 +141,6 @@ package final class MigrationTarget {
         } catch let error as ServiceError where error.code == .unknownItem {
             return
         }
-        tokens[user] = nil
     }
 
     // MARK: The public database
