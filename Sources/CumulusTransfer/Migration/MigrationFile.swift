@@ -1,8 +1,8 @@
 // The state file of a migration, and the folder for assets on their way.
 //
 // One process has a state file at a time. The file is replaced as a whole, so that a migration that
-// was killed leaves the state before or after a page. Users may be many, and seldom come: they are in
-// a file beside it, which is written before the state that needs them.
+// was killed leaves the state before or after a page. Users may be many, and seldom come: they are
+// in a file beside it, which is written before the state that needs them.
 
 import CumulusModel
 import CumulusSystem

@@ -18,8 +18,9 @@ package final class MigrationTarget {
     /// How long a node may be away.
     private let patience: Duration
 
-    /// Connections of users with their tokens, which are in memory alone; the one that was used last
-    /// is at the end.
+    /// Connections of users with their tokens, which are in memory alone.
+    ///
+    /// The one that was used last is at the end.
     private var open: [(user: String, token: String, container: Container)] = []
     private static let mostOpen = 64
     /// Told of a user whose token has ended, since many others were needed.
