@@ -33,9 +33,9 @@ struct GRPCMethod: Sendable {
     /// The services by what the names of their methods begin with.
     static let services: KeyValuePairs<String, String> = [
         "records": "Records", "zones": "Zones", "changes": "Changes", "assets": "Assets",
-        "subscriptions": "Subscriptions", "feeds": "Feeds", "sharing": "Sharing",
-        "accounts": "Accounts", "keys": "Keys", "schema": "Schema", "indexes": "Indexes",
-        "roles": "Roles", "webApps": "WebApps", "operator": "Operators",
+        "subscriptions": "Subscriptions", "feeds": "Feeds", "pushes": "Pushes",
+        "sharing": "Sharing", "accounts": "Accounts", "keys": "Keys", "schema": "Schema",
+        "indexes": "Indexes", "roles": "Roles", "webApps": "WebApps", "operator": "Operators",
     ]
 
     /// Methods whose callers name a few records, and get one message with all of them.
