@@ -196,11 +196,8 @@ extension Migration {
     /// Such records are known by the fields of their origin: what users saved here stays.
     func sweep(_ lane: MigrationLane) async throws {
         guard options.keepsOrigin, lane.database != .shared else { return }
-        var names: [String] = []
-        let records = try await records(of: lane, keys: [OriginField.created.rawValue])
-        for record in records where record[OriginField.created.rawValue] != nil {
-            names.append(record.recordID.recordName)
-        }
+        let key = OriginField.created.rawValue
+        let names = try await names(of: lane, keys: [key]) { $0[key] != nil }
         var gone: [String] = []
         for part in names.parts(of: SourceRequest.most) {
             let entries = try await lookUp(Array(part), in: lane, keys: [])
@@ -219,17 +216,27 @@ extension Migration {
     /// Whether so many deletions are rather a right to read that was lost.
     static func isDoubtful(_ gone: Int, of all: Int) -> Bool { gone > 10 && gone * 2 > all }
 
-    /// All records here of a lane's zone; a list that was cut off begins again.
-    func records(of lane: MigrationLane, keys: [String]) async throws -> [Record] {
+    /// The names of those records here of a lane's zone that satisfy a condition.
+    ///
+    /// A list that was cut off begins again.
+    ///
+    /// - Parameter keys: The fields that the condition needs.
+    func names(
+        of lane: MigrationLane,
+        keys: [String],
+        where isMeant: (Record) -> Bool
+    ) async throws -> [String] {
         let isPublic = lane.database == .public
         let database = try await isPublic ? nil : database(of: lane)
         return try await target.persisting {
             let all =
                 database?.allRecords(inZoneWith: lane.zoneID, desiredKeys: keys)
                 ?? target.publicRecords(keys: keys)
-            var records: [Record] = []
-            for try await record in all { records.append(record) }
-            return records
+            var names: [String] = []
+            for try await record in all where isMeant(record) {
+                names.append(record.recordID.recordName)
+            }
+            return names
         }
     }
 }

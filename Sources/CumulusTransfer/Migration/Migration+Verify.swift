@@ -202,8 +202,7 @@ extension Migration {
 
     private func findOthers(_ lane: MigrationLane) async throws {
         let types = Set(schema?.types ?? [])
-        let names = try await records(of: lane, keys: [])
-            .filter { types.contains($0.recordType) }.map(\.recordID.recordName)
+        let names = try await names(of: lane, keys: []) { types.contains($0.recordType) }
         for part in names.parts(of: SourceRequest.most) {
             for case .missing(let name) in try await lookUp(Array(part), in: lane, keys: []) {
                 differ(name, lane, "is not at the source")

@@ -21,7 +21,8 @@ final class MigrationFile {
     ///   made.
     init(_ path: String) throws {
         self.path = path
-        folder = path + ".assets"
+        // No folder of anybody else has this name: what is in it goes.
+        folder = path + ".files-on-their-way"
         guard let lock = try? OpenFile(emptying: path + ".lock") else {
             throw OutputProblem("\(path).lock can't be written")
         }

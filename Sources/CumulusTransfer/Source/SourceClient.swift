@@ -16,12 +16,17 @@ package struct SourceAddress: Hashable, Sendable {
     package var container: String
     package var environment: Environment
 
-    /// - Throws: `InputProblem` for what is no URL of http or https.
+    /// - Throws: `InputProblem` for what is no URL of https, or of http on this machine.
     package init(base: String, container: String, environment: Environment) throws {
-        let isWeb = base.hasPrefix("https://") || base.hasPrefix("http://")
-        guard isWeb, !base.contains("?"), !base.contains("#") else {
+        guard let address = WebAddress(base), address.query == nil else {
             throw InputProblem(
                 "'\(base)' is no URL of web services, such as https://api.apple-cloudkit.com"
+            )
+        }
+        guard address.isSecret else {
+            throw InputProblem(
+                "'\(base)' would let others read tokens and records on their way: name an https "
+                    + "URL; http is for this machine only"
             )
         }
         var base = base
@@ -205,6 +210,12 @@ package final class SourceClient: Sendable {
         let reply = try await transport.stream(asset.downloadURL) { bytes in
             hash.update(data: bytes)
             size += UInt64(bytes.count)
+            guard size <= asset.size else {
+                throw SourceClient.unavailable(
+                    asset,
+                    "the file has more than the \(asset.size) bytes that its record says"
+                )
+            }
             try put(Data(bytes), to: file, path)
         }
         guard reply.status == 200 else {
@@ -227,8 +238,10 @@ package final class SourceClient: Sendable {
 
     private struct PaceError: Error { var pace: SourcePace }
 
+    /// Names the host alone: who has the whole link can read the file.
     private static func unavailable(_ asset: SourceAsset, _ why: String) -> ServiceError {
-        ServiceError(.assetNotAvailable, "\(why): \(asset.downloadURL.prefix(200))")
+        let host = asset.downloadURL.split(separator: "/").dropFirst().first ?? ""
+        return ServiceError(.assetNotAvailable, "\(why): \(host)")
     }
 }
 

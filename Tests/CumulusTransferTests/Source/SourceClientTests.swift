@@ -111,6 +111,12 @@ import Testing
         }
         #expect(error?.code == .assetNotAvailable)
         #expect(error?.message.contains("has 3 bytes, and its record says 4") == true)
+        let shorter = SourceAsset(checksum: "", size: 2, url: "https://a/secret")
+        error = await #expect(throws: ServiceError.self) {
+            try await client(script).download(shorter, to: path)
+        }
+        #expect(error?.message.contains("has more than the 2 bytes") == true)
+        #expect(error?.message.contains("secret") == false)
         let gone = Script([SourceReply(status: 410)])
         error = await #expect(throws: ServiceError.self) {
             try await client(gone).download(whole, to: path)

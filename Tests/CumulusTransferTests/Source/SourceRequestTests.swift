@@ -122,7 +122,7 @@ import Testing
         #expect(
             address.path(.caller) == "/database/1/iCloud.app/production/public/users/caller"
         )
-        for text in ["", "api.apple-cloudkit.com", "ftp://a", "https://a?b"] {
+        for text in ["", "api.apple-cloudkit.com", "ftp://a", "https://a?b", "http://a"] {
             #expect(throws: InputProblem.self) {
                 try SourceAddress(base: text, container: "c", environment: .development)
             }
