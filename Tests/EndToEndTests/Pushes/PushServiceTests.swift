@@ -135,11 +135,6 @@ struct PushServiceTests {
         #expect(try await admin.endPushes(id, of: "ada", in: container, .development) == 1)
         #expect(try await ada.pushAddresses().isEmpty)
         #expect(try await bob.pushAddresses().count == 1)
-        // The addresses of a deleted user go along.
-        _ = try await admin.deleteUser("bob", onlyShows: false)
-        try await wait("none is left") {
-            try await admin.pushAddresses(of: "ada", in: container, .development).isEmpty
-        }
         await admin.close()
         await ada.close()
         await bob.close()
