@@ -43,8 +43,16 @@ extension Migration {
         let known = state.lanes.keys.filter {
             $0.caller == caller && $0.database == database && $0.type == nil
         }
-        for lane in known where !seen.contains(lane.zone) {
-            try await dropZone(lane.zone, database)
+        let gone = known.filter { !seen.contains($0.zone) }
+        if gone.count > 1, gone.count * 2 > known.count {
+            // Rather a right to read was lost, and a zone goes with all that it holds.
+            fail(
+                "\(gone.count) of \(known.count) zones are not at the source any more, and none "
+                    + "was deleted here: see whether who asks may still read them there",
+                "the \(database.name) database"
+            )
+        } else {
+            for lane in gone { try await dropZone(lane.zone, database) }
         }
         try keep()
     }
