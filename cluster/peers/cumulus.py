@@ -1,14 +1,17 @@
 """A single cumulusd; the frames and messages are those of the pages in proto/."""
 
+import base64
 import os
 import struct
 import subprocess
 import time
 
+from .grpc import GRPCConnection
 from .server import Server, VALUE
 from .wire import Connection, elements, expect, field, read_varint, varint
 
 
+CONTAINER = b"iCloud.dev.cumulus"
 ZONE = b"versus"
 # A type that appears by itself has indexes, which the other servers don't have.
 SCHEMA = "DEFINE SCHEMA RECORD TYPE Record ( value BYTES );"
@@ -24,7 +27,7 @@ class CumulusConnection(Connection):
     def __init__(self, address, token, device):
         self.stream = -1
         self.preface = 8
-        hello = field(1, 1) + field(2, 1) + field(5, b"iCloud.dev.cumulus") + field(6, 1)
+        hello = field(1, 1) + field(2, 1) + field(5, CONTAINER) + field(6, 1)
         hello += field(7, device) + field(8, token)
         super().__init__(address, b"CUMULUS\x01" + self.frame(self.HELLO, hello))
 
@@ -36,7 +39,7 @@ class CumulusConnection(Connection):
         self.stream += 2
         head = field(1, method)
         if method not in (self.FOLLOW, self.FETCH_RECORDS):
-            head += field(3, int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10))
+            head += field(3, request_id())
         payload = varint(len(head)) + head + body
         return self.frame(self.CALL | self.END, payload, self.stream)
 
@@ -75,13 +78,22 @@ class RecordConnection(CumulusConnection):
     """A connection whose answers are results of records."""
 
     def count(self, data, place, end, ends):
-        """1 if an answer ends here; the first result of a message says whether it is a record."""
+        """1 if an answer ends here."""
         if place < end:
-            assert data[place] == 10  # the results
-            _, first = read_varint(data, place + 1)
-            if data[first] != 10:  # a record
-                raise SystemExit(f"versus: the node refused a record: {data[first:end]!r}")
+            check_result(data, place, end)
         return 1 if ends else 0
+
+
+def request_id():
+    return int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
+
+
+def check_result(data, place, end):
+    """The first result of a message says whether it is a record."""
+    assert data[place] == 10  # the results
+    _, first = read_varint(data, place + 1)
+    if data[first] != 10:  # a record
+        raise SystemExit(f"versus: the node refused a record: {data[first:end]!r}")
 
 
 class Cumulus(Server):
@@ -172,14 +184,57 @@ class Cumulus(Server):
         return self.save_batch(connection, [key], value)
 
     def save_batch(self, connection, keys, value):
+        return connection.call(connection.MODIFY_RECORDS, self.batch(connection, keys, value))
+
+    def batch(self, connection, keys, value):
         """Whole records, in the zone of their own in which batches are atomic."""
         body = field(1, connection.PRIVATE) + field(2, 2)
         rest = field(2, b"Record") + field(10, field(1, b"value") + field(6, value))
         for key in keys:
             record = field(1, field(1, key) + field(2, field(1, ZONE))) + rest
             body += field(4, field(1, record))
-        return connection.call(connection.MODIFY_RECORDS, body)
+        return body
 
     def fetch(self, connection, key):
         body = field(1, connection.PRIVATE) + field(2, field(1, key) + field(2, field(1, ZONE)))
         return connection.call(connection.FETCH_RECORDS, body)
+
+
+class CumulusGRPCConnection(GRPCConnection):
+    """A connection to a node's gRPC; events are ends of calls."""
+
+    server = "cumulus"
+    FETCH_RECORDS, MODIFY_RECORDS = b"/cumulus.v1.Records/Fetch", b"/cumulus.v1.Records/Modify"
+    PRIVATE = CumulusConnection.PRIVATE
+
+    def __init__(self, address, token):
+        metadata = [(b"authorization", b"Bearer " + token), (b"cumulus-container", CONTAINER)]
+        super().__init__(address, metadata)
+
+    def call(self, path, message):
+        own = []
+        if path == self.MODIFY_RECORDS:
+            own.append((b"cumulus-request-id-bin", base64.b64encode(request_id())))
+        return super().call(path, message, metadata=own)
+
+    def data(self, payload):
+        if payload and not self.messages:
+            check_result(payload, 5, len(payload))
+        return super().data(payload)
+
+
+class CumulusByGRPC(Cumulus):
+    """A single node that is asked over gRPC."""
+
+    name = "cumulus, gRPC"
+    # What a connection may send at once fits the window that HTTP/2 begins with: 64 KB.
+    batch_size = 40
+
+    def command(self):
+        return [*super().command(), "--grpc", "127.0.0.1:0"]
+
+    def connect(self):
+        with open(self.log, encoding="utf-8") as log:
+            line = next(line for line in log if "cumulusd serves gRPC on " in line)
+        host, port = line.split("cumulusd serves gRPC on ")[1].strip().rsplit(":", 1)
+        return CumulusGRPCConnection((host, int(port)), self.token)

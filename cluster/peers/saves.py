@@ -1,4 +1,4 @@
-"""cluster/versus save: durable saves of 1 KB, and reads of one key, with so many records stored.
+"""cluster/versus save, grpc: durable saves of 1 KB, and reads of one key, with so many stored.
 
 All servers face the same clients: one loop over raw sockets, each with one request in flight, that
 counts answers and sends the next request. Every save is flushed before it is answered. A save
@@ -9,6 +9,8 @@ pipeline). Values are 1,000 characters at random. A round has, for each server:
   save 1       saves on one connection
   batch        batches on four connections, counted in records
   fetch 64     reads of one key on 64 connections
+
+grpc has no batches: it asks a node over gRPC and over its own protocol, and etcd.
 
 `client` is how much of a core the loop took: where that is near 100 %, the rate is the loop's. The
 CPU of a server is that of its processes.
@@ -53,10 +55,16 @@ def key(number):
 TITLES = [("save 64", 64), ("save 1", 1), ("batch", 4), ("fetch 64", 64)]
 
 
+def titles(kind):
+    return [pair for pair in TITLES if kind == "save" or pair[0] != "batch"]
+
+
 def works(servers, options):
     """The work of a round, servers side by side."""
     return [
-        Work(server, title, clients, options) for title, clients in TITLES for server in servers
+        Work(server, title, clients, options)
+        for title, clients in titles(options.kind)
+        for server in servers
     ]
 
 
