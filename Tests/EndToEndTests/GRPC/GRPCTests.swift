@@ -86,8 +86,9 @@ struct GRPCTests {
         let node = try await node()
         let token = try await node.makeToken()
         let size = (Chaos.isAsked ? 100 : 1) << 20
+        let endpoint = try await node.grpcEndpoint()
         let before = node.residentBytes
-        let said = try run("asset", ["\(size + 7)"], at: node.grpcEndpoint(), token: token)
+        let said = try run("asset", ["\(size + 7)"], at: endpoint, token: token)
         print("gRPC: \(said.trimmingCharacters(in: .whitespacesAndNewlines))")
         if let before, let after = node.residentBytes {
             #expect(after - before < 128 << 20, "from \(before >> 20) to \(after >> 20) MB")
