@@ -154,7 +154,7 @@ link_programs() {
 # Debug information goes to a file beside the program, where debuggers and profilers look for it.
 link_program() {
     local libraries new=$bin/$1.new
-    libraries=$(pkg-config --libs rocksdb libprotobuf-c libzstd libxxhash) || return
+    libraries=$(pkg-config --libs rocksdb libprotobuf-c libzstd libxxhash zlib) || return
     # shellcheck disable=SC2086 # Several words.
     swiftc -static-stdlib -O "${linker[@]}" "@$build/release/$1.product/Objects.LinkFileList" -o "$new" \
         -Xlinker --defsym="main=$2_main" -Xlinker --gc-sections \
@@ -175,7 +175,8 @@ packages=(
     # SwiftPM fetches the dependencies over HTTPS.
     ca-certificates git
     # The libraries that the node and the client link, and how SwiftPM finds them.
-    libprotobuf-c-dev librocksdb-dev libjemalloc-dev libzstd-dev libxxhash-dev pkg-config
+    libprotobuf-c-dev librocksdb-dev libjemalloc-dev libzstd-dev libxxhash-dev zlib1g-dev
+    pkg-config
     # The freshness of the generated code.
     protobuf-c-compiler protobuf-compiler
     # The tests talk to a node from Python, with Google's protobuf.
