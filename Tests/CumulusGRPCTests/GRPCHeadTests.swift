@@ -104,7 +104,7 @@ import Testing
         #expect(far.address.count == 16 && !far.isLoopback)
         #expect(GRPCPeer("ipv6:[::1]:443").isLoopback)
         #expect(GRPCPeer("ipv6:[::ffff:10.0.0.1]:443").address == [10, 0, 0, 1])
-        for text in ["", "unix:/tmp/x", "<unknown>", "ipv4:1.2.3.4", "ipv4::::"] {
+        for text in ["", "unix:/tmp/x", "<unknown>", "ipv4:1.2.3.4", "ipv4:x:1"] {
             #expect(GRPCPeer(text).address.isEmpty && !GRPCPeer(text).isLoopback, "\(text)")
         }
         // Secrets don't cross a network in the clear.
@@ -117,7 +117,7 @@ import Testing
 
     @Test func aContainerHasToBeNamed() throws {
         #expect(throws: ServiceError.self) { try self.head(in: [:]) }
-        #expect(throws: ServiceError.self) { try self.head(in: ["cumulus-container": "a b"]) }
+        #expect(throws: ServiceError.self) { try self.head(in: ["cumulus-container": "_b"]) }
         let head = try head(["cumulus-environment": "production"])
         #expect(head.entrance.scope.environment == .production)
         #expect(refusal(["cumulus-environment": "2"])?.reason == .invalidValue)

@@ -1,5 +1,5 @@
-// The paths of gRPC are those of `proto/services.proto`, from which callers generate their code,
-// and their messages those of `proto/methods.md`.
+// gRPC has the paths of `proto/services.proto`, from which callers generate their code, and the
+// messages of `proto/methods.md`.
 
 import CumulusNode
 import CumulusTesting

@@ -1,8 +1,9 @@
 // How a gRPC call reaches the node: it becomes a call of a caller in this process, with the same
 // rights, budgets, deadlines, causality and audit lines as on the binary protocol.
 //
-// `GRPCListener` registers it with gRPC for each method. It knows no message: the bytes of requests
-// go to the node as they came, and those of answers to the caller. A caller is let in for one call.
+// `GRPCListener` registers it with gRPC for each method. It knows no message: the node gets the
+// bytes of requests as they came, and the caller the bytes of answers. A caller is let in for one
+// call.
 // Flow control is gRPC's and the node's, one behind the other: the node sends the next part of an
 // answer when gRPC has taken the last one, and gRPC is asked for the next part of an upload when
 // the node has room for it.

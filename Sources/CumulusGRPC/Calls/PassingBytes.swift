@@ -1,7 +1,7 @@
 // Messages as gRPC hands them over and takes them: bytes, which nobody here reads.
 //
-// Given to gRPC with every method. The node reads requests with the same parser as those of the
-// binary protocol. hot: once per message.
+// Given to gRPC with every method. The node parses the bytes of requests, as it does for the binary
+// protocol. hot: once per message.
 
 import CumulusModel
 import GRPCCore

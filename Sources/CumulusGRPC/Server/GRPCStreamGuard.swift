@@ -125,7 +125,7 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
     /// gRPC wants to read on.
     func read(context: ChannelHandlerContext) {
         promise()
-        // Of a message that comes, and of few that are here, gRPC holds as much as it likes.
+        // One message on its way, and few that are here, may be as large as gRPC allows.
         let mayRead = !hasHead || unpromised == 0 && promised <= GRPCStreamGuard.mostPromised
         guard mayRead else { return wait(context) }
         context.read()

@@ -1,6 +1,8 @@
 // The directory of a node's data: the store, the operator's token and the cluster's key beside it.
 //
 // Only the user who runs the node may look into it.
+//
+// Folder: a node's data, and backups of it. Read `DataHome`, then `Backup`.
 
 import CumulusModel
 import CumulusNode

@@ -15,7 +15,7 @@ package enum SourcePace: Equatable, Sendable {
     package static let longest: Int64 = 15 * 60_000
 
     /// - Parameters:
-    ///   - status: Of the answer; nil: none came.
+    ///   - status: HTTP status; nil: no answer came.
     ///   - retryAfter: The header of that name.
     ///   - body: The answer's JSON.
     ///   - attempt: How many times the request was made already, from 1.

@@ -28,13 +28,13 @@ enum GRPCPython {
         let cache = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
         guard let folder = cache?.appending(path: "cumulus/grpc-python").path() else { return nil }
         let python = "\(folder)/bin/python3"
-        if canImport(python) { return python }
+        if hasModules(python) { return python }
         _ = try? run("/usr/bin/env", ["python3", "-m", "venv", folder])
         _ = try? run(python, ["-m", "pip", "install", "-q"] + packages)
-        return canImport(python) ? python : nil
+        return hasModules(python) ? python : nil
     }
 
-    private static func canImport(_ python: String) -> Bool {
+    private static func hasModules(_ python: String) -> Bool {
         guard FileManager.default.isExecutableFile(atPath: python) else { return false }
         let words = ["-c", "import " + needs.joined(separator: ", ")]
         return (try? run(python, words))?.code == 0
