@@ -34,7 +34,7 @@ import Testing
         let names = """
             access-lease access-lease-all advertise audit-megabytes bytes-per-second cache \
             calls-at-once calls-burst calls-per-second cluster-key container data disk-reserve \
-            drain-milliseconds feed-retention-days from-backup http insecure \
+            drain-milliseconds feed-retention-days from-backup grpc http insecure \
             insecure-credentials issuers limits listen log-format log-keep-seconds log-level \
             log-megabytes lost-assets metrics-from metrics-token-file no-console peers profile \
             pushes read-only readers registration replicas retention-days share-url threads \

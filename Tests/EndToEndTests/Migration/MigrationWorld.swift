@@ -24,7 +24,7 @@ final class MigrationWorld: Sendable {
         RECORD TYPE City (
             "___recordID" REFERENCE QUERYABLE,
             "___modTime" TIMESTAMP QUERYABLE SORTABLE,
-            name STRING QUERYABLE, population INT64 QUERYABLE, area DOUBLE,
+            name STRING QUERYABLE, population INT64 QUERYABLE SORTABLE, area DOUBLE,
             names LIST<STRING>, place LOCATION, founded TIMESTAMP, code BYTES,
             capital REFERENCE, photo ASSET, views LIST<ASSET>,
             secret ENCRYPTED STRING,

@@ -76,7 +76,8 @@ final class PushServices: Sendable {
     var file: String { "\(folder)/pushes.json" }
 
     func stop() {
-        process.terminate()
+        // A process that a worker thread began may have SIGTERM blocked.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
