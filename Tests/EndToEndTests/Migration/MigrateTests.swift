@@ -184,7 +184,8 @@ import Testing
         try await refused(other, 1, "check the key and its id")
         try await refused(words + ["--user", "ada"], 64, "--user belongs to")
         // A schema that lacks a field: named, and nothing of the page is saved.
-        let poor = MigrationWorld.schema.replacing(", population INT64 QUERYABLE SORTABLE", with: "")
+        let column = ", population INT64 QUERYABLE SORTABLE"
+        let poor = MigrationWorld.schema.replacing(column, with: "")
         try Data(poor.utf8).write(to: URL(filePath: world.path("poor.ckdb")))
         let lacking = words.map { $0.hasSuffix("app.ckdb") ? world.path("poor.ckdb") : $0 }
         try await refused(lacking, 65, "field 'population' of record 'city-")
