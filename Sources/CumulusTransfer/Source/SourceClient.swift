@@ -47,9 +47,10 @@ package struct SourceAddress: Hashable, Sendable {
 package final class SourceClient: Sendable {
     package let address: SourceAddress
     private let transport: any SourceTransport
-    private let patience: Duration
+    package let patience: Duration
     private let credentials: Mutex<SourceCredentials>
     private let hasAnswered = Mutex(false)
+    private let keeping = Mutex<(@Sendable (_ key: String, _ token: String) throws -> Void)?>(nil)
     /// How long a service is waited for that never answered: it may be another one that is meant.
     private static let shortPatience = Duration.seconds(5)
     /// The SHA-256 of the user's token with which it began, in hexadecimal; nil for a server.
@@ -87,6 +88,14 @@ package final class SourceClient: Sendable {
         credentials.withLock { _ = $0.renew(token) }
     }
 
+    /// Hands over each token that the service gives, before anything else is asked: the last one
+    /// may be of no use any more.
+    package func keepTokens(
+        _ keep: @escaping @Sendable (_ key: String, _ token: String) throws -> Void
+    ) {
+        keeping.withLock { $0 = keep }
+    }
+
     // MARK: JSON
 
     /// The JSON of an answer.
@@ -94,11 +103,19 @@ package final class SourceClient: Sendable {
     /// - Throws: `SourceRefusalError` if the service refused it; `SourceProblem` for what is no
     ///   JSON; `ServiceError` if nothing answered for as long as the patience is.
     package func ask(_ request: SourceRequest) async throws -> JSON {
+        try await answer(request).json
+    }
+
+    /// The JSON of an answer, and when the service was asked: milliseconds since 1970 UTC by its
+    /// clock, or by this machine's if the service does not tell.
+    package func answer(_ request: SourceRequest) async throws -> (json: JSON, time: Int64) {
         let start = ContinuousClock.now
         var attempt = 0
         while true {
             attempt += 1
+            let now = SourceClient.now
             let answer = await Result { try await send(request) }
+            if let problem = answer.error as? OutputProblem { throw problem }
             let got = try? answer.get()
             if got != nil { hasAnswered.withLock { $0 = true } }
             let isKnown = hasAnswered.withLock { $0 }
@@ -110,7 +127,8 @@ package final class SourceClient: Sendable {
                 attempt: attempt
             )
             switch pace {
-            case .take: return try SourceClient.json(got?.body ?? [], request)
+            case .take:
+                return (try SourceClient.json(got?.body ?? [], request), got?.time ?? now)
             case .refuse(let refusal): throw SourceRefusalError(refusal)
             case .wait(let milliseconds):
                 let pause = Duration.milliseconds(milliseconds)
@@ -132,7 +150,10 @@ package final class SourceClient: Sendable {
             body: asked.body
         )
         let reply = try await transport.send(ask)
-        self.credentials.withLock { _ = $0.renew(reply.renewedToken) }
+        let isNew = self.credentials.withLock { $0.renew(reply.renewedToken) }
+        if isNew, let renewed = renewedToken, let keep = keeping.withLock({ $0 }) {
+            try keep(renewed.key, renewed.token)
+        }
         return reply
     }
 

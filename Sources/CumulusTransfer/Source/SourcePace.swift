@@ -36,6 +36,11 @@ package enum SourcePace: Equatable, Sendable {
         return passes ? .wait(doubling(attempt)) : .refuse(refusal)
     }
 
+    /// Milliseconds to wait for what was refused for now.
+    package static func pause(for refusal: SourceRefusal, attempt: Int) -> Int64 {
+        refusal.retryAfter.map(milliseconds) ?? doubling(attempt)
+    }
+
     private static func milliseconds(_ seconds: Double) -> Int64 {
         guard seconds.isFinite, seconds > 0 else { return 100 }
         return Int64(min(seconds * 1_000, Double(longest)).rounded(.up))
@@ -44,6 +49,23 @@ package enum SourcePace: Equatable, Sendable {
     /// Half a second, then twice as long each time, up to 30 seconds.
     private static func doubling(_ attempt: Int) -> Int64 {
         min(30_000, 500 << Int64(max(0, min(attempt - 1, 10))))
+    }
+}
+
+/// Waits for what a service refuses for now, as long as a migration has patience.
+package struct SourceWait {
+    private let end: ContinuousClock.Instant
+    private var attempt = 0
+
+    package init(patience: Duration) { end = ContinuousClock.now + patience }
+
+    /// Waits as long as a refusal says; false, at once, if the patience ends before.
+    package mutating func pause(for refusal: SourceRefusal) async throws -> Bool {
+        attempt += 1
+        let pause = Duration.milliseconds(SourcePace.pause(for: refusal, attempt: attempt))
+        guard ContinuousClock.now + pause < end else { return false }
+        try await Task.sleep(for: pause)
+        return true
     }
 }
 
@@ -77,6 +99,7 @@ extension SourceRefusal {
         case "AUTHENTICATION_REQUIRED":
             "; the user's token has ended: get a new one for --source-token-file"
         case "ACCESS_DENIED": "; give the key's or the user's role READ on the type"
+        case _ where mayPass: "; the source is busy: run it again later"
         case "BAD_REQUEST" where reason.contains("queryable"):
             "; add the index QUERYABLE to the field in the source's schema: a migration lists by "
                 + "___recordID, and follows by ___modTime"

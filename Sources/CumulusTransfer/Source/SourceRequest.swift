@@ -18,13 +18,15 @@ package struct SourceRequest: Hashable, Sendable {
     /// - Parameters:
     ///   - since: Only those that were modified at that time or later, in milliseconds.
     ///   - keys: The fields to get; nil means all.
+    ///   - limit: The most records of a page.
     package static func query(
         _ type: String,
         in zone: SourceZone,
         of database: DatabaseScope,
         since: Int64? = nil,
         marker: String? = nil,
-        keys: [String]? = nil
+        keys: [String]? = nil,
+        limit: Int = most
     ) -> SourceRequest {
         var query = [JSON.Member("recordType", .string(type))]
         if let since {
@@ -36,7 +38,7 @@ package struct SourceRequest: Hashable, Sendable {
         }
         var members = [
             JSON.Member("query", .object(query)), JSON.Member("zoneID", zone.json),
-            JSON.Member("resultsLimit", .integer(Int64(most))),
+            JSON.Member("resultsLimit", .integer(Int64(limit))),
         ]
         if let marker { members.append(JSON.Member("continuationMarker", .string(marker))) }
         if let keys { members.append(JSON.Member("desiredKeys", .array(keys.map { .string($0) }))) }
