@@ -80,21 +80,27 @@ struct MigrateCommand: AsyncParsableCommand {
                 With a server's key the public database is copied; with a user's web token the \
                 zones that the user has and that others share with it, its subscriptions and its \
                 own record. The schema's file is what CloudKit's console exports; it is added to \
-                the schema here. Run it once per user, and then for the public database, with the \
-                same --state.
+                the development schema here. With --environment production all of the development \
+                schema is then deployed to production, if production lacks something of the file. \
+                Before anything is made here, one record of each type is asked for. Run it once \
+                per user, and then for the public database, with the same --state.
 
-                What was interrupted goes on where it was, if it is run again; what was done \
-                already is not done twice. --follow copies what changes at the source, until it \
-                is interrupted; --verify compares every record both ways and changes nothing.
+                What was interrupted goes on where it was, if it is run again. What failed is \
+                tried again by each run. --follow copies what changes at the source, until it is \
+                interrupted. --verify compares records, creators, files, zones, shares, \
+                subscriptions and the user's record both ways. It changes no data and makes no \
+                users; it reads as the users here, by access tokens that it makes and ends.
 
                 Records of the public database are saved as their creators, and shares have their \
                 participants: a user is made for each, called 'migrated_…', unless --users, or a \
-                run for that user, gave it a name before. When and by whom a record \
-                was created and modified is kept in its fields originCreated, originCreatedBy, \
-                originModified and originModifiedBy, since a node sets its own.
+                run for that user, gave it a name before. When and by whom a record was created \
+                and modified is kept in its fields originCreated, originCreatedBy, originModified \
+                and originModifiedBy, since a node sets its own; originContainer says from where \
+                it came. In default zones only such records are deleted when they are gone at the \
+                source: with --no-origin none is.
 
-                The exit code is 1 if something could not be taken over or differs; each is told \
-                with its place, of more than three alike a count.
+                The exit code is 1 as long as something is not taken over, or differs; each is \
+                told with its place, of more than three alike a count.
                 """
         )
     )
@@ -106,10 +112,16 @@ struct MigrateCommand: AsyncParsableCommand {
     @Option(help: "File with lines of a user record name there, a space, and a user's name here.")
     var users: String?
     @Option(help: "File that keeps how far the migration is.") var state = "migration.json"
-    @Flag(help: "Leave away the fields with the source's times and users.") var noOrigin = false
+    @Flag(
+        help: """
+            Leave away the fields with the source's times and users; deletions in default zones \
+            stay here.
+            """
+    )
+    var noOrigin = false
     @Flag(help: "Go on with what changes at the source, until interrupted.") var follow = false
     @Option(help: "Seconds between two looks at the source, with --follow.") var every = 30.0
-    @Flag(help: "Compare both sides and say what differs; change nothing.") var verify = false
+    @Flag(help: "Compare both sides and say what differs; change no data.") var verify = false
     @OptionGroup var encryption: EncryptionOption
     @OptionGroup var scope: ScopeOptions
     @OptionGroup var connection: OperatorConnection
@@ -181,7 +193,7 @@ struct MigrateCommand: AsyncParsableCommand {
             patience: patience
         )
         let result: Result<MigrationReport, any Error> = await Result {
-            let migration = try Migration(
+            let migration = try await Migration(
                 from: client,
                 into: target,
                 state: state,

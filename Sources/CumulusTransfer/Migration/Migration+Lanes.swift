@@ -9,15 +9,16 @@ extension Migration {
     // MARK: Zones
 
     /// Takes over which zones there are, and which are gone.
+    ///
+    /// The token counts once all pages are read: a list that was cut off is read again, and so
+    /// compares all zones if it began anew.
     func takeZones(of database: DatabaseScope) async throws {
         let key = MigrationState.key(caller, database)
-        var isAnew = state.databases[key] == nil
+        var token = state.databases[key]
+        var isAnew = token == nil
         var seen: Set<SourceZone> = []
         while true {
-            let request = SourceRequest.databaseChanges(
-                of: database,
-                token: state.databases[key]
-            )
+            let request = SourceRequest.databaseChanges(of: database, token: token)
             let page: SourceDatabaseChanges
             do {
                 page = try await source.ask(request) { try SourceDatabaseChanges($0) }
@@ -26,7 +27,7 @@ extension Migration {
             {
                 // The token has expired: zones that were deleted since are found by comparing.
                 state.databases[key] = nil
-                isAnew = true
+                (token, isAnew, seen) = (nil, true, [])
                 continue
             }
             for zone in page.changed.map({ own($0, database) }) {
@@ -35,11 +36,21 @@ extension Migration {
                 state.lanes[lane, default: MigrationProgress()].isDone = false
             }
             for zone in page.deleted { try await dropZone(own(zone, database), database) }
-            state.databases[key] = page.token
+            token = page.token
             try keep()
             if !page.moreComing { break }
         }
-        guard isAnew else { return }
+        // Zones that may have gone are looked for again in the next round.
+        if isAnew, try await !dropZones(of: database, except: seen) { return }
+        state.databases[key] = token
+        try keep()
+    }
+
+    /// Deletes the zones that were not seen, unless it is doubtful that they are gone: then false.
+    private func dropZones(
+        of database: DatabaseScope,
+        except seen: Set<SourceZone>
+    ) async throws -> Bool {
         let known = state.lanes.keys.filter {
             $0.caller == caller && $0.database == database && $0.type == nil
         }
@@ -51,10 +62,10 @@ extension Migration {
                     + "was deleted here: see whether who asks may still read them there",
                 "the \(database.name) database"
             )
-        } else {
-            for lane in gone { try await dropZone(lane.zone, database) }
+            return false
         }
-        try keep()
+        for lane in gone { try await dropZone(lane.zone, database) }
+        return true
     }
 
     /// A private zone has no owner's name: it is the caller's.
@@ -83,8 +94,7 @@ extension Migration {
     func database(of lane: MigrationLane) async throws -> Database {
         let owner = lane.database == .shared ? lane.zone.owner : caller
         try await needUsers([owner])
-        let user = state.users[owner]?.name ?? ""
-        let container = try await target.container(of: user) { try noteSession($0, of: user) }
+        let container = try await container(of: state.users[owner]?.name ?? "")
         return container.database(with: lane.database == .public ? .public : .private)
     }
 
@@ -92,24 +102,31 @@ extension Migration {
 
     func run(_ lane: MigrationLane) async throws {
         var progress = state.lanes[lane] ?? MigrationProgress()
+        if rounds == 1 { progress.readAgainWhatIsLost(of: lane) }
         if lane.type == nil, progress.token == nil { try await makeZone(lane) }
         while !progress.isDone {
-            guard let page = try await page(of: lane, &progress) else { continue }
+            guard let answer = try await page(of: lane, &progress) else { continue }
+            var page = answer.page
+            page.entries = try await waited(page.entries, in: lane)
             let deferred = try await apply(page.entries, of: lane)
-            progress.take(page, deferring: deferred)
+            progress.take(page, deferring: deferred, at: answer.time)
+            settle(page.entries.map(\.name), of: lane, in: &progress)
             state.lanes[lane] = progress
             try keep()
             draw()
             if isOver() { return }
         }
-        if !progress.deferred.isEmpty {
-            try await applyDeferred(progress.deferred, of: lane)
-            progress.deferred = []
-            reasons = [:]
+        restarted.remove(lane)
+        let waiting = progress.waiting.deferred + progress.waiting.failed.keys.sorted()
+        if !waiting.isEmpty {
+            try await applyWaiting(waiting, of: lane)
+            progress.waiting.deferred = []
+            settle(waiting, of: lane, in: &progress)
         }
         if progress.mustSweep {
-            try await sweep(lane)
-            progress.mustSweep = false
+            progress.mustSweep = try await !sweep(lane)
+            if progress.mustSweep { otherFailures += 1 }
+            settle([], of: lane, in: &progress)
         }
         // A list that ended meanwhile, with its zone, is not kept.
         if state.lanes[lane] != nil { state.lanes[lane] = progress }
@@ -120,39 +137,31 @@ extension Migration {
     private func page(
         of lane: MigrationLane,
         _ progress: inout MigrationProgress
-    ) async throws -> MigrationPage? {
+    ) async throws -> (page: MigrationPage, time: Int64)? {
         let request = progress.request(of: lane)
         do {
-            return try MigrationPage(try await source.ask(request), of: lane)
-        } catch let problem as SourceProblem {
-            throw InputProblem("the source's answer about \(lane.text): \(problem.description)")
+            return try await page(request, of: lane)
         } catch let error as SourceRefusalError {
             let refusal = error.refusal
-            if refusal.isOfToken, progress.forgetToken(of: lane) { return nil }
-            if refusal.isOfToken, progress.since != nil {
+            // A list that is refused again would be read without end.
+            if refusal.isOfToken, !restarted.contains(lane), progress.forgetToken(of: lane) {
+                restarted.insert(lane)
+                return nil
+            }
+            if refusal.isOfToken, progress.token == nil, progress.since != nil {
                 // Without an index of times the whole list is read each round.
                 progress.since = nil
                 return nil
             }
-            progress.isDone = try pass(refusal, of: lane, request)
+            let isUnlisted = lane.isUnlisted(refusal)
+            guard lane.isOptional(refusal), progress.token == nil || !isUnlisted else {
+                throw refusal.error(of: "\(request.path) of \(lane.text)")
+            }
+            if isUnlisted {
+                fail("the default zone can't be listed: \(refusal.reason)", lane.text)
+            }
+            progress.isDone = true
             return nil
-        }
-    }
-
-    /// Whether the migration goes on without a list that was refused; else it ends.
-    private func pass(
-        _ refusal: SourceRefusal,
-        of lane: MigrationLane,
-        _ request: SourceRequest
-    ) throws -> Bool {
-        switch refusal.code {
-        case "NOT_FOUND" where lane.type != nil: return true
-        case "ZONE_NOT_FOUND" where lane.type == nil: return true
-        case "BAD_REQUEST" where lane.database == .private && lane.type != nil:
-            // Apps with zones of their own have no index for the default zone.
-            fail("the default zone can't be listed: \(refusal.reason)", lane.text)
-            return true
-        default: throw refusal.error(of: "\(request.path) of \(lane.text)")
         }
     }
 
@@ -162,49 +171,6 @@ extension Migration {
             try await place.save(RecordZone(zoneName: lane.zone.name))
         }
         report.zones += 1
-    }
-
-    // MARK: What waited
-
-    /// Saves records whose parents came later, as long as that helps, and then shares.
-    private func applyDeferred(_ names: [String], of lane: MigrationLane) async throws {
-        var waiting = names
-        while !waiting.isEmpty {
-            var rest: [String] = []
-            var shares: [SourceRecord] = []
-            for part in waiting.parts(of: SourceRequest.most) {
-                let entries = try await lookUp(Array(part), in: lane)
-                shares += entries.compactMap(\.record).filter { $0.share != nil }
-                rest += try await apply(entries.filter { $0.record?.share == nil }, of: lane)
-            }
-            if rest.count + shares.count < waiting.count || rest.isEmpty {
-                // Parents are saved before what is shared.
-                if rest.isEmpty {
-                    for share in shares { try await apply(share, of: lane) }
-                    return
-                }
-                waiting = rest + shares.map(\.name)
-                continue
-            }
-            for name in rest {
-                let reason = reasons[name] ?? "what it belongs to is not at the source"
-                fail(reason, "record '\(name)' of \(lane.text)")
-            }
-            for share in shares { try await apply(share, of: lane) }
-            return
-        }
-    }
-
-    /// Entries in the order of the names; what is not there is `missing`.
-    func lookUp(
-        _ names: [String],
-        in lane: MigrationLane,
-        keys: [String]? = nil
-    ) async throws -> [SourceEntry] {
-        let request = SourceRequest.lookup(names, in: lane.zone, of: lane.database, keys: keys)
-        return try await source.ask(request) {
-            try SourceLookup($0, count: names.count, in: lane.zone.name).entries
-        }
     }
 }
 

@@ -9,7 +9,8 @@ import CumulusTerminal
 extension Migration {
     /// Saves and deletes what a page says.
     ///
-    /// - Returns: The names of records that have to wait for the end of the list.
+    /// - Returns: The names of records that have to wait for the end of the list: to be saved, or
+    ///   deleted.
     func apply(_ entries: [SourceEntry], of lane: MigrationLane) async throws -> [String] {
         var records: [SourceRecord] = []
         var deferred: [String] = []
@@ -19,12 +20,11 @@ extension Migration {
             case .record(let record) where record.share != nil: deferred.append(record.name)
             case .record(let record): records.append(record)
             case .deleted(let name), .missing(let name): gone.append(name)
-            case .refused(let name, let refusal):
-                fail(refusal.text, "record '\(name)' of \(lane.text)")
+            case .refused(let name, let refusal): note(name, lane, refusal.text)
             }
         }
         deferred += try await save(records, of: lane)
-        try await delete(gone, of: lane)
+        deferred += try await delete(gone, of: lane)
         return deferred
     }
 
@@ -33,6 +33,7 @@ extension Migration {
         return RecordMapping(
             columns: schema?.columns ?? [:],
             keepsOrigin: options.keepsOrigin,
+            container: container,
             mapped: { users[$0]?.recordName ?? $0 }
         )
     }
@@ -44,14 +45,27 @@ extension Migration {
         of lane: MigrationLane
     ) async throws -> [String] {
         if records.isEmpty { return [] }
+        // What does not fit the schema's file is found before anything of the page is here.
+        for record in records { _ = try mapping.record(record, in: lane.zoneID) }
         try await needUsers(records.flatMap(\.users) + records.map { author(of: $0, lane) })
-        let ordered = MigrationOrder.ownersFirst(records)
-        let files = try await fetchAssets(of: ordered)
+        var waiting: [String] = []
+        for part in MigrationOrder.parts(MigrationOrder.ownersFirst(records)) {
+            waiting += try await save(part: part, of: lane)
+        }
+        return waiting.sorted()
+    }
+
+    /// Saves records whose files may be on the disk at once.
+    private func save(
+        part: [SourceRecord],
+        of lane: MigrationLane
+    ) async throws -> [String] {
+        let files = try await fetchAssets(of: part)
         defer { for path in files.paths { unlink(path) } }
         var waiting = Array(files.failed.keys)
         for (name, error) in files.failed { reasons[name] = "\(error)" }
         var mapped: [(user: String, record: Record)] = []
-        for record in ordered where files.failed[record.name] == nil {
+        for record in part where files.failed[record.name] == nil {
             let made = try mapping.record(
                 record,
                 in: lane.zoneID,
@@ -63,11 +77,11 @@ extension Migration {
             let own = mapped.filter { $0.user == user }.map(\.record)
             waiting += try await save(own, as: user, of: lane)
         }
-        return waiting.sorted()
+        return waiting
     }
 
     /// The user at the source as whom a record is saved.
-    private func author(of record: SourceRecord, _ lane: MigrationLane) -> String {
+    func author(of record: SourceRecord, _ lane: MigrationLane) -> String {
         switch lane.database {
         case .private: return caller
         case .shared: return lane.zone.owner
@@ -106,11 +120,10 @@ extension Migration {
                 reasons[record.recordID.recordName] = error.message
                 waiting.append(record.recordID.recordName)
             case .failure(let error)?:
-                fail(
-                    Migration.kind(error, of: record.recordType),
-                    "record '\(record.recordID.recordName)' of \(lane.text)"
-                )
-            case nil: continue
+                let kind = Migration.kind(error, of: record.recordType)
+                note(record.recordID.recordName, lane, kind)
+            case nil:
+                note(record.recordID.recordName, lane, "the node did not say what became of it")
             }
         }
         return waiting
@@ -118,8 +131,8 @@ extension Migration {
 
     /// The container's database for a user; `database(of:)` is for the owner of the zone.
     func database(of lane: MigrationLane, as user: String) async throws -> Database {
-        let container = try await target.container(of: user) { try noteSession($0, of: user) }
-        return container.database(with: lane.database == .public ? .public : .private)
+        try await container(of: user)
+            .database(with: lane.database == .public ? .public : .private)
     }
 
     private static func kind(_ error: any Error, of type: String) -> String {
@@ -141,76 +154,115 @@ extension Migration {
 
     // MARK: Deleting
 
-    func delete(_ names: [String], of lane: MigrationLane) async throws {
+    /// Deletes records here.
+    ///
+    /// - Returns: The names of those that others belong to, which have to go before.
+    func delete(_ names: [String], of lane: MigrationLane) async throws -> [String] {
         // What a participant does not see any more may still be its owner's.
-        if names.isEmpty || lane.database == .shared { return }
+        if names.isEmpty || lane.database == .shared { return [] }
         guard lane.database != .public else { return try await deletePublic(names, of: lane) }
         let database = try await database(of: lane)
-        try await delete(names, in: database, of: lane)
+        return try await delete(names, in: database, of: lane)
     }
 
     private func delete(
         _ names: [String],
         in database: Database,
         of lane: MigrationLane
-    ) async throws {
+    ) async throws -> [String] {
         let ids = names.map { Record.ID(recordName: $0, zoneID: lane.zoneID) }
         let results = try await target.persisting {
-            try await database.modifyRecords(saving: [], deleting: ids, atomically: false)
-                .deleteResults
+            let results = try await database.modifyRecords(
+                saving: [],
+                deleting: ids,
+                atomically: false
+            ).deleteResults
+            for case .failure(let error as ServiceError) in results.values where error.passes {
+                throw error
+            }
+            return results
         }
-        for (id, result) in results {
-            switch result {
-            case .success: report.deleted += 1
-            case .failure(let error):
-                fail("it can't be deleted: \(error)", "record '\(id.recordName)' of \(lane.text)")
+        var waiting: [String] = []
+        for id in ids {
+            switch results[id] {
+            case .success?: report.deleted += 1
+            case .failure(let error as ServiceError)? where error.code == .referenceViolation:
+                reasons[id.recordName] = "it can't be deleted: \(error)"
+                waiting.append(id.recordName)
+            case .failure(let error)?: note(id.recordName, lane, "it can't be deleted: \(error)")
+            case nil: note(id.recordName, lane, "the node did not say what became of it")
             }
         }
+        // Parents may have stood before their children.
+        guard !waiting.isEmpty, waiting.count < names.count else { return waiting }
+        return try await delete(waiting.reversed(), in: database, of: lane)
     }
 
     /// A public record is deleted by its creator.
-    private func deletePublic(_ names: [String], of lane: MigrationLane) async throws {
+    private func deletePublic(_ names: [String], of lane: MigrationLane) async throws -> [String] {
         let found = try await target.publicRecords(named: names)
         let users = Dictionary(state.users.values.map { ($0.recordName, $0.name) }) { one, _ in one
         }
         let byUser = Dictionary(grouping: found.values) {
             users[$0.creatorUserRecordName ?? ""] ?? ""
         }
+        var waiting: [String] = []
         for (user, records) in byUser.sorted(by: { $0.key < $1.key }) {
+            let names = records.map(\.recordID.recordName).sorted()
             guard !user.isEmpty else {
-                for record in records {
-                    fail(
-                        "the source has it no more, and here it is another user's",
-                        "record '\(record.recordID.recordName)' of \(lane.text)"
-                    )
+                for name in names {
+                    note(name, lane, "the source has it no more, and here it is another user's")
                 }
                 continue
             }
             let database = try await database(of: lane, as: user)
-            try await delete(records.map(\.recordID.recordName), in: database, of: lane)
+            waiting += try await delete(names, in: database, of: lane)
         }
+        return waiting
     }
 
-    /// Deletes records that a migration brought and that the source does not have any more.
+    /// Deletes records that a migration brought from this source, which has them no more.
     ///
-    /// Such records are known by the fields of their origin: what users saved here stays.
-    func sweep(_ lane: MigrationLane) async throws {
-        guard options.keepsOrigin, lane.database != .shared else { return }
-        let key = OriginField.created.rawValue
-        let names = try await names(of: lane, keys: [key]) { $0[key] != nil }
+    /// Such records are known by the fields of their origin: what users saved here stays, and what
+    /// comes from elsewhere.
+    ///
+    /// - Returns: false if it is doubtful that so many are gone: then nothing was deleted.
+    func sweep(_ lane: MigrationLane) async throws -> Bool {
+        guard lane.database != .shared else { return true }
+        guard options.keepsOrigin else {
+            if !hasToldOfSweeps {
+                complain("with --no-origin, deletions that only a comparison tells stay here")
+            }
+            hasToldOfSweeps = true
+            return true
+        }
+        let (key, container) = (OriginField.container.rawValue, container)
+        let names = try await names(of: lane, keys: [key]) { $0[key] == .string(container) }
         var gone: [String] = []
         for part in names.parts(of: SourceRequest.most) {
             let entries = try await lookUp(Array(part), in: lane, keys: [])
             for case .missing(let name) in entries { gone.append(name) }
         }
         guard !Migration.isDoubtful(gone.count, of: names.count) else {
-            return fail(
+            tell(
                 "\(gone.count) of \(names.count) records are not at the source any more, and none "
                     + "was deleted here: see whether who asks may still read them there",
                 lane.text
             )
+            return false
         }
-        for part in gone.parts(of: SourceRequest.most) { try await delete(Array(part), of: lane) }
+        while !gone.isEmpty {
+            var rest: [String] = []
+            for part in gone.parts(of: SourceRequest.most) {
+                rest += try await delete(Array(part), of: lane)
+            }
+            guard rest.count < gone.count else {
+                for name in rest { note(name, lane, reasons[name] ?? "it can't be deleted") }
+                break
+            }
+            gone = rest.reversed()
+        }
+        return true
     }
 
     /// Whether so many deletions are rather a right to read that was lost.

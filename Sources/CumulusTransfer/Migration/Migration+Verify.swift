@@ -11,11 +11,13 @@ extension Migration {
     ///
     /// Files are compared by digest where the source is a node, else byte for byte.
     package func verify() async throws -> MigrationReport {
-        schema = try MigrationSchema(
+        isVerifying = true
+        let schema = try MigrationSchema(
             options.schema,
             into: try await target.schema(),
             keepsOrigin: options.keepsOrigin
         )
+        self.schema = schema
         if options.isOfUser {
             caller = try await askCaller()
             guard state.users[caller] != nil else {
@@ -24,37 +26,71 @@ extension Migration {
                 )
             }
         }
-        let lanes = try await allLanes()
+        return try await ending(await Result { try await compareAll(schema) })
+    }
+
+    private func compareAll(_ schema: MigrationSchema) async throws {
+        var lanes = lists(of: schema)
+        if options.isOfUser {
+            for database in [DatabaseScope.private, .shared] {
+                lanes += try await compareZones(of: database)
+            }
+        }
         for (index, lane) in lanes.enumerated() {
             show(lane, left: lanes.count - index)
             try await compare(lane)
         }
         // A participant sees a part of others' zones.
-        for lane in Set(lanes.map(\.whole)) where lane.database != .shared {
+        for lane in Set(lanes.map(\.whole)).sorted(by: { $0.text < $1.text })
+        where lane.database != .shared {
             try await findOthers(lane)
         }
-        return try await ending()
+        guard options.isOfUser else { return }
+        try await compareUser()
+        try await compareSubscriptions()
     }
 
-    private func allLanes() async throws -> [MigrationLane] {
-        let database = options.isOfUser ? DatabaseScope.private : .public
-        var lanes = (schema?.types ?? []).map {
-            MigrationLane(caller: caller, database: database, zone: .standard, type: $0)
-        }
-        guard options.isOfUser else { return lanes }
-        for database in [DatabaseScope.private, .shared] {
-            var token: String?
-            var isMore = true
-            while isMore {
-                let request = SourceRequest.databaseChanges(of: database, token: token)
-                let page = try await source.ask(request) { try SourceDatabaseChanges($0) }
-                lanes += page.changed.map { zone in
-                    let isOwn = database == .private
-                    let named = isOwn ? SourceZone(name: zone.name) : zone
-                    return MigrationLane(caller: caller, database: database, zone: named)
-                }
-                (token, isMore) = (page.token, page.moreComing)
+    // MARK: Zones
+
+    /// Compares which zones there are; the lists of those that are on both sides.
+    private func compareZones(of database: DatabaseScope) async throws -> [MigrationLane] {
+        let lanes = try await zones(of: database)
+        let container = try await container(of: state.users[caller]?.name ?? "")
+        let place = container.database(with: database)
+        let found = try await target.persisting { try await place.allRecordZones() }
+        let isOwn = database == .private
+        var here = Set(
+            found.map(\.zoneID).filter { $0.zoneName != Names.defaultZone }.map { id in
+                SourceZone(name: id.zoneName, owner: isOwn ? "" : id.ownerName)
             }
+        )
+        var both: [MigrationLane] = []
+        for lane in lanes {
+            let owner = isOwn ? "" : state.mapped(lane.zone.owner)
+            if here.remove(SourceZone(name: lane.zone.name, owner: owner)) != nil {
+                both.append(lane)
+            } else {
+                differ(lane.text, "is missing here")
+            }
+        }
+        for zone in here.sorted() {
+            differ("zone \(zone.text) of the \(database.name) database", "is not at the source")
+        }
+        return both
+    }
+
+    private func zones(of database: DatabaseScope) async throws -> [MigrationLane] {
+        var lanes: [MigrationLane] = []
+        var token: String?
+        var isMore = true
+        while isMore {
+            let request = SourceRequest.databaseChanges(of: database, token: token)
+            let page = try await source.ask(request) { try SourceDatabaseChanges($0) }
+            lanes += page.changed.map { zone in
+                let named = database == .private ? SourceZone(name: zone.name) : zone
+                return MigrationLane(caller: caller, database: database, zone: named)
+            }
+            (token, isMore) = (page.token, page.moreComing)
         }
         return lanes
     }
@@ -64,26 +100,35 @@ extension Migration {
     private func compare(_ lane: MigrationLane) async throws {
         var progress = MigrationProgress()
         while !progress.isDone {
-            let page: MigrationPage
+            var page: MigrationPage
             do {
-                let request = progress.request(of: lane)
-                page = try MigrationPage(try await source.ask(request), of: lane)
+                page = try await self.page(progress.request(of: lane), of: lane).page
             } catch let error as SourceRefusalError {
-                let code = error.refusal.code
-                let isNone = code == "NOT_FOUND" && lane.type != nil
-                let isUnlisted = code == "BAD_REQUEST" && lane.database == .private
-                if isNone || isUnlisted && lane.type != nil { return }
-                throw error.refusal.error(of: lane.text)
-            } catch let problem as SourceProblem {
-                throw InputProblem("the source's answer about \(lane.text): \(problem.description)")
+                let refusal = error.refusal
+                guard progress.token == nil, lane.type != nil, lane.isOptional(refusal) else {
+                    throw refusal.error(of: lane.text)
+                }
+                if lane.isUnlisted(refusal) {
+                    differ(lane.text, "can't be listed at the source: \(refusal.reason)")
+                }
+                return
             }
-            try await compare(page.entries.compactMap(\.record), of: lane)
-            progress.take(page, deferring: [])
+            page.entries = try await waited(page.entries, in: lane)
+            for case .refused(let name, let refusal) in page.entries {
+                differ(name, lane, "can't be read at the source: \(refusal.text)")
+            }
+            progress.take(page, deferring: [], at: 0)
+            let roots = progress.waiting.roots
+            try await compare(page.entries.compactMap(\.record), of: lane, roots)
             draw()
         }
     }
 
-    private func compare(_ records: [SourceRecord], of lane: MigrationLane) async throws {
+    private func compare(
+        _ records: [SourceRecord],
+        of lane: MigrationLane,
+        _ roots: [String: String]
+    ) async throws {
         let found = try await here(records.map(\.name), of: lane)
         for record in records {
             report.compared += 1
@@ -91,44 +136,78 @@ extension Migration {
                 differ(record.name, lane, "is missing here")
                 continue
             }
-            if let share = record.share {
-                compare(share, other, record.name, lane)
+            if let share = share(of: record, lane) {
+                compare(share, record, other, roots, lane)
                 continue
             }
-            let wanted = try mapping.record(record, in: lane.zoneID)
-            let fields = RecordComparison.differences(wanted, other)
-            guard fields.isEmpty else {
-                differ(record.name, lane, "differs in \(fields.joined(separator: ", "))")
-                continue
+            if lane.database == .public,
+                other.creatorUserRecordName != state.users[author(of: record, lane)]?.recordName
+            {
+                differ(record.name, lane, "has another creator here")
             }
-            for field in RecordComparison.unclearAssets(wanted) {
+            try await compare(record, other, lane)
+        }
+    }
+
+    private func compare(
+        _ record: SourceRecord,
+        _ other: Record,
+        _ lane: MigrationLane
+    ) async throws {
+        let wanted = try mapping.record(record, in: lane.zoneID)
+        let fields = RecordComparison.differences(wanted, other)
+        guard fields.isEmpty else {
+            return differ(record.name, lane, "differs in \(fields.joined(separator: ", "))")
+        }
+        for field in RecordComparison.unclearAssets(wanted) {
+            do {
                 if try await hasSameFiles(record, field, other, lane) { continue }
                 differ(record.name, lane, "has other bytes in \(field)")
+            } catch let error as ServiceError where !error.passes {
+                differ(record.name, lane, "can't be compared in \(field): \(error)")
             }
         }
     }
 
     private func compare(
         _ share: SourceShare,
+        _ record: SourceRecord,
         _ other: Record,
-        _ name: String,
+        _ roots: [String: String],
         _ lane: MigrationLane
     ) {
-        guard let made = Share(other) else { return differ(name, lane, "is no share here") }
-        let root = made.rootRecordID?.recordName ?? ""
-        if !share.root.isEmpty, root != share.root {
-            differ(name, lane, "shares another record here")
+        guard let made = other.shareDetails else {
+            return differ(record.name, lane, "is no share here")
         }
-        if made.publicPermission != share.publicPermission {
-            differ(name, lane, "is open to others than at the source")
+        var wanted = share
+        if wanted.root.isEmpty, record.name != Names.zoneShare {
+            // In some answers the root alone says it, which may come later.
+            wanted.root = roots[record.name] ?? made.root
         }
-        let joined = made.participants.filter {
-            $0.role != .owner && $0.acceptanceStatus == .accepted
-        }.count
-        let wanted = share.participants.filter(\.hasAccepted).count
-        if joined != wanted {
-            differ(name, lane, "has \(joined) participants who accepted, and \(wanted) there")
+        let texts = ShareComparison.differences(
+            wanted,
+            made,
+            seesAll: lane.database == .private,
+            mapped: state.mapped
+        )
+        for text in texts { differ(record.name, lane, text) }
+        for key in Set(record.fields.keys).union(other.allKeys()).sorted() {
+            let value = record.plain(key)
+            if value == nil || value != other[key] {
+                differ(record.name, lane, "differs in \(key)")
+            }
         }
+    }
+
+    private func compareUser() async throws {
+        guard let user = state.users[caller], let (record, lane) = try await userRecord() else {
+            return
+        }
+        report.compared += 1
+        let place = try await database(of: lane, as: user.name)
+        let id = Record.ID(recordName: user.recordName)
+        let other = try await target.persisting { try await place.record(for: id) }
+        try await compare(record, other, lane)
     }
 
     /// The records here with these names.
@@ -151,10 +230,15 @@ extension Migration {
         return found
     }
 
-    private func differ(_ name: String, _ lane: MigrationLane, _ what: String) {
-        report.different += 1
+    func differ(_ place: String, _ what: String) {
+        let text = "\(place) \(what)"
+        report.differ(text)
         progress.clear()
-        complain("record '\(name)' of \(lane.text) \(what)")
+        complain(text)
+    }
+
+    private func differ(_ name: String, _ lane: MigrationLane, _ what: String) {
+        differ("record '\(name)' of \(lane.text)", what)
     }
 
     // MARK: Files
@@ -166,12 +250,17 @@ extension Migration {
         _ lane: MigrationLane
     ) async throws -> Bool {
         guard let value = other[field], let files = record.assets[field] else { return false }
-        let creators = state.users.values.filter { $0.recordName == other.creatorUserRecordName }
-        let user = lane.database == .public ? creators.first?.name : nil
-        let database =
-            if let user { try await database(of: lane, as: user) } else {
-                try await database(of: lane)
+        let database: Database
+        if lane.database == .public {
+            let isUser = other.recordType == "Users"
+            let creator = isUser ? other.recordID.recordName : other.creatorUserRecordName
+            guard let user = state.users.values.first(where: { $0.recordName == creator }) else {
+                return false
             }
+            database = try await self.database(of: lane, as: user.name)
+        } else {
+            database = try await self.database(of: lane)
+        }
         for (number, element) in (value.list ?? [value]).enumerated() {
             guard case .asset(let asset) = element, number < files.count else { return false }
             let path = "\(folder)/verify"
@@ -201,11 +290,17 @@ extension Migration {
     // MARK: Here, and not there
 
     private func findOthers(_ lane: MigrationLane) async throws {
-        let types = Set(schema?.types ?? [])
+        let types = Set(schema?.types ?? []).union([Names.shareType])
         let names = try await names(of: lane, keys: []) { types.contains($0.recordType) }
         for part in names.parts(of: SourceRequest.most) {
-            for case .missing(let name) in try await lookUp(Array(part), in: lane, keys: []) {
-                differ(name, lane, "is not at the source")
+            for entry in try await lookUp(Array(part), in: lane, keys: []) {
+                switch entry {
+                case .record: continue
+                case .missing(let name), .deleted(let name):
+                    differ(name, lane, "is not at the source")
+                case .refused(let name, let refusal):
+                    differ(name, lane, "can't be looked up at the source: \(refusal.text)")
+                }
             }
         }
     }

@@ -1,12 +1,13 @@
 // Copies a container from CloudKit's web services into a container here, and follows its changes.
 //
 // `cumulus migrate` runs it: for the public database with a server's key, for one user with its web
-// token. Nothing is changed before both sides have answered and the schemas fit. After that, each
-// page is saved here before the state file says so. What a page can't bring is told with its place,
-// and the rest goes on.
+// token. Nothing is changed before both sides have answered, each type may be read, and the schemas
+// fit. After that, each page is saved here before the state file says so. What a page can't bring is
+// told with its place and tried again in each round, and the rest goes on.
 //
 // Folder: a migration at work; what it decides is in the folder Plan. Read `Migration`, then
-// `Migration+Lanes` and `Migration+Records`; `MigrationTarget` is the other end.
+// `Migration+Lanes`, `Migration+Records` and `Migration+Failures`; `MigrationTarget` is the other
+// end.
 
 package import CumulusModel
 import CumulusSystem
@@ -42,7 +43,7 @@ package final class Migration {
     let source: SourceClient
     let target: MigrationTarget
     let options: Options
-    private let file: MigrationFile
+    let file: MigrationFile
     var state: MigrationState
     var report = MigrationReport()
     var progress: ProgressBar
@@ -51,8 +52,23 @@ package final class Migration {
     var caller = ""
     var schema: MigrationSchema?
     var isOver: () -> Bool = { false }
+    /// Whether it compares, and makes no users.
+    var isVerifying = false
+    /// The names of users at the source, by the users' names here.
+    var taken: [String: String] = [:]
     /// Why records wait for the end of their list.
     var reasons: [String: String] = [:]
+    /// Why records of the list at hand failed, by their names.
+    var trouble: [String: String] = [:]
+    /// What failed in this round and is no record of a list.
+    var otherFailures = 0
+    /// Records that the last comparison of default zones should have deleted.
+    private var unswept = 0
+    /// How many rounds began.
+    var rounds = 0
+    /// Lists whose token was refused since they were read to their end.
+    var restarted: Set<MigrationLane> = []
+    var hasToldOfSweeps = false
     /// When default zones were compared for deletions.
     private var swept: ContinuousClock.Instant?
     private static let sweepPause = Duration.seconds(600)
@@ -60,20 +76,24 @@ package final class Migration {
     /// - Parameters:
     ///   - path: The state file.
     ///   - progress: Drawn while it copies.
-    /// - Throws: `InputProblem` for a state file of another source or target, or one in use.
+    /// - Throws: `InputProblem` for a state file of another source or target, or one in use;
+    ///   `ServiceError` if the target does not answer.
     package init(
         from source: SourceClient,
         into target: MigrationTarget,
         state path: String,
         _ options: Options,
         progress: ProgressBar
-    ) throws {
+    ) async throws {
         self.source = source
         self.target = target
         self.options = options
         self.progress = progress
         file = try MigrationFile(path)
-        let fresh = MigrationState(source: source.address.text, target: target.text)
+        let fresh = MigrationState(
+            source: source.address.text,
+            target: try await target.address()
+        )
         state = try file.read() ?? fresh
         guard state.source == fresh.source, state.target == fresh.target else {
             throw InputProblem(
@@ -81,37 +101,18 @@ package final class Migration {
                     + "--state for this one"
             )
         }
+        for (there, user) in state.users { taken[user.name] = there }
         target.didEnd = { [weak self] user in self?.state.sessions[user] = nil }
-    }
-
-    /// The users of a text: in each line a record name at the source, a space, and a name here.
-    ///
-    /// - Throws: `InputProblem` with the line that is none.
-    package static func names(in text: String, of file: String) throws -> [String: String] {
-        var names: [String: String] = [:]
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
-            .enumerated()
-        {
-            let line = line.trimmed
-            if line.isEmpty { continue }
-            let parts = line.split(separator: " ", maxSplits: 1).map { $0.trimmed }
-            guard parts.count == 2, Names.isUserRecordName(parts[0]), names[parts[0]] == nil else {
-                throw InputProblem(
-                    "\(file):\(index + 1): write a user record name of the source once, a space, "
-                        + "and the user's name here"
-                )
-            }
-            names[parts[0]] = parts[1]
-        }
-        return names
+        let tokens = file.tokens
+        source.keepTokens { try tokens.keep($0, $1) }
     }
 
     var folder: String { file.folder }
 
-    func keep() throws {
-        if let renewed = source.renewedToken { state.userTokens[renewed.key] = renewed.token }
-        try file.write(state)
-    }
+    func keep() throws { try file.write(state) }
+
+    /// The source, as records say it.
+    var container: String { "\(source.address.container)/\(source.address.environment.name)" }
 
     // MARK: Copying
 
@@ -126,15 +127,17 @@ package final class Migration {
     ) async throws -> MigrationReport {
         self.isOver = isOver
         try await prepare()
-        let result = await Result { try await rounds(pause) }
-        return try await ending(result)
+        return try await ending(await Result { try await copyRounds(pause) })
     }
 
     /// What was done; the tokens that were made here end also after a failure.
     ///
     /// Tokens that can't be ended now end at the next run.
-    func ending(_ result: Result<Void, any Error> = .success(())) async throws -> MigrationReport {
+    func ending(_ result: Result<Void, any Error>) async throws -> MigrationReport {
         progress.clear()
+        if !isVerifying {
+            report.failed = otherFailures + unswept + state.failures(of: caller)
+        }
         for line in report.rest { complain(line) }
         report.seconds = (ContinuousClock.now - began) / .seconds(1)
         let ended = await Result { try await endSessions() }
@@ -143,7 +146,7 @@ package final class Migration {
         return report
     }
 
-    private func rounds(_ pause: Duration?) async throws {
+    private func copyRounds(_ pause: Duration?) async throws {
         while !isOver() {
             try await round()
             guard let pause else { return }
@@ -168,11 +171,7 @@ package final class Migration {
         try await checkSource(schema)
         try await endSessions()
         try await target.create()
-        if !SchemaDifference(from: here, to: schema.joined).isEmpty
-            || target.environment == .production
-        {
-            try await target.setSchema(schema.joined)
-        }
+        try await target.setSchema(schema.joined, from: here)
         if options.isOfUser { try await needUsers([caller]) }
         try keep()
     }
@@ -181,18 +180,30 @@ package final class Migration {
     private func checkSource(_ schema: MigrationSchema) async throws {
         if options.isOfUser {
             caller = try await askCaller()
-            return try checkUser()
-        }
-        guard let type = schema.types.first else {
+            try checkUser()
+        } else if schema.types.isEmpty {
             throw InputProblem("the schema's file has no record type to copy")
         }
-        let request = SourceRequest.query(type, in: .standard, of: .public, keys: [])
+        for lane in lists(of: schema) { try await probe(lane) }
+    }
+
+    /// Asks for one record of a type: whether it may be read, and fits the schema's file.
+    private func probe(_ lane: MigrationLane) async throws {
+        let request = SourceRequest.query(
+            lane.type ?? "",
+            in: lane.zone,
+            of: lane.database,
+            limit: 1
+        )
         do {
-            _ = try await source.ask(request)
+            let page = try await page(request, of: lane).page
+            for record in page.entries.compactMap(\.record) {
+                _ = try mapping.record(record, in: lane.zoneID)
+            }
         } catch let error as SourceRefusalError {
-            // A type without records may be unknown there.
-            if error.refusal.code == "NOT_FOUND" { return }
-            throw error.refusal.error(of: "\(request.path) of type \(type)")
+            guard lane.isOptional(error.refusal) else {
+                throw error.refusal.error(of: "\(request.path) of \(lane.text)")
+            }
         }
     }
 
@@ -204,13 +215,15 @@ package final class Migration {
         do {
             return try await source.ask(.caller) { try SourceCaller($0).recordName }
         } catch let error as ServiceError where error.code == .notAuthenticated {
-            guard let token = source.key.flatMap({ state.userTokens[$0] }) else { throw error }
+            guard let token = source.key.flatMap({ file.tokens[$0] }) else { throw error }
             source.use(token)
             return try await source.ask(.caller) { try SourceCaller($0).recordName }
         }
     }
 
     private func round() async throws {
+        rounds += 1
+        otherFailures = 0
         let isLater = state.lanes.contains { $0.key.caller == caller && $0.value.isDone }
         state.beginRound(of: caller)
         try addLists()
@@ -236,23 +249,26 @@ package final class Migration {
 
     /// The lists of default zones, which keep no changes.
     private func addLists() throws {
-        let database = options.isOfUser ? DatabaseScope.private : .public
-        for type in schema?.types ?? [] {
-            let lane = MigrationLane(
-                caller: caller,
-                database: database,
-                zone: .standard,
-                type: type
-            )
-            if state.lanes[lane] == nil { state.lanes[lane] = MigrationProgress() }
+        for lane in schema.map(lists) ?? [] where state.lanes[lane] == nil {
+            state.lanes[lane] = MigrationProgress()
         }
         try keep()
+    }
+
+    func lists(of schema: MigrationSchema) -> [MigrationLane] {
+        let database = options.isOfUser ? DatabaseScope.private : .public
+        return schema.types.map {
+            MigrationLane(caller: caller, database: database, zone: .standard, type: $0)
+        }
     }
 
     private func sweepLists() async throws {
         if let swept, ContinuousClock.now - swept < Migration.sweepPause { return }
         let database = options.isOfUser ? DatabaseScope.private : .public
-        try await sweep(MigrationLane(caller: caller, database: database, zone: .standard))
+        let lane = MigrationLane(caller: caller, database: database, zone: .standard)
+        unswept = try await sweep(lane) ? 0 : 1
+        unswept += trouble.count
+        trouble = [:]
         swept = ContinuousClock.now
     }
 
@@ -283,54 +299,14 @@ package final class Migration {
         return left == 0 ? count : count + (left == 1 ? ", last list" : ", \(left) lists left")
     }
 
-    /// Tells of something that can't be taken over; the rest goes on.
+    /// Says what is wrong, of many alike three times.
     ///
     /// - Parameters:
     ///   - kind: What is wrong, without names.
     ///   - place: What it is about.
-    func fail(_ kind: String, _ place: String) {
-        guard report.fail(kind) else { return }
+    func tell(_ kind: String, _ place: String) {
+        guard report.tells(kind) else { return }
         progress.clear()
         complain("\(place): \(kind)")
-    }
-
-    // MARK: Users
-
-    /// Throws if the user who asks is another user here already.
-    private func checkUser() throws {
-        guard let wanted = options.user, let known = state.users[caller]?.name, wanted != known
-        else { return }
-        throw InputProblem(
-            "the user \(caller) of the source is '\(known)' here already, since records of it were "
-                + "copied: leave --user out, or begin anew with another --state and container; "
-                + "--users names users before their records come"
-        )
-    }
-
-    /// Makes the users here who stand for users of the source.
-    func needUsers(_ names: some Sequence<String>) async throws {
-        var isNew = false
-        for name in Set(names).sorted() where state.users[name] == nil {
-            let wanted =
-                options.names[name]
-                ?? (name == caller && !name.isEmpty ? options.user : nil) ?? "migrated\(name)"
-            state.users[name] = try await target.user(named: wanted)
-            isNew = true
-        }
-        if isNew { try keep() }
-    }
-
-    /// The access tokens that this migration made here, or one that was interrupted.
-    private func endSessions() async throws {
-        for (user, ids) in state.sessions.sorted(by: { $0.key < $1.key }) {
-            for id in ids { try await target.revoke(id, of: user) }
-            state.sessions[user] = nil
-        }
-        try keep()
-    }
-
-    func noteSession(_ id: String, of user: String) throws {
-        state.sessions[user, default: []].append(id)
-        try keep()
     }
 }

@@ -40,7 +40,10 @@ package final class MigrationTarget {
         self.patience = patience
     }
 
-    package var text: String { "\(container)/\(environment.name)" }
+    /// Where the records go: a container of a cluster, whichever node was asked.
+    package func address() async throws -> String {
+        "\(container)/\(environment.name) of cluster \(try await node.status().clusterID)"
+    }
 
     package func close() async {
         for entry in open { await entry.container.close() }
@@ -76,7 +79,11 @@ package final class MigrationTarget {
     /// What development's schema is, which production's follows; makes nothing.
     package func schema() async throws -> Schema {
         guard try await exists() else { return Schema() }
-        let text = try await node.schema(of: container, .development)
+        return try await schema(of: .development)
+    }
+
+    private func schema(of environment: Environment) async throws -> Schema {
+        let text = try await persisting { try await node.schema(of: container, environment) }
         do {
             return try Schema(ckdb: text)
         } catch {
@@ -85,11 +92,17 @@ package final class MigrationTarget {
     }
 
     /// Makes development's schema what it is to be; production's, too, if records go there.
-    package func setSchema(_ schema: Schema) async throws {
-        _ = try await persisting {
-            try await node.importSchema(schema.ckdb, of: container, .development)
+    ///
+    /// - Parameter old: What development's schema is.
+    package func setSchema(_ schema: Schema, from old: Schema) async throws {
+        if !SchemaDifference(from: old, to: schema).isEmpty {
+            _ = try await persisting {
+                try await node.importSchema(schema.ckdb, of: container, .development)
+            }
         }
-        guard environment == .production else { return }
+        guard environment == .production,
+            !SchemaDifference(from: try await self.schema(of: .production), to: schema).isEmpty
+        else { return }
         _ = try await persisting {
             try await node.deploySchema(of: container, onlyShows: false)
         }

@@ -12,16 +12,20 @@ package struct RecordMapping: Sendable {
     /// The fields of each type.
     package var columns: [String: [String: FieldType]]
     package var keepsOrigin: Bool
+    /// What `OriginField.container` says.
+    package var container: String
     /// The record name of a user here, by its name there.
     package var mapped: @Sendable (String) -> String
 
     package init(
         columns: [String: [String: FieldType]],
         keepsOrigin: Bool,
+        container: String = "",
         mapped: @escaping @Sendable (String) -> String
     ) {
         self.columns = columns
         self.keepsOrigin = keepsOrigin
+        self.container = container
         self.mapped = mapped
     }
 
@@ -120,13 +124,16 @@ package struct RecordMapping: Sendable {
         }
     }
 
+    /// A record that a migration brought to the source keeps the first source's times and users.
     private func setOrigin(
         _ source: SourceRecord,
         _ columns: [String: FieldType],
         in record: inout Record
     ) {
         func set(_ field: OriginField, _ value: FieldValue?) {
-            if columns[field.rawValue] != nil { record[field.rawValue] = value }
+            let key = field.rawValue
+            guard columns[key] != nil else { return }
+            if field == .container || source.fields[key] == nil { record[key] = value }
         }
         func time(_ moment: SourceMoment?) -> FieldValue? {
             moment.map { .timestamp(Timestamp(millisecondsSince1970: $0.time)) }
@@ -139,6 +146,12 @@ package struct RecordMapping: Sendable {
         set(.createdBy, user(source.created))
         set(.modified, time(source.modified))
         set(.modifiedBy, user(source.modified))
+        set(.container, .string(container))
+        for field in [OriginField.createdBy, .modifiedBy] {
+            if let user = source.originUser(field) {
+                record[field.rawValue] = .string(mapped(user))
+            }
+        }
     }
 }
 
@@ -157,6 +170,9 @@ extension SourceRecord {
         for moment in [created, modified] {
             if let user = moment?.user, Names.isUserRecordName(user) { found.insert(user) }
         }
+        for field in [OriginField.createdBy, .modifiedBy] {
+            if let user = originUser(field) { found.insert(user) }
+        }
         for case .plain(let value) in fields.values {
             for case .reference(let reference) in value.list ?? [value]
             where Names.isUserRecordName(reference.recordName) {
@@ -167,6 +183,14 @@ extension SourceRecord {
             found.insert(participant.user)
         }
         return found
+    }
+
+    /// The user of the source whom an origin field of the record names.
+    fileprivate func originUser(_ field: OriginField) -> String? {
+        guard case .plain(.string(let user))? = fields[field.rawValue],
+            Names.isUserRecordName(user)
+        else { return nil }
+        return user
     }
 
     /// Its assets, by field.
@@ -225,6 +249,30 @@ package enum RecordComparison {
 
 /// The order in which records of one page are saved.
 package enum MigrationOrder {
+    /// The most bytes of files that are fetched before their records are saved.
+    package static let mostFileBytes: UInt64 = 256 << 20
+
+    /// The records in parts, in their order: the files of one fit on the disk, or it is one record.
+    package static func parts(
+        _ records: [SourceRecord],
+        of most: UInt64 = mostFileBytes
+    ) -> [[SourceRecord]] {
+        var parts: [[SourceRecord]] = []
+        var room: UInt64 = 0
+        for record in records {
+            let bytes = record.assets.values.joined().reduce(into: UInt64(0)) { sum, asset in
+                sum = sum.addingReportingOverflow(asset.size).overflow ? .max : sum + asset.size
+            }
+            if parts.isEmpty || bytes > room {
+                parts.append([])
+                room = max(most, bytes)
+            }
+            parts[parts.count - 1].append(record)
+            room -= bytes
+        }
+        return parts
+    }
+
     /// Parents before their children, and owners before what goes with them.
     ///
     /// Else records stay as they came, and so do those in a circle.

@@ -19,7 +19,10 @@ package struct MigrationReport: Sendable {
     /// Records that were compared, and those that differ or are on one side alone.
     package var compared = 0
     package var different = 0
-    /// Things that the source has and that could not be taken over.
+    /// The first differences, as they were told.
+    package private(set) var differences: [String] = []
+    private static let mostDifferences = 1_000
+    /// Things that the source has and that are not taken over.
     package var failed = 0
     package var seconds = 0.0
     /// How often each kind of mistake was told.
@@ -29,11 +32,16 @@ package struct MigrationReport: Sendable {
 
     package init() {}
 
+    /// Notes a difference.
+    package mutating func differ(_ text: String) {
+        different += 1
+        if differences.count < MigrationReport.mostDifferences { differences.append(text) }
+    }
+
     /// Whether to tell of a mistake: the first three of a kind are told.
     ///
     /// - Parameter kind: What is wrong, without names.
-    package mutating func fail(_ kind: String) -> Bool {
-        failed += 1
+    package mutating func tells(_ kind: String) -> Bool {
         guard kinds[kind] != nil || kinds.count < MigrationReport.mostKinds else { return false }
         kinds[kind, default: 0] += 1
         return kinds[kind, default: 0] <= MigrationReport.toldOfEach

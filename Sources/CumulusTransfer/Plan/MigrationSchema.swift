@@ -3,7 +3,8 @@
 //
 // Pure. A node sets when and by whom a record was created and modified; nobody else can. So a
 // migration saves records of the public database as their creators, and keeps the source's times
-// and users in four fields of each record, which queries can use.
+// and users in four fields of each record, which queries can use. A fifth says which source the
+// record is from: only such records are deleted when they are gone there.
 //
 // Folder: what a migration decides, without I/O. Read `MigrationState`, then `MigratedRecord` and
 // `MigrationSchema`.
@@ -17,11 +18,13 @@ package enum OriginField: String, CaseIterable, Sendable {
     case createdBy = "originCreatedBy"
     case modified = "originModified"
     case modifiedBy = "originModifiedBy"
+    /// The source: container and environment, with a slash between.
+    case container = "originContainer"
 
     package var type: FieldType {
         switch self {
         case .created, .modified: .one(.timestamp)
-        case .createdBy, .modifiedBy: .one(.string)
+        case .createdBy, .modifiedBy, .container: .one(.string)
         }
     }
 
@@ -68,6 +71,15 @@ package struct MigrationSchema: Sendable {
 
 extension Schema.RecordType {
     fileprivate mutating func addOrigin() throws {
+        let own = OriginField.allCases.filter { field($0.rawValue) != nil }
+        guard own.count == OriginField.allCases.count || !own.contains(.container) else {
+            // An app's own field would lose its values.
+            throw InputProblem(
+                "type '\(name)' has a field '\(OriginField.container.rawValue)', and a migration "
+                    + "needs it for the name of the source: rename the field, or leave the source's "
+                    + "times and users away with --no-origin"
+            )
+        }
         for origin in OriginField.allCases {
             if let field = field(origin.rawValue) {
                 guard field.type.storedType == origin.type else {

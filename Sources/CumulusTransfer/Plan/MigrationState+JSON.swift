@@ -1,7 +1,8 @@
 // The state of a migration as the JSON of its file.
 //
-// Written after each page, whole, beside the file and renamed; so it is never half written. Reading
-// refuses what no migration wrote.
+// Written after each page, whole, beside the file and renamed; so it is never half written. What
+// waits in a lane may be much: it is in a file of its own, which is added to. Reading refuses what
+// no migration wrote.
 
 package import CumulusModel
 import CumulusTerminal
@@ -20,7 +21,7 @@ extension MigrationState {
             "target": .string(target), "users": .array(users),
             "lanes": .array(lanes.sorted { $0.text < $1.text }),
             "databases": MigrationState.object(databases),
-            "userTokens": MigrationState.object(userTokens), "sessions": .object(sessions),
+            "subscriptions": MigrationState.object(subscriptions), "sessions": .object(sessions),
         ]
     }
 
@@ -31,7 +32,7 @@ extension MigrationState {
         ]
     }
 
-    private static func object(_ texts: [String: String]) -> JSON {
+    static func object(_ texts: [String: String]) -> JSON {
         .object(texts.sorted { $0.key < $1.key }.map { JSON.Member($0, .string($1)) })
     }
 
@@ -49,9 +50,10 @@ extension MigrationState {
         add("token", progress.token.map { .string($0) })
         add("since", progress.since.map { .integer($0) })
         add("newest", progress.newest.map { .integer($0) })
+        add("start", progress.start.map { .integer($0) })
         add("isDone", .bool(progress.isDone))
-        add("deferred", .array(progress.deferred.map { .string($0) }))
-        add("roots", object(progress.roots))
+        if !progress.waiting.isEmpty { add("waiting", progress.waiting.json) }
+        add("mark", progress.mark?.json)
         add("mustSweep", .bool(progress.mustSweep))
         add("count", .integer(progress.count))
         return .object(members)
@@ -83,7 +85,7 @@ extension MigrationState {
             lanes[try MigrationLane(entry)] = try MigrationProgress(entry)
         }
         databases = try MigrationState.texts(object, "databases")
-        userTokens = try MigrationState.texts(object, "userTokens")
+        subscriptions = try MigrationState.texts(object, "subscriptions")
         guard let sessions = try object.object("sessions") else { return }
         for key in MigrationState.keys(of: sessions) {
             self.sessions[key] = try sessions.strings(key)
@@ -95,7 +97,7 @@ extension MigrationState {
         return members.map(\.key)
     }
 
-    fileprivate static func texts(
+    static func texts(
         _ object: SourceObject,
         _ key: String
     ) throws(SourceProblem) -> [String: String] {
@@ -130,9 +132,10 @@ extension MigrationProgress {
         token = try object.string("token")
         since = try object.integer("since")
         newest = try object.integer("newest")
+        start = try object.integer("start")
         isDone = try object.flag("isDone") ?? false
-        deferred = try object.strings("deferred")
-        roots = try MigrationState.texts(object, "roots")
+        if let waiting = try object.object("waiting") { try self.waiting.add(waiting) }
+        mark = try object.object("mark").map(MigrationWaiting.Mark.init)
         mustSweep = try object.flag("mustSweep") ?? false
         count = try object.integer("count") ?? 0
     }

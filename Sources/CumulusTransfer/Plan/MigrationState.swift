@@ -42,13 +42,14 @@ package struct MigrationProgress: Hashable, Sendable {
     package var since: Int64?
     /// The newest modification that was seen.
     package var newest: Int64?
+    /// Queries: when the first page of this pass was read, by the source's clock.
+    package var start: Int64?
     /// Whether the lane was read to its end in this round.
     package var isDone = false
-    /// Records that are saved at the lane's end, since others must be there before: children whose
-    /// parent comes later, and shares.
-    package var deferred: [String] = []
-    /// The roots of shares, by the names of the shares' records.
-    package var roots: [String: String] = [:]
+    /// The names that wait, and those that failed.
+    package var waiting = MigrationWaiting()
+    /// Where `waiting` is, in a file of its own; nil: nothing waits.
+    package var mark: MigrationWaiting.Mark?
     /// Records that were deleted before a lost token are found by comparing.
     package var mustSweep = false
     /// Records and deletions that were taken over.
@@ -56,8 +57,8 @@ package struct MigrationProgress: Hashable, Sendable {
 
     package init() {}
 
-    /// A query's index may lag behind: each round begins so many milliseconds before the newest
-    /// record of the last one.
+    /// A query's index may lag behind: each round begins so many milliseconds before the last one
+    /// began, or before its newest record.
     package static let overlap: Int64 = 60_000
 
     package func request(of lane: MigrationLane) -> SourceRequest {
@@ -68,20 +69,30 @@ package struct MigrationProgress: Hashable, Sendable {
     }
 
     /// Goes on behind a page, which is saved here.
-    package mutating func take(_ page: MigrationPage, deferring names: [String]) {
+    ///
+    /// Pages come by names, so a record may change after its page was read while a newer one is
+    /// still to come. What changed since the pass began is in the next one, then.
+    ///
+    /// - Parameter time: When the source read the page, by its clock.
+    package mutating func take(
+        _ page: MigrationPage,
+        deferring names: [String],
+        at time: Int64
+    ) {
+        if token == nil { start = time }
         let times = page.entries.compactMap { $0.record?.modified?.time }
         newest = (times + [newest].compactMap(\.self)).max()
         for record in page.entries.compactMap(\.record) {
-            if let share = record.shareName { roots[share] = record.name }
+            if let share = record.shareName { waiting.roots[share] = record.name }
         }
-        let known = Set(deferred)
-        deferred += names.filter { !known.contains($0) }
+        waiting.deferred += names
         count += Int64(page.entries.count)
         token = page.token
         isDone = page.isLast
         if page.isLast, page.isOfQuery {
             token = nil
-            since = newest.map { max(0, $0) - MigrationProgress.overlap }
+            since = newest.map { max(0, min($0, start ?? $0)) - MigrationProgress.overlap }
+            start = nil
         }
     }
 
@@ -91,6 +102,14 @@ package struct MigrationProgress: Hashable, Sendable {
         token = nil
         if lane.type == nil { mustSweep = true }
         return true
+    }
+
+    /// Begins again if more failed than has names here: only the whole list has them.
+    package mutating func readAgainWhatIsLost(of lane: MigrationLane) {
+        guard waiting.unnamed > 0 else { return }
+        waiting.unnamed = 0
+        (token, since, isDone) = (nil, nil, false)
+        if lane.type == nil { mustSweep = true }
     }
 }
 
@@ -152,9 +171,8 @@ package struct MigrationState: Hashable, Sendable {
     package var lanes: [MigrationLane: MigrationProgress] = [:]
     /// Change tokens of databases: by the caller and the database's name, with a slash between.
     package var databases: [String: String] = [:]
-    /// Tokens of users at the source as the service renewed them last, by the SHA-256 of the token
-    /// with which it began.
-    package var userTokens: [String: String] = [:]
+    /// Digests of the subscriptions that were saved here, by `key`, a slash and their ids.
+    package var subscriptions: [String: String] = [:]
     /// Ids of the access tokens that were made here for saving as a user, by the user's name:
     /// revoked at the end.
     package var sessions: [String: [String]] = [:]
@@ -170,6 +188,11 @@ package struct MigrationState: Hashable, Sendable {
 
     /// The user here who stands for one there; the name itself if there is none yet.
     package func mapped(_ user: String) -> String { users[user]?.recordName ?? user }
+
+    /// Records of a caller that failed, and were not taken over since.
+    package func failures(of caller: String) -> Int {
+        lanes.filter { $0.key.caller == caller }.values.reduce(0) { $0 + $1.waiting.failures }
+    }
 
     /// A new round: all lists of a caller are read again, and zones that changed.
     package mutating func beginRound(of caller: String) {
@@ -188,7 +211,9 @@ package struct MigrationState: Hashable, Sendable {
 
 extension MigrationProgress {
     /// Whether something is left to do once all pages are read.
-    package var needsEnd: Bool { !deferred.isEmpty || mustSweep }
+    package var needsEnd: Bool {
+        !waiting.deferred.isEmpty || !waiting.failed.isEmpty || mustSweep
+    }
 }
 
 extension MigrationLane {
