@@ -14,14 +14,17 @@ import Testing
             "secret": .encrypted(.string), "photo": .one(.asset), "pages": .list(.asset),
             "author": .one(.reference), "tags": .list(.string), "originCreated": .one(.timestamp),
             "originCreatedBy": .one(.string), "originModified": .one(.timestamp),
-            "originModifiedBy": .one(.string),
+            "originModifiedBy": .one(.string), "originContainer": .one(.string),
         ]
     ]
 
     private func mapping(keepsOrigin: Bool = true) -> RecordMapping {
-        RecordMapping(columns: Self.columns, keepsOrigin: keepsOrigin) { user in
-            user == ServiceAnswer.ada ? "_ada" : user
-        }
+        RecordMapping(
+            columns: Self.columns,
+            keepsOrigin: keepsOrigin,
+            container: "c/production",
+            mapped: { $0 == ServiceAnswer.ada ? "_ada" : $0 }
+        )
     }
 
     private var source: SourceRecord {
@@ -59,6 +62,38 @@ import Testing
         #expect(record["tags"] == nil && record.changedKeys().contains("tags"))
         let plain = try mapping(keepsOrigin: false).record(source, in: .default)
         #expect(plain["originCreated"] == nil)
+    }
+
+    /// From Apple to a node, and from there to another one: Apple's times stay.
+    @Test func theFirstSourceIsKept() throws {
+        var second = source
+        second.fields["originCreated"] = .plain(.timestamp(Timestamp(millisecondsSince1970: 1)))
+        second.fields["originCreatedBy"] = .plain(.string(ServiceAnswer.ada))
+        second.fields["originContainer"] = .plain("elsewhere/production")
+        let record = try mapping().record(second, in: .default)
+        #expect(record["originCreated"] == .timestamp(Timestamp(millisecondsSince1970: 1)))
+        #expect(record["originCreatedBy"] == "_ada")
+        #expect(record["originModified"] == .timestamp(Timestamp(millisecondsSince1970: 9)))
+        // Deletions are looked for at this source.
+        #expect(record["originContainer"] == "c/production")
+        #expect(second.users.contains(ServiceAnswer.ada))
+        let plain = try mapping(keepsOrigin: false).record(second, in: .default)
+        #expect(plain["originContainer"] == "elsewhere/production")
+    }
+
+    @Test func filesOfAPartFitOnTheDisk() {
+        func record(_ name: String, _ sizes: UInt64...) -> SourceRecord {
+            let files = sizes.map { SourceAsset(checksum: "", size: $0, url: "https://a") }
+            let fields = ["f": SourceValue.assets(files, isList: true)]
+            return SourceRecord(name: name, type: "Note", fields: sizes.isEmpty ? [:] : fields)
+        }
+        let records = [
+            record("a"), record("b", 40, 50), record("c", 10), record("d", 1), record("e", 500),
+            record("f", .max, .max), record("g"), record("h", 1),
+        ]
+        let parts = MigrationOrder.parts(records, of: 100).map { $0.map(\.name) }
+        #expect(parts == [["a", "b", "c"], ["d"], ["e"], ["f", "g"], ["h"]])
+        #expect(MigrationOrder.parts([]).isEmpty)
     }
 
     @Test func whatTheSchemaLacksIsNamed() throws {

@@ -61,4 +61,21 @@ import Testing
         #expect(found?.message.contains("--no-origin") == true)
         _ = try MigrationSchema(own, into: Schema(), keepsOrigin: false)
     }
+
+    /// Fields of a migration into the source are good; an app's own one would lose its values.
+    @Test func originFieldsOfTheSourceStay() throws {
+        let times = "originCreated TIMESTAMP, originModified TIMESTAMP"
+        let all =
+            "\(times), originCreatedBy STRING, originModifiedBy STRING, originContainer STRING"
+        let known = try schema("RECORD TYPE Note (\(all));")
+        let joined = try MigrationSchema(known, into: Schema(), keepsOrigin: true)
+        #expect(joined.columns["Note"]?.count == 5)
+        let some = try schema("RECORD TYPE Note (\(times));")
+        #expect(try MigrationSchema(some, into: Schema(), keepsOrigin: true).types == ["Note"])
+        let own = try schema("RECORD TYPE Note (originContainer STRING);")
+        let found = #expect(throws: InputProblem.self) {
+            _ = try MigrationSchema(own, into: Schema(), keepsOrigin: true)
+        }
+        #expect(found?.message.contains("rename the field") == true)
+    }
 }

@@ -40,15 +40,15 @@ import Testing
     @Test func aListGoesOnByItsMarkerAndThenByTime() {
         var progress = MigrationProgress()
         #expect(progress.request(of: list) == .query("Note", in: .standard, of: .public))
-        progress.take(page([100_000, 300_000], token: "m"), deferring: ["child"])
+        progress.take(page([100_000, 300_000], token: "m"), deferring: ["child"], at: 1_000_000)
         #expect(!progress.isDone && progress.since == nil)
         #expect(
             progress.request(of: list)
                 == .query("Note", in: .standard, of: .public, marker: "m")
         )
-        progress.take(page([200_000], token: nil), deferring: ["child", "other"])
+        progress.take(page([200_000], token: nil), deferring: ["other"], at: 2_000_000)
         #expect(progress.isDone && progress.count == 3)
-        #expect(progress.deferred == ["child", "other"])
+        #expect(progress.waiting.deferred == ["child", "other"])
         #expect(progress.since == 300_000 - MigrationProgress.overlap)
         #expect(
             progress.request(of: list)
@@ -56,13 +56,36 @@ import Testing
         )
     }
 
+    /// "n1" is read on the first page, and changed then; "n9" is changed later, and read later.
+    @Test func whatChangesDuringAPassIsInTheNextOne() {
+        var progress = MigrationProgress()
+        progress.take(page([100_000], token: "m"), deferring: [], at: 400_000)
+        #expect(progress.start == 400_000)
+        progress.take(page([900_000], token: nil), deferring: [], at: 950_000)
+        #expect(progress.since == 400_000 - MigrationProgress.overlap)
+        // The next pass has its own beginning.
+        progress.take(page([900_000], token: nil), deferring: [], at: 1_000_000)
+        #expect(progress.since == 900_000 - MigrationProgress.overlap)
+    }
+
+    @Test func whatHasNoNameIsFoundByReadingAll() {
+        var progress = MigrationProgress()
+        progress.take(page([900_000], token: nil), deferring: [], at: 1_000_000)
+        var same = progress
+        same.readAgainWhatIsLost(of: list)
+        #expect(same == progress)
+        progress.waiting.unnamed = 1
+        progress.readAgainWhatIsLost(of: list)
+        #expect(progress.since == nil && !progress.isDone && progress.waiting.unnamed == 0)
+    }
+
     @Test func aZoneGoesOnByItsToken() throws {
         var progress = MigrationProgress()
         let page = try MigrationPage(ServiceAnswer.json("changes-zone"), of: zone)
-        progress.take(page, deferring: ["Share-1"])
+        progress.take(page, deferring: ["Share-1"], at: 5)
         #expect(progress.token == "AQAB" && !progress.isDone)
         // The root says which share it is of; the share does not.
-        #expect(progress.roots == ["Share-1": "root"])
+        #expect(progress.waiting.roots == ["Share-1": "root"])
         #expect(
             progress.request(of: zone) == .zoneChanges(zone.zone, of: .shared, token: "AQAB")
         )
@@ -103,11 +126,13 @@ import Testing
         state.users[ServiceAnswer.ada] = MigratedUser(name: "ada \"quoted\"", recordName: "_2")
         var progress = MigrationProgress()
         (progress.token, progress.since, progress.newest) = ("AQ==", -5, 7)
-        (progress.deferred, progress.roots) = (["a", "b"], ["s": "r"])
+        (progress.waiting.deferred, progress.waiting.roots) = (["a", "b"], ["s": "r"])
+        (progress.waiting.failed, progress.waiting.unnamed) = (["c": "no \"rights\""], 3)
+        (progress.start, progress.mark) = (4, MigrationWaiting.Mark(number: 2, bytes: 8))
         (progress.isDone, progress.mustSweep, progress.count) = (true, true, 9)
         state.lanes = [list: progress, zone: MigrationProgress()]
         state.databases = [MigrationState.key(ServiceAnswer.ada, .shared): "AQID"]
-        state.userTokens = ["ada": "t"]
+        state.subscriptions = ["ada/public/all": "00ff"]
         state.sessions = ["ada": ["00ff"]]
         return state
     }
@@ -146,7 +171,10 @@ import Testing
     @Test func listsAreReadAgainAndZonesOnlyIfTheyChanged() {
         var state = state
         #expect(state.openLanes(of: "") == [list])
-        state.lanes[list]?.deferred = []
+        state.lanes[list]?.waiting.deferred = []
+        #expect(state.openLanes(of: "") == [list])
+        #expect(state.failures(of: "") == 4 && state.failures(of: ServiceAnswer.ada) == 0)
+        state.lanes[list]?.waiting.failed = [:]
         state.lanes[list]?.mustSweep = false
         #expect(state.openLanes(of: "").isEmpty)
         state.beginRound(of: "")

@@ -123,4 +123,64 @@ import Testing
         }
         #expect(error?.code == .assetNotAvailable && gone.asked == 1)
     }
+
+    @Test func theServicesClockIsBelieved() async throws {
+        func time(_ date: String?) async throws -> Int64 {
+            let reply = SourceReply(status: 200, date: date, body: Bytes("{}".utf8))
+            return try await client(Script([reply])).answer(.caller).time
+        }
+        #expect(try await time("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777_000)
+        #expect(try await time("Thu, 29 Feb 2024 00:00:00 GMT") == 1_709_164_800_000)
+        let before = Int64(Date().timeIntervalSince1970 * 1_000)
+        for date in [
+            nil, "", "yesterday", "Sun, 06 Nov 1994 08:49:99 GMT", "Sun, 06 X 1994 1:1:1 GMT",
+        ] {
+            #expect(try await time(date) >= before)
+        }
+    }
+
+    @Test func aNewTokenIsKeptBeforeTheNextRequest() async throws {
+        let kept = Mutex<[String]>([])
+        let replies = ["t2", "t2", "t3"].map {
+            SourceReply(status: 200, renewedToken: $0, body: Bytes("{}".utf8))
+        }
+        let script = Script(replies)
+        let client = try client(script)
+        client.keepTokens { key, token in
+            #expect(key == client.key)
+            kept.withLock { $0.append(token) }
+        }
+        for _ in 0..<3 { _ = try await client.ask(.caller) }
+        #expect(kept.withLock { $0 } == ["t2", "t3"])
+        // A disk that is full ends it; the request is not made again.
+        let full = try self.client(Script(replies))
+        full.keepTokens { _, _ in throw OutputProblem("full") }
+        await #expect(throws: OutputProblem.self) { try await full.ask(.caller) }
+    }
+
+    @Test func redirectsOfFilesStaySecret() {
+        let from = "https://a.example/x/y?z"
+        #expect(
+            HTTPTransport.target(of: "https://b.example/f?s=1", from: from)
+                == "https://b.example/f?s=1"
+        )
+        #expect(HTTPTransport.target(of: "/f", from: from) == "https://a.example/f")
+        #expect(HTTPTransport.target(of: "http://b.example/f", from: from) == nil)
+        #expect(HTTPTransport.target(of: "file:///etc/passwd", from: from) == nil)
+        #expect(
+            HTTPTransport.target(of: "/f", from: "http://127.0.0.1:1/x") == "http://127.0.0.1:1/f"
+        )
+    }
+
+    @Test func whatIsBusyIsWaitedForWithinThePatience() async throws {
+        var wait = SourceWait(patience: .milliseconds(200))
+        let busy = SourceRefusal(code: "TRY_AGAIN_LATER", reason: "", retryAfter: 0.01)
+        let began = ContinuousClock.now
+        var hasWaited = try await wait.pause(for: busy)
+        #expect(hasWaited && ContinuousClock.now - began >= .milliseconds(10))
+        hasWaited = try await wait.pause(
+            for: SourceRefusal(code: "THROTTLED", reason: "", retryAfter: 60)
+        )
+        #expect(!hasWaited)
+    }
 }

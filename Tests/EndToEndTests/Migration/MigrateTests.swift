@@ -50,9 +50,26 @@ import Testing
         #expect(run.errors.contains("record 'city-1' of zone"))
         #expect(run.errors.contains("is not at the source"))
         #expect(run.errors.contains("'new' of type City of the public database is missing here"))
+        let ofAda = try await CommandLineRun(
+            try world.words("ada") + ["--verify"],
+            variables: try world.operators(target)
+        )
+        #expect(ofAda.code == 1)
+        #expect(
+            ofAda.errors.contains("zone zone-1 of the private database is not at the source")
+        )
+        #expect(
+            ofAda.errors.contains(
+                "record 'city-2' of zone zone-0 of the private database is not at the source"
+            )
+        )
         // Then it is taken over.
         for user in Self.all { _ = try await world.migrate(user, into: target) }
         try await verify(into: target)
+        let ada = try await target.signIn(as: "ada")
+        let zones = try await ada.privateCloudDatabase.allRecordZones().map(\.zoneID.zoneName)
+        #expect(zones.contains("zone-0") && !zones.contains("zone-1"))
+        await ada.close()
         try await target.end(SIGTERM)
         try await source.end(SIGTERM)
     }
@@ -122,47 +139,96 @@ import Testing
         #expect(sessions.output.components(separatedBy: "\"id\"").count <= 2)
     }
 
+    /// Each side and the migration are killed as often as is asked while a migration is at work, and
+    /// a city changes before each kill.
+    ///
+    /// It takes as long as all that is copied takes, and a start of each side for each kill.
     @Test func killsOnBothSidesLoseNothing() async throws {
         var dice = SeededGenerator(seed: Chaos.seed)
         var source = try await world.startSource()
         var target = try await world.startTarget()
         try await world.fill(source)
-        var kills = 0
-        for user in Self.all {
-            while true {
-                let errors = world.path("errors-\(kills)")
-                let run = try ChildProcess(
-                    [try ChildProcess.builtProgram("cumulus")] + world.words(user),
-                    variables: try world.operators(target),
-                    output: world.path("output-\(kills)"),
-                    errors: errors
-                )
-                let isKilled = kills < 3 * MigrationSize.kills
-                guard isKilled else {
-                    let ending = try await run.waitForEnd(seconds: 1_800)
-                    let told = try String(contentsOfFile: errors, encoding: .utf8)
-                    #expect(ending == .exit(0), "\(user ?? "public"): \(told)")
-                    break
-                }
-                try await Task.sleep(for: .milliseconds(Int.random(in: 50...900, using: &dice)))
-                kills += 1
-                switch kills % 3 {
-                case 0: run.kill(SIGKILL)
-                case 1:
-                    try await source.end(SIGKILL)
-                    source = try await world.startSource()
-                default:
-                    try await target.end(SIGKILL)
-                    target = try await world.startTarget()
-                }
-                let ending = try await run.waitForEnd(seconds: 1_800)
-                if ending == .exit(0) { break }
-                // A side that is not there at the start is not waited for.
-                #expect(ending == .signal(SIGKILL) || ending == .exit(69), "kill \(kills)")
+        // Of the migration, the source and the target.
+        var kills = [0, 0, 0]
+        var turn = 0
+        while turn < 20 * MigrationSize.kills,
+            let kind = kills.firstIndex(where: { $0 < MigrationSize.kills })
+        {
+            turn += 1
+            let run = try start(Self.all[turn % Self.all.count], turn, target)
+            try await world.change(turn, source)
+            try await Task.sleep(for: .milliseconds(Int.random(in: 20...900, using: &dice)))
+            // A run that is over already is none that was killed.
+            if run.ending == nil { kills[kind] += 1 }
+            switch kind {
+            case 0: run.kill(SIGKILL)
+            case 1:
+                try await source.end(SIGKILL)
+                source = try await world.startSource()
+            default:
+                try await target.end(SIGKILL)
+                target = try await world.startTarget()
             }
+            let ending = try await run.waitForEnd(seconds: 1_800)
+            // A side that is not there at the start is not waited for.
+            let isExpected = [.signal(SIGKILL), .exit(69), .exit(0)].contains(ending)
+            #expect(isExpected, "turn \(turn): \(ending) \(try world.errors(turn))")
         }
-        #expect(kills > 1)
+        #expect(kills == [Int](repeating: MigrationSize.kills, count: 3))
+        let changes = turn
+        for user in Self.all {
+            turn += 1
+            let run = try start(user, turn, target)
+            let ending = try await run.waitForEnd(seconds: 1_800)
+            #expect(ending == .exit(0), "\(user ?? "public"): \(try world.errors(turn))")
+        }
         try await verify(into: target)
+        // The changes were made while it was at work.
+        let bob = try await target.signIn(as: "bob")
+        for number in max(1, changes - 199)...changes {
+            let id = Record.ID(recordName: MigrationWorld.changed(number))
+            let record = try await bob.publicCloudDatabase.record(for: id)
+            #expect(record["name"] == .string("Changed \(number)"))
+        }
+        await bob.close()
+        try await target.end(SIGTERM)
+        try await source.end(SIGTERM)
+    }
+
+    private func start(_ user: String?, _ turn: Int, _ target: NodeProcess) throws -> ChildProcess {
+        try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + world.words(user),
+            variables: try world.operators(target),
+            output: world.path("output-\(turn)"),
+            errors: world.path("errors-\(turn)")
+        )
+    }
+
+    @Test func followingCopiesWhatChangesUntilItIsInterrupted() async throws {
+        let source = try await world.startSource()
+        let target = try await world.startTarget()
+        try await world.fill(source)
+        _ = try await world.migrate(nil, into: target)
+        let run = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + world.words(nil)
+                + ["--follow", "--every", "1"],
+            variables: try world.operators(target),
+            output: world.path("output"),
+            errors: world.path("errors")
+        )
+        try await Task.sleep(for: .milliseconds(500))
+        try await world.change(1, source)
+        let bob = try await target.signIn(as: "bob")
+        let id = Record.ID(recordName: MigrationWorld.changed(1))
+        var name: FieldValue?
+        for _ in 0..<100 where name != "Changed 1" {
+            try await Task.sleep(for: .milliseconds(50))
+            name = try await bob.publicCloudDatabase.record(for: id)["name"]
+        }
+        #expect(name == "Changed 1" && run.ending == nil)
+        run.kill(SIGINT)
+        #expect(try await run.waitForEnd(seconds: 30) == .exit(0))
+        await bob.close()
         try await target.end(SIGTERM)
         try await source.end(SIGTERM)
     }

@@ -144,6 +144,26 @@ final class MigrationWorld: Sendable {
         try #require(EncryptionKey(text: String(repeating: "5a", count: 32)))
     }
 
+    /// A public record that `change` changes.
+    static func changed(_ number: Int) -> String { "city-\(number % 200)" }
+
+    /// Changes a city of Ada's.
+    func change(_ number: Int, _ node: NodeProcess) async throws {
+        let ada = try await signIn("ada", node)
+        var city = Record(
+            recordType: "City",
+            recordID: Record.ID(recordName: Self.changed(number))
+        )
+        city["name"] = .string("Changed \(number)")
+        try await save([city], in: ada.publicCloudDatabase)
+        await ada.close()
+    }
+
+    /// What a migration said on standard error.
+    func errors(_ turn: Int) throws -> String {
+        try String(contentsOfFile: path("errors-\(turn)"), encoding: .utf8)
+    }
+
     private func fillPublic(_ ada: Database, _ bob: Database) async throws {
         for start in stride(from: 0, to: MigrationSize.cities, by: 200) {
             let end = min(start + 200, MigrationSize.cities)

@@ -14,9 +14,13 @@ final class RecordedService: SourceTransport {
         var token = 0
         var requests: [String] = []
         var throttles = 2
+        var spoiled: UInt8 = 0
     }
 
     private let state = Mutex(State())
+
+    /// Files have other bytes from now on, as many as before.
+    func spoilFiles() { state.withLock { $0.spoiled = 7 } }
 
     /// Paths in the order in which they were asked for.
     var requests: [String] { state.withLock { $0.requests } }
@@ -127,7 +131,8 @@ final class RecordedService: SourceTransport {
             "https://cvws.icloud-content.com/B/1": 1, "https://cvws.icloud-content.com/B/2": 2,
         ]
         guard let size = sizes[url] else { return SourceReply(status: 410) }
-        for number in 0..<size { try take([UInt8(number)]) }
+        let spoiled = state.withLock { $0.spoiled }
+        for number in 0..<size { try take([UInt8(number) ^ spoiled]) }
         return SourceReply(status: 200)
     }
 }
