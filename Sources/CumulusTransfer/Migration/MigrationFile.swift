@@ -48,7 +48,11 @@ final class MigrationFile {
         }
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+        // It stays while something waits.
+        rmdir(path + ".waiting")
+    }
 
     /// nil if there is no file yet.
     func read() throws -> MigrationState? {

@@ -79,7 +79,7 @@ package struct MigrationProgress: Hashable, Sendable {
         deferring names: [String],
         at time: Int64
     ) {
-        if token == nil { start = time }
+        if token == nil, page.isOfQuery { start = time }
         let times = page.entries.compactMap { $0.record?.modified?.time }
         newest = (times + [newest].compactMap(\.self)).max()
         for record in page.entries.compactMap(\.record) {

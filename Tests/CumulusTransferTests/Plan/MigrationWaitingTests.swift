@@ -144,5 +144,7 @@ import Testing
         }
         let second = #expect(throws: InputProblem.self) { try MigrationFile(path) }
         #expect(second?.message.contains("another migration is at work") == true)
+        // The first one has it still.
+        #expect(file.tokens["k"] == "secret")
     }
 }

@@ -172,7 +172,7 @@ import Testing
             let ending = try await run.waitForEnd(seconds: 1_800)
             // A side that is not there at the start is not waited for.
             let isExpected = [.signal(SIGKILL), .exit(69), .exit(0)].contains(ending)
-            #expect(isExpected, "turn \(turn): \(ending) \(try world.errors(turn))")
+            #expect(isExpected, "turn \(turn): \(ending) \(world.errors(turn))")
         }
         #expect(kills == [Int](repeating: MigrationSize.kills, count: 3))
         let changes = turn
@@ -180,7 +180,7 @@ import Testing
             turn += 1
             let run = try start(user, turn, target)
             let ending = try await run.waitForEnd(seconds: 1_800)
-            #expect(ending == .exit(0), "\(user ?? "public"): \(try world.errors(turn))")
+            #expect(ending == .exit(0), "\(user ?? "public"): \(world.errors(turn))")
         }
         try await verify(into: target)
         // The changes were made while it was at work.

@@ -198,7 +198,7 @@ import Testing
         }
         #expect(throws: InputProblem.self) {
             let lines = "\(ScriptedService.ada) ada\n\(ScriptedService.bob) ada"
-            try Migration.names(in: lines, of: "users")
+            _ = try Migration.names(in: lines, of: "users")
         }
         try await rig.end()
     }
