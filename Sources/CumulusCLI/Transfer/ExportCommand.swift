@@ -1,5 +1,5 @@
-// `cumulus export`: the records of one type as JSON lines. The work is in `Exporter` of
-// `CumulusTransfer`.
+// `cumulus export`: the records of one type, or a database, as JSON lines. The work is in `Exporter`
+// of `CumulusTransfer`.
 
 import ArgumentParser
 import Cumulus
@@ -15,6 +15,8 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: help(
             "cumulus export Place --output places.jsonl",
             "cumulus export Place | gzip > places.jsonl.gz",
+            "cumulus export --all --database private --output ada.jsonl --system-fields "
+                + "--assets files",
             "cumulus export Place --output places.jsonl --system-fields --assets files",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
@@ -28,6 +30,10 @@ struct ExportCommand: AsyncParsableCommand {
                 modified, and with whom a share is shared; an import passes it over, since a node \
                 says its own. --assets writes the content of assets into a folder, from which \
                 'cumulus import --assets' takes it.
+
+                --all writes the public or the private database: its zones, the records of all \
+                types, each with $type and $zone, and the user's subscriptions. 'cumulus import \
+                --all' takes it. Each zone is from one moment.
                 """
         )
     )
@@ -37,6 +43,7 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(name: .customLong("type"), help: .hidden) var oldType: String?
     @Option(name: .shortAndLong, help: "The file to write; standard output if left out.")
     var output: String?
+    @Flag(help: "Write all of the database: zones, all types, subscriptions.") var all = false
     @Flag(help: "Say when and by whom records were created and modified, too.")
     var systemFields = false
     @Option(help: "The folder that gets the content of assets, a file each.")
@@ -48,14 +55,19 @@ struct ExportCommand: AsyncParsableCommand {
 
     mutating func validate() throws {
         if let oldType, type.isEmpty { type = oldType }
-        guard !type.isEmpty else { throw ValidationError("name the type of the records.") }
+        guard type.isEmpty == all else {
+            throw ValidationError("name the type of the records, or --all for all of a database.")
+        }
+        guard !all || zone.zoneID == .default, try !all || connection.scope() != .shared else {
+            throw ValidationError("--all is for all zones of the public or the private database.")
+        }
         guard !format.json || output != nil else {
             throw ValidationError("--json prints a summary; name the records' file with --output.")
         }
     }
 
     func run() async throws {
-        _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
+        if !all { _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type") }
         if let assets { try FileManager.default.makeFolder(assets) }
         let standardTimeout = 10.0
         try await connection.withDatabase(
@@ -66,7 +78,7 @@ struct ExportCommand: AsyncParsableCommand {
             var exporter = Exporter(
                 database: database,
                 zoneID: zone.zoneID,
-                type: type,
+                type: all ? nil : type,
                 patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
                 withSystemFields: systemFields,
                 assetFolder: assets,

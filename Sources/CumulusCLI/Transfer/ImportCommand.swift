@@ -18,6 +18,7 @@ struct ImportCommand: AsyncParsableCommand {
         discussion: help(
             "cumulus import Place places.jsonl",
             "zcat places.jsonl.gz | cumulus import Place - --strict",
+            "cumulus import --all ada.jsonl --database private --assets files",
             note: """
                 Each line is an object: recordName and a key per field. Text, integer, decimal \
                 and array are STRING, INT64, DOUBLE and LIST, an object of latitude and longitude \
@@ -37,16 +38,21 @@ struct ImportCommand: AsyncParsableCommand {
                 standard error have the number too, as "line", and what it waits for is an \
                 object, {"waiting": {"message": "…", "saved": 400}}.
 
+                --all takes what 'cumulus export --all' wrote: zones are made, records are saved \
+                in their zones, and subscriptions. Shares are passed over, and counted: others \
+                have to join a share anew.
+
                 The exit code is 65 if a line is no such object, also if the server refused \
                 others, and with --strict; it is 1 if the server refused all lines that failed.
                 """
         )
     )
 
-    @Argument(help: "Type of the records.") var type: String
+    @Argument(help: "Type of the records; left out with --all.") var type: String
     @Argument(help: "The file; - for standard input.") var file = ""
     /// The type in release 0.1, in which the only argument was the file.
     @Option(name: .customLong("type"), help: .hidden) var oldType: String?
+    @Flag(help: "Read a file of 'cumulus export --all'.") var all = false
     @Option(help: "The key that holds the record's name.") var nameKey = "recordName"
     @Flag(
         help: """
@@ -67,6 +73,12 @@ struct ImportCommand: AsyncParsableCommand {
 
     mutating func validate() throws {
         if let oldType, file.isEmpty { (type, file) = (oldType, type) }
+        if all {
+            guard file.isEmpty, nameKey == "recordName", zone.zoneID == .default else {
+                throw ValidationError("with --all name the file alone: its lines say the rest.")
+            }
+            (type, file) = ("", type)
+        }
         guard !file.isEmpty else {
             throw ValidationError("name the type, then the file: cumulus import Place FILE.")
         }
@@ -92,7 +104,7 @@ struct ImportCommand: AsyncParsableCommand {
         ) { [lines] database in
             var importer = Importer(
                 lines: lines,
-                type: type,
+                type: all ? nil : type,
                 zoneID: zone.zoneID,
                 nameKey: nameKey,
                 isStrict: strict,

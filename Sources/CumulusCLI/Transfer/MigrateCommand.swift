@@ -81,7 +81,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 zones that the user has and that others share with it, its subscriptions and its \
                 own record. The schema's file is what CloudKit's console exports; it is added to \
                 the development schema here. With --environment production all of the development \
-                schema is then deployed to production, if production lacks something of the file. \
+                schema is then deployed to production, unless production has it already. \
                 Before anything is made here, one record of each type is asked for. Run it once \
                 per user, and then for the public database, with the same --state.
 

@@ -1,4 +1,4 @@
-// Writes the records of one type, a line each, as they arrive.
+// Writes the records of one type, or all of a database, a line each, as they arrive.
 //
 // An interrupted list covers half of a moment. If the output is a file, the list starts again from
 // its beginning. Output to a pipe can't be taken back, so there the interruption is an error. If
@@ -12,7 +12,8 @@ package import CumulusTerminal
 package struct Exporter {
     let database: Database
     let zoneID: RecordZone.ID
-    let type: String
+    /// nil: all zones, records and subscriptions of the database.
+    let type: String?
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
     /// Whether lines say when and by whom records were created and modified, too.
@@ -27,7 +28,7 @@ package struct Exporter {
     package init(
         database: Database,
         zoneID: RecordZone.ID,
-        type: String,
+        type: String?,
         patience: Duration,
         withSystemFields: Bool = false,
         assetFolder: String? = nil,
@@ -101,13 +102,25 @@ package struct Exporter {
 
     private mutating func write(to file: OpenFile, counting count: inout Int) async throws {
         defer { progress.clear() }
+        guard let type else { return try await writeDatabase(to: file, counting: &count) }
+        try await writeRecords(of: zoneID, type, to: file, counting: &count)
+        if count == 0 { try await checkType(type) }
+    }
+
+    private mutating func writeRecords(
+        of zone: RecordZone.ID,
+        _ type: String?,
+        to file: OpenFile,
+        counting count: inout Int
+    ) async throws {
         var text = ""
-        let records = database.allRecords(inZoneWith: zoneID)
-        for try await record in records where record.recordType == type {
+        let records = database.allRecords(inZoneWith: zone)
+        for try await record in records where type == nil || record.recordType == type {
             if let assetFolder, record.holdsAssets {
                 try await copyAssets(of: record, to: assetFolder)
             }
-            record.line(withSystemFields: withSystemFields).write(to: &text)
+            record.line(withSystemFields: withSystemFields, withPlace: type == nil)
+                .write(to: &text)
             text += "\n"
             count += 1
             progress.update(bytes: 0, records: count)
@@ -116,7 +129,32 @@ package struct Exporter {
                 text.removeAll(keepingCapacity: true)
             }
         }
-        if count == 0 { try await checkType() }
+        try put(Data(text.utf8), to: file, "the output")
+    }
+
+    /// Zones come first, so that an import makes them before their records.
+    private mutating func writeDatabase(
+        to file: OpenFile,
+        counting count: inout Int
+    ) async throws {
+        var zones = [RecordZone.ID.default]
+        if database.databaseScope == .private {
+            zones += try await database.allRecordZones().map(\.zoneID)
+                .filter { $0.zoneName != Names.defaultZone }
+        }
+        let named = zones.dropFirst().map { DatabaseLine.json(ofZone: $0.zoneName) }
+        try write(named, to: file)
+        for zone in zones { try await writeRecords(of: zone, nil, to: file, counting: &count) }
+        do {
+            let subscriptions = try await database.allSubscriptions()
+            try write(subscriptions.map { DatabaseLine.json(of: $0) }, to: file)
+        } catch let error as ServiceError where error.code == .notAuthenticated {
+            // Who has no name has no subscriptions.
+        }
+    }
+
+    private func write(_ lines: [JSON], to file: OpenFile) throws {
+        let text = lines.map { $0.text + "\n" }.joined()
         try put(Data(text.utf8), to: file, "the output")
     }
 
@@ -142,7 +180,7 @@ package struct Exporter {
     }
 
     /// Asks for nothing of the type: that tells whether there is one.
-    private func checkType() async throws {
+    private func checkType(_ type: String) async throws {
         let query = Query(recordType: type, predicate: .none)
         do {
             _ = try await database.count(matching: query, inZoneWith: zoneID)

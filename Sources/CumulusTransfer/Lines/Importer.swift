@@ -13,44 +13,12 @@
 // The target is one of its own since it handles many records, and so is optimised, which the
 // commands are not.
 
-package import ArgumentParser
 package import Cumulus
 package import CumulusModel
 import CumulusSystem
 package import CumulusTerminal
 
 package struct Importer {
-    package struct Summary {
-        var saved = 0
-        /// Lines that can't be used, and records that the server refused.
-        var badLines = 0
-        var refused = 0
-        var seconds = 0.0
-        var mistakes = ImportMistakes()
-
-        var failed: Int { badLines + refused }
-
-        package var json: JSON {
-            [
-                "saved": .integer(Int64(saved)), "failed": .integer(Int64(failed)),
-                "seconds": .decimal((seconds * 1_000).rounded() / 1_000),
-                "errors": mistakes.json,
-            ]
-        }
-
-        package var text: String {
-            let tenths = (seconds * 10).rounded() / 10
-            return "\(counted(saved, "record")) saved, \(counted(failed, "line")) failed, "
-                + "\(tenths) s"
-        }
-
-        /// nil if every line was saved.
-        package func exitCode(isStrict: Bool) -> ExitCode? {
-            if failed == 0 { return nil }
-            return isStrict || badLines > 0 ? .badInput : .refused
-        }
-    }
-
     /// Records of one call, each with the number of its line.
     private struct Batch {
         var records: [Record] = []
@@ -82,7 +50,8 @@ package struct Importer {
     }
 
     var lines: LineReader
-    let type: String
+    /// nil: the lines are of an export of a database, and say it.
+    let type: String?
     let zoneID: RecordZone.ID
     let nameKey: String
     let isStrict: Bool
@@ -120,7 +89,7 @@ package struct Importer {
     ///     people are told, on standard error.
     package init(
         lines: LineReader,
-        type: String,
+        type: String?,
         zoneID: RecordZone.ID = .default,
         nameKey: String = "recordName",
         isStrict: Bool = false,
@@ -175,8 +144,14 @@ package struct Importer {
 
     private mutating func saveAll(_ calls: inout Calls, _ database: Database) async throws {
         while !mustStop, let line = try lines.next() {
-            if let record = record(line) {
-                try await add(record, line.number, &calls, database)
+            switch content(of: line) {
+            case .record(let record)?: try await add(record, line.number, &calls, database)
+            case .zone(let name)?:
+                await save(line.number) { try await database.save(RecordZone(zoneName: name)) }
+            case .subscription(let subscription)?:
+                await save(line.number) { try await database.save(subscription) }
+            case .passedOver?: summary.passedOver += 1
+            case nil: break
             }
             progress.update(bytes: lines.byteCount, records: summary.saved)
         }
@@ -189,16 +164,24 @@ package struct Importer {
     // MARK: Lines
 
     /// nil for an empty line, and for one that was reported as bad.
-    private mutating func record(_ line: LineReader.Line) -> Record? {
+    private mutating func content(of line: LineReader.Line) -> DatabaseLine? {
         do {
             guard let bytes = line.bytes else {
                 throw InputProblem("longer than \(LineReader.longestLine) bytes")
             }
             if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return nil }
             let json = try JSONReader.read(bytes)
-            var record = try Record(line: json, type: type, zoneID: zoneID, nameKey: nameKey)
-            if let assetFolder { record.takeFiles(from: assetFolder) }
-            return record
+            var content =
+                try type.map {
+                    DatabaseLine.record(
+                        try Record(line: json, type: $0, zoneID: zoneID, nameKey: nameKey)
+                    )
+                } ?? DatabaseLine(json)
+            if case .record(var record) = content, let assetFolder {
+                record.takeFiles(from: assetFolder)
+                content = .record(record)
+            }
+            return content
         } catch {
             let message =
                 (error as? InputProblem)?.message
@@ -206,6 +189,23 @@ package struct Importer {
             summary.badLines += 1
             tell(line.number, InputProblem(message), message)
             return nil
+        }
+    }
+
+    /// Saves a zone or a subscription, again and again while the server is away or busy.
+    private mutating func save(_ line: Int, _ body: () async throws -> Any) async {
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                _ = try await body()
+                return
+            } catch let error as ServiceError where error.mayPass && ContinuousClock.now < end {
+                let pause = Duration.milliseconds(error.retryAfterMilliseconds ?? 500)
+                try? await Task.sleep(for: pause)
+            } catch {
+                summary.refused += 1
+                return tell(line, error, "\(error)")
+            }
         }
     }
 
@@ -409,7 +409,7 @@ extension Record {
     fileprivate var decidingKeys: [String] {
         let plain = allKeys().filter { self[$0] != .list([]) }
         let encrypted = encryptedValues.values.keys.filter { encryptedValues[$0] != .list([]) }
-        return plain + encrypted
+        return (plain + encrypted).map { "\(recordType)/\($0)" }
     }
 }
 

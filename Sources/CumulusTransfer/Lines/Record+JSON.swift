@@ -29,7 +29,9 @@ extension Record {
             recordID: ID(recordName: try Record.name(name, nameKey), zoneID: zoneID)
         )
         for member in members
-        where member.key != "recordName" && member.key != Record.systemKey {
+        where !["recordName", Record.systemKey, DatabaseLine.typeKey, DatabaseLine.zoneKey]
+            .contains(member.key)
+        {
             if member.key == Record.fieldsKey, case .object(let fields) = member.value {
                 for field in fields { try set(field) }
             } else {
@@ -76,10 +78,13 @@ extension Record {
     /// The line of an export: recordName, then the fields in the order of their names.
     package var line: JSON { line(withSystemFields: false) }
 
-    /// - Parameter withSystemFields: Whether it says when and by whom the record was created and
-    ///   modified, too, and with whom a share is shared.
-    package func line(withSystemFields: Bool) -> JSON {
+    /// - Parameters:
+    ///   - withSystemFields: Whether it says when and by whom the record was created and modified,
+    ///     too, and with whom a share is shared.
+    ///   - withPlace: Whether it says the type and the zone.
+    package func line(withSystemFields: Bool, withPlace: Bool = false) -> JSON {
         var members = [JSON.Member("recordName", .string(recordID.recordName))]
+        if withPlace { members += DatabaseLine.members(of: self) }
         if withSystemFields { members.append(JSON.Member(Record.systemKey, systemJSON)) }
         if let parent { members.append(JSON.Member(Record.parentKey, .string(parent.recordName))) }
         let named = fieldMembers.filter { $0.key == "recordName" }
