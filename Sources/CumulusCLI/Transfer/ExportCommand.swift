@@ -1,5 +1,5 @@
-// `cumulus export`: the records of one type, or a database, as JSON lines. The work is in `Exporter`
-// of `CumulusTransfer`.
+// `cumulus export`: the records of one type, or a database, as JSON lines. The work is in
+// `Exporter` of `CumulusTransfer`.
 
 import ArgumentParser
 import Cumulus

@@ -1,5 +1,5 @@
-// The lines of an export of a whole database: its zones, its records with their types and zones, and
-// the user's subscriptions.
+// The lines of an export of a whole database: its zones, its records with their types and zones,
+// and the user's subscriptions.
 //
 // A line of a record is that of an export of one type, with its type and zone beside the name. What
 // an import can't save again is passed over: shares, since others have to join them, and users' own

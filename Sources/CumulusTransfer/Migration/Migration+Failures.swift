@@ -1,5 +1,5 @@
-// What a migration does about what fails: it waits where the source says so, keeps the names of what
-// failed, and tries it again at the end of each list, in each round.
+// What a migration does about what fails: it waits where the source says so, keeps the names of
+// what failed, and tries it again at the end of each list, in each round.
 //
 // Records are kept in the state, by their lists. What is no record of a list is tried in each round
 // anyway, and counts for that round.
@@ -38,6 +38,17 @@ extension Migration {
                 + "from its beginning",
             lane.text
         )
+    }
+
+    /// Says which types a key can't list: the source does not refuse them.
+    func tellOfHidden(_ schema: MigrationSchema) {
+        for type in options.isOfUser ? [] : schema.hidden {
+            tell(
+                "only creators may read its records, so the key sees its own alone: grant READ on "
+                    + "it to a role of the key in the source's schema",
+                "type \(type) of the public database"
+            )
+        }
     }
 
     // MARK: Waiting

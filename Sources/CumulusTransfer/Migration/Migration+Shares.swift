@@ -40,8 +40,9 @@ extension Migration {
         return share
     }
 
-    /// While a share is open to all, nobody can be invited or removed by name: so it is saved closed
-    /// if others are to be in it, these join, and then it is opened.
+    /// While a share is open to all, nobody can be invited or removed by name.
+    ///
+    /// So it is saved closed if others are to be in it, these join, and then it is opened.
     private func save(
         _ record: SourceRecord,
         _ wanted: SourceShare,

@@ -18,6 +18,7 @@ extension Migration {
             keepsOrigin: options.keepsOrigin
         )
         self.schema = schema
+        tellOfHidden(schema)
         if options.isOfUser {
             caller = try await askCaller()
             guard state.users[caller] != nil else {

@@ -2,8 +2,8 @@
 //
 // `cumulus migrate` runs it: for the public database with a server's key, for one user with its web
 // token. Nothing is changed before both sides have answered, each type may be read, and the schemas
-// fit. After that, each page is saved here before the state file says so. What a page can't bring is
-// told with its place and tried again in each round, and the rest goes on.
+// fit. After that, each page is saved here before the state file says so. What a page can't bring
+// is told with its place and tried again in each round, and the rest goes on.
 //
 // Folder: a migration at work; what it decides is in the folder Plan. Read `Migration`, then
 // `Migration+Lanes`, `Migration+Records` and `Migration+Failures`; `MigrationTarget` is the other
@@ -185,6 +185,7 @@ package final class Migration {
             throw InputProblem("the schema's file has no record type to copy")
         }
         for lane in lists(of: schema) { try await probe(lane) }
+        tellOfHidden(schema)
     }
 
     /// Asks for one record of a type: whether it may be read, and fits the schema's file.

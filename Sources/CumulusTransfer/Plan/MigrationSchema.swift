@@ -36,6 +36,9 @@ package struct MigrationSchema: Sendable {
     package let types: [String]
     /// The fields of each type of the file, by their names, with the origin's.
     package let columns: [String: [String: FieldType]]
+    /// The types of the file whose records only their creators may read, sorted: a key sees none of
+    /// others there, and no refusal.
+    package let hidden: [String]
     /// What the schema here is to become.
     package let joined: Schema
 
@@ -48,6 +51,7 @@ package struct MigrationSchema: Sendable {
     package init(_ file: Schema, into here: Schema, keepsOrigin: Bool) throws {
         let own = file.recordTypes.filter { ![Schema.shareType, "Users"].contains($0.name) }
         types = own.map(\.name)
+        hidden = own.filter(\.isOfCreators).map(\.name)
         var joined = here
         joined.roles = Array(Set(here.roles).union(file.roles))
         var columns: [String: [String: FieldType]] = [:]
@@ -70,13 +74,18 @@ package struct MigrationSchema: Sendable {
 }
 
 extension Schema.RecordType {
+    fileprivate var isOfCreators: Bool {
+        let readers = grants.filter { $0.permissions.contains(.read) }.map(\.role)
+        return !readers.isEmpty && readers.allSatisfy { $0 == Grants.creator }
+    }
+
     fileprivate mutating func addOrigin() throws {
         let own = OriginField.allCases.filter { field($0.rawValue) != nil }
         guard own.count == OriginField.allCases.count || !own.contains(.container) else {
             // An app's own field would lose its values.
             throw InputProblem(
                 "type '\(name)' has a field '\(OriginField.container.rawValue)', and a migration "
-                    + "needs it for the name of the source: rename the field, or leave the source's "
+                    + "needs it for the source's name: rename the field, or leave the source's "
                     + "times and users away with --no-origin"
             )
         }

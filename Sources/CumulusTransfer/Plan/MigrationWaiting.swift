@@ -1,8 +1,8 @@
 // What waits in a lane, and what failed: by the names of records.
 //
-// Pure. It may grow with every page, so `MigrationFile` keeps it in a file that is added to, and the
-// state says how much of that file counts. Names of records that failed are kept up to a number;
-// of what is beyond, the number alone.
+// Pure. It may grow with every page, so `MigrationFile` keeps it in a file that is added to, and
+// the state says how much of that file counts. Names of records that failed are kept up to a
+// number; of what is beyond, the number alone.
 
 package import CumulusModel
 

@@ -43,6 +43,20 @@ import Testing
         #expect(again.joined == joined.joined)
     }
 
+    @Test func typesOfCreatorsAreKnown() throws {
+        let file = try schema(
+            """
+            CREATE ROLE editor;
+            RECORD TYPE All (a STRING, GRANT READ TO "_world");
+            RECORD TYPE Mine (a STRING, GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud");
+            RECORD TYPE Some (a STRING, GRANT READ TO "_creator", GRANT READ TO editor);
+            RECORD TYPE Write (a STRING, GRANT WRITE TO "_world", GRANT READ TO "_creator");
+            """
+        )
+        let hidden = try MigrationSchema(file, into: Schema(), keepsOrigin: true).hidden
+        #expect(hidden == ["Mine", "Write"])
+    }
+
     @Test func withoutOriginNothingIsAdded() throws {
         let joined = try MigrationSchema(schema(note), into: Schema(), keepsOrigin: false)
         #expect(joined.columns["Note"]?.keys.sorted() == ["secret", "title"])

@@ -139,8 +139,9 @@ import Testing
         #expect(sessions.output.components(separatedBy: "\"id\"").count <= 2)
     }
 
-    /// Each side and the migration are killed as often as is asked while a migration is at work, and
-    /// a city changes before each kill.
+    /// Each side and the migration are killed as often as is asked while a migration is at work.
+    ///
+    /// A city changes before each kill.
     ///
     /// It takes as long as all that is copied takes, and a start of each side for each kill.
     @Test func killsOnBothSidesLoseNothing() async throws {

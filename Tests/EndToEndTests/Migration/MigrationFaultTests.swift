@@ -1,5 +1,5 @@
-// What a source does in the midst of a migration: it changes, refuses, is busy, loses tokens. In the
-// end nothing is lost, and the exit code says what is left.
+// What a source does in the midst of a migration: it changes, refuses, is busy, loses tokens. In
+// the end nothing is lost, and the exit code says what is left.
 
 import Cumulus
 import CumulusModel

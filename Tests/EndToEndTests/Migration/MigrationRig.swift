@@ -16,7 +16,9 @@ final class MigrationRig {
             title STRING QUERYABLE, stars INT64 QUERYABLE, photo ASSET,
             GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud", GRANT READ TO "_world"
         );
-        RECORD TYPE Other (title STRING, GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud");
+        RECORD TYPE Other (
+            title STRING, GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud"
+        );
         RECORD TYPE Users (
             nick STRING, photo ASSET, GRANT WRITE TO "_creator", GRANT READ TO "_world"
         );

@@ -1,5 +1,5 @@
-// A difference of each kind makes `--verify` say so; and what a migration takes over besides records:
-// shares, subscriptions, the user's record.
+// A difference of each kind makes `--verify` say so: also of what a migration takes over besides
+// records, which is shares, subscriptions and the user's record.
 
 import Cumulus
 import CumulusModel
@@ -153,8 +153,8 @@ import Testing
         try await expect("record 'share' of \(zone) differs in cloudkit.title") {
             $0.save(trips, Self.share("Mine", public: "READ_ONLY", bob))
         }
-        let me =
-            "record '\(try await rig.admin.addUser("ada", in: NodeProcess.container).user.recordName)'"
+        let ada = try await rig.admin.addUser("ada", in: NodeProcess.container).user.recordName
+        let me = "record '\(ada)'"
         try await expect("\(me) of zone _defaultZone of the public database differs in nick") {
             $0.save("public/_defaultZone", Self.user("Adele", [1, 2, 3]))
         }
