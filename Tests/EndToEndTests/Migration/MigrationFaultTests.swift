@@ -149,6 +149,39 @@ import Testing
         try await rig.end()
     }
 
+    /// The token has expired, and the list of zones that begins anew is cut off, too.
+    @Test func aZoneListThatWasCutOffComparesAgain() async throws {
+        let rig = try await MigrationRig()
+        let service = ScriptedService()
+        service.change { content in
+            for zone in ["A", "B", "C"] {
+                content.save("private/\(zone)", ScriptedService.note("n", "t"))
+            }
+        }
+        #expect(try await copy(rig, service, isOfUser: true).zones == 3)
+        service.change { content in
+            content.zones["private/A"] = nil
+            (content.refusesTokens, content.zonePageSize) = (true, 1)
+            content.then = { content, path in
+                guard path == "private/changes/database" else { return }
+                if content.refusesTokens {
+                    content.refusesTokens = false
+                } else {
+                    let refusal = ScriptedService.refusal("ACCESS_DENIED")
+                    content.refusals["changes/database"] = refusal
+                }
+            }
+        }
+        await #expect(throws: ServiceError.self) { try await copy(rig, service, isOfUser: true) }
+        service.change { content in (content.refusals, content.then) = ([:], nil) }
+        #expect(try await copy(rig, service, isOfUser: true).failed == 0)
+        let ada = try await rig.node.signIn(as: "ada")
+        let zones = try await ada.privateCloudDatabase.allRecordZones().map(\.zoneID.zoneName)
+        #expect(zones.filter { $0 != "_defaultZone" }.sorted() == ["B", "C"])
+        await ada.close()
+        try await rig.end()
+    }
+
     /// Two sources come together in one container here: each deletes its own records alone.
     @Test func aSourceDeletesWhatItBrought() async throws {
         let rig = try await MigrationRig()

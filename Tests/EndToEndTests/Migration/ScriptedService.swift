@@ -33,6 +33,7 @@ final class ScriptedService: SourceTransport {
     struct Content {
         var caller = ScriptedService.ada
         var pageSize = 2
+        var zonePageSize = 100
         /// By database and name, such as "private/Trips" and "public/_defaultZone".
         var zones: [String: ScriptedZone] = [:]
         /// Lists by database.
@@ -142,18 +143,32 @@ extension ScriptedService.Content {
                 entry(name) ?? zone.records[name] ?? Self.missing(name)
             }
             return ["records": .array(found)]
-        case "changes/database":
-            if refusesTokens, body["syncToken"] != nil { return nil }
-            let names = zones.keys.filter {
-                $0.hasPrefix(database + "/") && !$0.hasSuffix("_defaultZone")
-            }
-            let list = names.sorted().map { name -> JSON in
-                ["zoneID": ["zoneName": .string(String(name.dropFirst(database.count + 1)))]]
-            }
-            return ["zones": .array(list), "syncToken": "AQ==", "moreComing": .bool(false)]
+        case "changes/database": return databaseChanges(database, body)
         case "changes/zone": return zoneChanges(database, body)
         default: return nil
         }
+    }
+
+    /// A token is the number of zones that were told, or "all": then all are told again.
+    private func databaseChanges(_ database: String, _ body: JSON) -> JSON? {
+        var start = 0
+        if case .string(let token)? = body["syncToken"] {
+            if refusesTokens { return nil }
+            start = Int(token) ?? 0
+        }
+        let names = zones.keys.filter {
+            $0.hasPrefix(database + "/") && !$0.hasSuffix("_defaultZone")
+        }
+        let page = names.sorted().dropFirst(start).prefix(zonePageSize)
+        let list = page.map { name -> JSON in
+            ["zoneID": ["zoneName": .string(String(name.dropFirst(database.count + 1)))]]
+        }
+        let end = start + page.count
+        let isMore = end < names.count
+        return [
+            "zones": .array(list), "syncToken": .string(isMore ? "\(end)" : "all"),
+            "moreComing": .bool(isMore),
+        ]
     }
 
     private func place(_ database: String, _ zone: JSON?) -> String {
