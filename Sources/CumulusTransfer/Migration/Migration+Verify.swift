@@ -290,9 +290,13 @@ extension Migration {
 
     // MARK: Here, and not there
 
+    /// Records that came from another source are not looked for.
     private func findOthers(_ lane: MigrationLane) async throws {
         let types = Set(schema?.types ?? []).union([Names.shareType])
-        let names = try await names(of: lane, keys: []) { types.contains($0.recordType) }
+        let (key, own) = (OriginField.container.rawValue, FieldValue.string(container))
+        let names = try await names(of: lane, keys: options.keepsOrigin ? [key] : []) { record in
+            types.contains(record.recordType) && record[key] ?? own == own
+        }
         for part in names.parts(of: SourceRequest.most) {
             for entry in try await lookUp(Array(part), in: lane, keys: []) {
                 switch entry {

@@ -102,8 +102,16 @@ extension MigrationState {
         _ key: String
     ) throws(SourceProblem) -> [String: String] {
         var texts: [String: String] = [:]
-        guard let object = try object.object(key) else { return texts }
-        for key in keys(of: object) { texts[key] = try object.needed(key) }
+        guard let object = try object.object(key), case .object(let members) = object.json else {
+            return texts
+        }
+        // There may be many: a key is not searched for.
+        for member in members {
+            guard case .string(let text) = member.value else {
+                throw SourceProblem(object.place(member.key), "must be a text")
+            }
+            texts[member.key] = text
+        }
         return texts
     }
 }

@@ -201,6 +201,9 @@ import Testing
         other.change { $0.zones[list]?.delete("two") }
         #expect(try await copyOther().deleted == 1)
         #expect(try await rig.titles().keys.sorted() == ["one", "three"])
+        // Each compares what is its own.
+        let report = try await rig.migration(from: one, isOfUser: false).verify()
+        #expect(report.differences == [] && report.compared == 1)
         // Without the origin nothing says what came from where, and nothing is deleted.
         let plain = service(["x", "y"].map { ScriptedService.note($0, "t") }, in: list)
         for _ in 0..<2 {
