@@ -161,10 +161,10 @@ package struct PushEntry: Hashable, Sendable {
             )
         }
         hosts = try object.strings("hosts")?.map { PushHost($0) } ?? PushHost.usual
-        guard hosts.allSatisfy({ PushEntry.isName($0.name) }) else {
+        guard hosts.allSatisfy({ PushEntry.isName($0.name) && $0.port > 0 }) else {
             throw .badRequest(
                 "'\(object.place("hosts"))' must list names such as push.example.com, or "
-                    + "*.example.com for all below it"
+                    + "*.example.com for all below it, with a port unless it is 443"
             )
         }
     }

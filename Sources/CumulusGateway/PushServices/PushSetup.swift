@@ -26,14 +26,28 @@ package struct PushSetup: Sendable {
     }
 
     package let entry: PushEntry
+    /// PEM text of the authorities that vouch for the service; nil means the system's.
+    package let authority: Bytes?
     let key: Key
     /// SHA-256 of the key's file.
     private let fingerprint: Bytes
 
-    /// - Parameter file: What the key's file holds.
-    package init(_ entry: PushEntry, keyFile file: Bytes) throws(PushEntry.Problem) {
+    /// - Parameters:
+    ///   - file: What the key's file holds.
+    ///   - authority: What the file of authorities holds; nil without one.
+    package init(
+        _ entry: PushEntry,
+        keyFile file: Bytes,
+        authority: Bytes? = nil
+    ) throws(PushEntry.Problem) {
         self.entry = entry
+        self.authority = authority
         fingerprint = Bytes(SHA256.hash(data: file))
+        if let authority, !OutboundPushClient.isAuthority(authority) {
+            throw PushEntry.Problem(
+                "\(entry.authority ?? "authority") must hold certificates as PEM"
+            )
+        }
         let text = String(decoding: file, as: UTF8.self)
         switch entry.service {
         case .apns, .webPush: key = .curve(try PushSetup.curveKey(text, entry.keyFile))
@@ -76,7 +90,7 @@ package struct PushSetup: Sendable {
         case .apns: return entry.topics.contains(address.topic)
         case .webPush:
             guard let url = WebAddress(address.token) else { return false }
-            return url.isSecret && entry.hosts.contains { $0.holds(url.host) }
+            return url.isSecret && entry.hosts.contains { $0.leads(to: url) }
         case .fcm: return true
         }
     }
@@ -85,6 +99,7 @@ package struct PushSetup: Sendable {
 extension PushSetup: Hashable {
     package static func == (one: PushSetup, other: PushSetup) -> Bool {
         one.entry == other.entry && one.fingerprint == other.fingerprint
+            && one.authority == other.authority
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -136,15 +136,20 @@ public struct PushOffer: Hashable, Sendable {
 
 /// A host, or all hosts below a domain, to which addresses of Web Push may lead.
 package struct PushHost: Hashable, Sendable {
-    /// In lower case, without the asterisk.
+    /// In lower case, without the asterisk and the port.
     package let name: String
     /// The text began with "*.".
     package let isDomain: Bool
+    /// The only port that addresses may name; 0 if the text names none that there is.
+    package let port: Int
 
-    /// A name such as "push.example.com" or "*.example.com".
+    /// A name such as "push.example.com", "*.example.com" or "push.example.com:8443".
     package init(_ text: String) {
         isDomain = text.hasPrefix("*.")
-        name = (isDomain ? String(text.dropFirst(2)) : text).lowercased()
+        let parts = (isDomain ? text.dropFirst(2) : text[...])
+            .split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        name = parts[0].lowercased()
+        port = parts.count < 2 ? 443 : UInt16(parts[1]).map { Int($0) } ?? 0
     }
 
     /// The push services of the browsers that most people have.
@@ -153,8 +158,9 @@ package struct PushHost: Hashable, Sendable {
         "*.notify.windows.com",
     ].map { PushHost($0) }
 
-    /// - Parameter host: In lower case.
-    package func holds(_ host: String) -> Bool {
-        isDomain ? host.hasSuffix("." + name) : host == name
+    /// Whether an address is one of it.
+    package func leads(to address: WebAddress) -> Bool {
+        let host = address.host
+        return address.port == port && (isDomain ? host.hasSuffix("." + name) : host == name)
     }
 }

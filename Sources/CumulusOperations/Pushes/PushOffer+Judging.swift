@@ -1,7 +1,7 @@
 // Judges the address of a device by what the operator has set up, before it is kept.
 //
 // Called by the node for each registration. An address of Web Push is a URL that its user chose, so
-// it may lead to hosts only that the operator allows.
+// it may lead only to hosts that the operator allows, and to no other port of theirs.
 
 import Crypto
 package import CumulusModel
@@ -65,7 +65,7 @@ extension PushAddress {
 
     private func checkWebPush(_ offer: PushOffer) throws(ServiceError) {
         guard let address = WebAddress(token), address.isSecret,
-            offer.hosts.contains(where: { $0.holds(address.host) })
+            offer.hosts.contains(where: { $0.leads(to: address) })
         else {
             throw .invalidPush(
                 """

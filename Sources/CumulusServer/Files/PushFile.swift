@@ -51,11 +51,16 @@ struct PushFile: Sendable {
                 entry.authority = entry.authority.map { OperatorFile.place(of: $0, beside: path) }
                 let (known, key) = (entry, entry.keyFile)
                 return try WatchedFiles(
-                    [key],
-                    onRenewal: { Wiring.tell(logger, of: "key of \(known.service.name)", $0) },
+                    [key] + [entry.authority].compactMap(\.self),
+                    onRenewal: { Wiring.tell(logger, of: "file of \(known.service.name)", $0) },
                     make: {
-                        let bytes = try OperatorFile.bytes(of: key, limit: mostKeyBytes)
-                        return try PushSetup(known, keyFile: bytes)
+                        try PushSetup(
+                            known,
+                            keyFile: OperatorFile.bytes(of: key, limit: mostKeyBytes),
+                            authority: known.authority.map {
+                                try OperatorFile.bytes(of: $0, limit: mostBytes)
+                            }
+                        )
                     }
                 )
             }
@@ -74,7 +79,7 @@ extension Wiring {
             NodeDoor(node) { _ in nil },
             setups: { pushes.setups },
             client: { setup in
-                try OutboundPushClient(on: group, authority: setup.entry.authority)
+                try OutboundPushClient(on: group, authority: setup.authority)
             },
             meter: pushes.meter,
             logger: logger
