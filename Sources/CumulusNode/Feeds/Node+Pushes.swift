@@ -6,6 +6,7 @@
 package import CumulusModel
 import CumulusOperations
 import CumulusStorage
+import CumulusWire
 import Synchronization
 
 /// The addresses of all scopes that are pushed to.
@@ -51,14 +52,62 @@ package struct PushAddresses: Sendable {
     }
 
     package var targets: Set<Target> = []
-    /// Addresses of devices that another user has registered since.
+    /// Addresses that are to be ended: another user has registered the device since, or the session
+    /// has been over for `kept`.
     package var over: Set<Target> = []
+    /// How often addresses were read.
+    package private(set) var reads = 0
+    /// Addresses whose session is over, or not known here yet, each with when this node first saw
+    /// that, in milliseconds of a clock that never goes back.
+    private var asleep: [Target: Int64] = [:]
+    /// When they were read last, by the same clock.
+    private var read: Int64 = 0
     /// What was read last; nil means that it is to be read again.
-    var epochs: [UInt64]?
+    private var epochs: [UInt64]?
     /// Whether nothing more is known until an address or an account changes.
     package var isComplete: Bool { epochs != nil }
 
+    /// How long an address may be known without its session, in milliseconds: nodes hear of the two
+    /// separately.
+    package static let patience: Int64 = 300_000
+    /// How long the address of a session that is over is kept, in milliseconds: another node may
+    /// still make the session longer.
+    package static let kept: Int64 = 3_600_000
+    /// Sessions expire without a word: after so many milliseconds addresses are read again.
+    private static let longest: Int64 = 600_000
+
     package init() {}
+
+    /// Lets the next call read them again.
+    package mutating func expire() { epochs = nil }
+
+    /// Whether they are as they were read.
+    func holds(_ epochs: [UInt64], now: Int64) -> Bool {
+        self.epochs == epochs && now - read < PushAddresses.longest
+    }
+
+    /// What a reading has found, after this one.
+    ///
+    /// - Parameter asleep: Addresses without a session.
+    func followed(
+        by targets: Set<Target>,
+        over: Set<Target>,
+        asleep: Set<Target>,
+        _ epochs: [UInt64],
+        now: Int64
+    ) -> PushAddresses {
+        var next = PushAddresses()
+        (next.targets, next.over, next.reads, next.read) = (targets, over, reads + 1, now)
+        var isComplete = true
+        for target in asleep {
+            let first = self.asleep[target] ?? now
+            next.asleep[target] = first
+            if now - first >= PushAddresses.kept { next.over.insert(target) }
+            if now - first < PushAddresses.patience { isComplete = false }
+        }
+        next.epochs = isComplete ? epochs : nil
+        return next
+    }
 }
 
 /// The other members of a cluster, as a node sees them.
@@ -92,24 +141,25 @@ extension Node {
     /// The addresses of all users of all scopes.
     ///
     /// - Parameter known: What an earlier call returned; it is returned again unless an address or
-    ///   an account has changed.
+    ///   an account has changed, or it is old.
     package func pushAddresses(
         after known: PushAddresses
     ) async throws(ServiceError) -> PushAddresses {
         let epochs = [gate.epochs.pushes, gate.epochs.accounts]
-        if known.epochs == epochs { return known }
+        let moment = environment.now().milliseconds
+        if known.holds(epochs, now: moment) { return known }
         return try await look(.bulk(.node)) { [self] reach in
             let reader = gate.latest(reach: reach)
             let now = environment.wallClock()
-            var (found, isComplete) = (PushAddresses(), true)
+            var targets: Set<PushAddresses.Target> = []
+            var (over, asleep) = (targets, targets)
             for (scope, number) in try ScopeDirectory.all(in: reader) where scope != .cluster {
                 let all = try Pushes.all(in: number, now: now, reader)
-                for push in all.valid { found.targets.insert(.init(push, in: scope)) }
-                for push in all.over { found.over.insert(.init(push, in: scope)) }
-                isComplete = isComplete && all.isComplete
+                targets.formUnion(all.valid.map { .init($0, in: scope) })
+                over.formUnion(all.over.map { .init($0, in: scope) })
+                asleep.formUnion(all.asleep.map { .init($0, in: scope) })
             }
-            found.epochs = isComplete ? epochs : nil
-            return found
+            return known.followed(by: targets, over: over, asleep: asleep, epochs, now: moment)
         }
     }
 

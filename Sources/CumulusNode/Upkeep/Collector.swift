@@ -1,7 +1,7 @@
 // Forgets, in the background, data that is no longer needed: log entries that every member has
 // read, or that exceed the bound, tombstones that every member has read past, old entries of the
-// conflict log, tokens that expired long ago. It also deletes orphans: children whose owner was
-// deleted while no node could delete them.
+// conflict log, tokens that expired long ago, what is left of ended push addresses. It also deletes
+// orphans: children whose owner was deleted while no node could delete them.
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
@@ -101,6 +101,7 @@ package struct Collector: Sendable {
                     try await trying { try await purge() }
                     try await trying { try await forgetFeeds() }
                     try await trying { try await forgetTokens() }
+                    try await trying { try await forgetPushes() }
                     try await trying { try await forgetShares() }
                 }
             } catch {

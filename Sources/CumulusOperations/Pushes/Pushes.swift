@@ -13,13 +13,9 @@ package enum Pushes {
         package var valid: [StoredPush] = []
         /// Addresses of devices that another user has registered since.
         package var over: [StoredPush] = []
-        /// Whether this node may still hear of the session of an address.
-        package var isComplete = true
+        /// Addresses whose session is over, or not known here yet.
+        package var asleep: [StoredPush] = []
     }
-
-    /// How long after it was registered an address may be known without its session, in
-    /// milliseconds: nodes hear of the two separately.
-    package static let patience: Int64 = 300_000
 
     /// The addresses of a user that are pushed to, oldest first.
     ///
@@ -54,8 +50,8 @@ package enum Pushes {
             guard let push = try? StoredPush(key: key, value: value) else { continue }
             if try Sessions.find(push.session, now: now, in: reader) != nil {
                 found.valid.append(push)
-            } else if now - push.registered < patience {
-                found.isComplete = false
+            } else {
+                found.asleep.append(push)
             }
         }
         let latest = latest(of: found.valid)

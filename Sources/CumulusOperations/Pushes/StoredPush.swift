@@ -7,7 +7,7 @@
 // marks of webhooks, see `ReadMarks`, under a name that no webhook has.
 //
 // Folder: where devices are woken. Read `StoredPush` and `PushOffer+Judging`, then `RegisterPush`,
-// `EndPushes` and `Pushes`.
+// `EndPushes`, `Pushes` and `EndedPushes`.
 
 import Crypto
 package import CumulusModel
@@ -68,7 +68,17 @@ package struct StoredPush: Hashable, Sendable {
 
     /// Names of webhooks have no colon.
     package static func marker(of id: ID, of user: String) -> ReadMarks.Reader {
-        ReadMarks.Reader(user, webhook: "push:\(id.bytes.hex)")
+        ReadMarks.Reader(user, webhook: markerPrefix + id.bytes.hex)
+    }
+
+    private static let markerPrefix = "push:"
+
+    /// The key of the address whose mark has a key; nil for the mark of a webhook.
+    static func key(ofMarked key: [Bytes]) -> [Bytes]? {
+        guard key.count == 2, let name = String(utf8: key[1][...]),
+            name.hasPrefix(markerPrefix), let id = Bytes(hex: String(name.dropFirst(markerPrefix.count)))
+        else { return nil }
+        return [key[0], id]
     }
 
     /// Whether everything but the time is alike.

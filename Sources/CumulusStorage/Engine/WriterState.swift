@@ -123,7 +123,7 @@ package struct WriterState: Sendable {
     var owesTooMuch = false
     /// Rises when a register changes that may shut a caller out: callers are then judged again.
     package var accountsVersion: UInt64 = 0
-    /// Rises when an address changes at which a device is woken.
+    /// Rises when an address changes at which a device is woken, or a session that it needs.
     package var pushesVersion: UInt64 = 0
     /// Rises when this node hears that a user or a container was deleted.
     package var deletionsVersion = 0

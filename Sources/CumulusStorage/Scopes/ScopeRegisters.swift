@@ -111,7 +111,10 @@ package struct ScopeRegisters: Sendable {
         if namespace == AccountRegister.deleted || namespace == ContainerRegister.deleted {
             transaction.state.deletionsVersion += 1
         }
-        if namespace == PushRegister.namespace { transaction.state.pushesVersion += 1 }
+        // A node may hear of an address before it hears of the session.
+        if namespace == PushRegister.namespace || namespace == AccountRegister.token {
+            transaction.state.pushesVersion += 1
+        }
         // Callers of the container are judged again.
         if namespace == ContainerRegister.deleted { transaction.state.accountsVersion += 1 }
         if namespace == AccountRegister.profile, let userID = key.first {

@@ -116,6 +116,7 @@ package final class TestServer: Sendable {
         try await collector.truncateLogs()
         try await collector.purge()
         try await collector.forgetTokens()
+        try await collector.forgetPushes()
         try await collector.collectAssets()
     }
 
