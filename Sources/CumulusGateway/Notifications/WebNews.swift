@@ -1,6 +1,6 @@
 // Converts the pages of a feed to web services' notifications.
 //
-// Called by `WebCourier` and by `WebhookCourier`, which follow feeds as native clients do.
+// Called by `WebCourier`, `WebhookCourier` and `PushCourier`, which follow feeds as native clients do.
 
 import CumulusModel
 import CumulusWire
@@ -32,6 +32,29 @@ enum WebNews {
             user: calls.user,
             isWide: isWide
         )
+    }
+
+    /// Whether a reset is about a subscription that shows something or wakes the app.
+    static func wakes(
+        _ reset: FeedReset?,
+        _ calls: any WebCalls
+    ) async throws(ServiceError) -> Bool {
+        guard let reset else { return false }
+        for database in DatabaseScope.allCases {
+            let call = FetchSubscriptionsRequest(database: database, ids: nil)
+            for message in try await calls.read(.subscriptionsFetch, call.encoded()) {
+                let results = (try? FetchSubscriptionsResponse(wire: message).results) ?? []
+                for subscription in results.compactMap({ try? $0.get() }) {
+                    let name = SubscriptionName(
+                        databaseScope: database,
+                        subscriptionID: subscription.id
+                    )
+                    if case .subscriptions(let names) = reset, !names.contains(name) { continue }
+                    if subscription.notificationInfo?.wakes == true { return true }
+                }
+            }
+        }
+        return false
     }
 
     /// The subscription that tells a notification, as it is now; nil if it was deleted.

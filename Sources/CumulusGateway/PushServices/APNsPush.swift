@@ -12,6 +12,8 @@ package enum APNsPush {
     package static let lifetime: Int64 = 86_400
     /// How long a provider token is used, in milliseconds.
     private static let tokenTime: Int64 = 2_400_000
+    /// How old a provider token is before a new one may take its place, in milliseconds.
+    package static let leastTokenAge: Int64 = 1_200_000
     private static let mostCollapseBytes = 64
 
     /// - Parameter now: Milliseconds since 1970 UTC.
@@ -25,7 +27,13 @@ package enum APNsPush {
             ["iss": .string(setup.entry.teamID), "iat": .integer(now / 1_000)],
             key
         )
-        return PushToken.Made(text, renewed: now + tokenTime)
+        return PushToken.Made(text, made: now, renewed: now + tokenTime)
+    }
+
+    /// Where pushes to an address go.
+    static func origin(of address: PushAddress, by setup: PushSetup) -> String {
+        let host = address.isSandbox ? "api.sandbox.push.apple.com" : "api.push.apple.com"
+        return setup.entry.url?.origin ?? "https://\(host)"
     }
 
     /// - Parameters:
@@ -39,8 +47,7 @@ package enum APNsPush {
         now: Int64
     ) throws -> PushRequest {
         let (body, content) = news.body(limit: mostBytes) { $0.text }
-        let host = address.isSandbox ? "api.sandbox.push.apple.com" : "api.push.apple.com"
-        let origin = setup.entry.url?.origin ?? "https://\(host):443"
+        let origin = origin(of: address, by: setup)
         guard let url = WebAddress("\(origin)/3/device/\(address.token)") else {
             throw PushFailure.noAddress
         }
@@ -84,6 +91,11 @@ package enum APNsPush {
         case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): return .gone(since: nil)
         case (429, "TooManyProviderTokenUpdates"):
             return .later("status 429, \(reason)", pause: answer.pause)
+        // Another token helps in these cases only; what else is forbidden stays so.
+        case (401, _), (403, _):
+            let isOfToken = ["ExpiredProviderToken", "InvalidProviderToken"].contains(reason)
+            let said = PushVerdict.said(answer, reason)
+            return isOfToken ? .unauthorised(said) : .refused(said)
         default: return PushVerdict(common: answer, reason)
         }
     }

@@ -49,10 +49,15 @@ package enum FCMPush {
             case .integer(let seconds)? = answer.json?["expires_in"]
         else { return nil }
         let time = min(max(seconds, 0), assertionSeconds) * 1_000
-        return PushToken.Made(text, renewed: now + max(time - margin, time / 2))
+        return PushToken.Made(text, made: now, renewed: now + max(time - margin, time / 2))
     }
 
     // MARK: Messages
+
+    /// Where pushes go.
+    static func origin(of setup: PushSetup) -> String {
+        setup.entry.url?.origin ?? "https://fcm.googleapis.com"
+    }
 
     /// - Parameter token: An access token.
     package static func request(
@@ -62,8 +67,7 @@ package enum FCMPush {
         token: String
     ) throws -> PushRequest {
         guard case .account(let account) = setup.key else { throw PushFailure.otherKey }
-        let origin = setup.entry.url?.origin ?? "https://fcm.googleapis.com"
-        guard let url = WebAddress("\(origin)/v1/projects/\(account.project)/messages:send") else {
+        guard let url = WebAddress("\(origin(of: setup))/v1/projects/\(account.project)/messages:send") else {
             throw PushFailure.noAddress
         }
         // The address counts, too, which leaves some room unused.
@@ -95,8 +99,11 @@ package enum FCMPush {
 
     private static func android(_ content: PushNews.Content) -> [JSON.Member] {
         let info = content.info
-        var android = [JSON.Member("priority", content.isShown ? "HIGH" : "NORMAL")]
+        let hasText = info.hasText
+        var android = [JSON.Member("priority", hasText ? "HIGH" : "NORMAL")]
         android += texts([("collapse_key", info.collapseIDKey)])
+        // The system takes a message that shows something, and does not run the app for it.
+        if !hasText { return android }
         var shown = texts([
             ("sound", info.soundName), ("click_action", info.category),
             ("body_loc_key", info.alertLocalizationKey),
@@ -128,7 +135,16 @@ package enum FCMPush {
         }
         switch code {
         case "UNREGISTERED", "SENDER_ID_MISMATCH": return .gone(since: nil)
+        // The project has no key for the service behind this token, such as APNs.
+        case "THIRD_PARTY_AUTH_ERROR": return .refused(PushVerdict.said(answer, code))
         default: return PushVerdict(common: answer, code.isEmpty ? status : code)
         }
+    }
+}
+
+extension Subscription.NotificationInfo {
+    /// Whether Android has a text to show: a sound or a number alone shows nothing there.
+    fileprivate var hasText: Bool {
+        [alertBody, alertLocalizationKey, title, titleLocalizationKey].contains { $0 != nil }
     }
 }

@@ -73,13 +73,18 @@ package enum PushVerdict: Hashable, Sendable {
     ///
     /// - Parameter reason: The service's word for it; empty if it has none.
     init(common answer: PushAnswer, _ reason: String) {
-        let said = "status \(answer.status)" + (reason.isEmpty ? "" : ", \(reason)")
+        let said = PushVerdict.said(answer, reason)
         switch answer.status {
         case 200..<300: self = .taken
         case 401, 403: self = .unauthorised(said)
         case 408, 425, 429, 500...: self = .later(said, pause: answer.pause)
         default: self = .refused(said)
         }
+    }
+
+    /// What the log says of an answer.
+    static func said(_ answer: PushAnswer, _ reason: String) -> String {
+        "status \(answer.status)" + (reason.isEmpty ? "" : ", \(reason)")
     }
 
     /// A word of a service, safe to be logged.

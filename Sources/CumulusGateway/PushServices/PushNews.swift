@@ -24,19 +24,27 @@ package struct PushNews: Hashable, Sendable {
     package var hasMore: Bool
     /// The number on the app's icon.
     package var badge: Int64
+    /// Whether a notification that is told with it sets the number.
+    package var setsBadge: Bool
+    /// Whether a notification that is told with it wakes the app.
+    package var wakes: Bool
 
     package init(
         _ subject: Subject,
         container: String,
         user: String,
         hasMore: Bool = false,
-        badge: Int64 = 1
+        badge: Int64 = 1,
+        setsBadge: Bool = false,
+        wakes: Bool = false
     ) {
         self.subject = subject
         self.container = container
         self.user = user
         self.hasMore = hasMore
         self.badge = badge
+        self.setsBadge = setsBadge
+        self.wakes = wakes
     }
 
     /// What stands in a push.
@@ -88,8 +96,9 @@ package struct PushNews: Hashable, Sendable {
 
     private func content(_ notification: FeedNotification, isWide: Bool) -> Content {
         var info = notification.notificationInfo ?? Subscription.NotificationInfo()
+        if setsBadge { info.shouldBadge = true }
         // A push that shows nothing is there to wake the app.
-        if !info.shows { info.shouldSendContentAvailable = true }
+        if wakes || !info.shows { info.shouldSendContentAvailable = true }
         return Content(
             info: info,
             aps: WebNotification.aps(info, badge: badge),
@@ -120,4 +129,11 @@ extension Subscription.NotificationInfo {
 
     /// Whether a push is sent for it: it shows something, or wakes the app.
     package var wakes: Bool { shows || shouldSendContentAvailable }
+
+    /// Keeps only whether it wakes the app.
+    mutating func hide() {
+        var rest = Subscription.NotificationInfo()
+        rest.shouldSendContentAvailable = shouldSendContentAvailable
+        self = rest
+    }
 }

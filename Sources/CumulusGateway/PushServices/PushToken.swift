@@ -39,11 +39,13 @@ package enum PushToken {
     /// A token with the time until which it is used.
     package struct Made: Hashable, Sendable {
         package let text: String
+        /// When it was made, in milliseconds since 1970 UTC.
+        package let made: Int64
         /// Milliseconds since 1970 UTC.
         package let renewed: Int64
 
-        package init(_ text: String, renewed: Int64) {
-            (self.text, self.renewed) = (text, renewed)
+        package init(_ text: String, made: Int64, renewed: Int64) {
+            (self.text, self.made, self.renewed) = (text, made, renewed)
         }
 
         package func isGood(now: Int64) -> Bool { now < renewed }

@@ -36,7 +36,7 @@ package enum WebPush {
             ],
             key
         )
-        return PushToken.Made(text, renewed: now + usedTime)
+        return PushToken.Made(text, made: now, renewed: now + usedTime)
     }
 
     /// - Parameters:

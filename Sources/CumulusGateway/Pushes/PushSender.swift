@@ -14,6 +14,8 @@ package final class PushSender: Sendable {
     private let tokens = Mutex<[String: PushToken.Made]>([:])
     /// The question for an access token that is on its way.
     private let asking = Mutex<Task<PushToken.Made, any Error>?>(nil)
+    /// How old a token is before a new one takes its place, in milliseconds.
+    private static let leastTokenAge: Int64 = 60_000
     /// Origins of Web Push are few; this many are kept.
     private static let mostTokens = 1_000
 
@@ -25,10 +27,22 @@ package final class PushSender: Sendable {
     /// Ends its connections.
     package func close() async { await client.close() }
 
-    /// Names the endpoint that an address leads to, for turns and for the log.
+    /// Names the origin that pushes to an address go to, for turns and for the log.
     package func endpoint(of address: PushAddress) -> String {
-        let host = address.service == .webPush ? WebAddress(address.token)?.host ?? "" : ""
-        return host.isEmpty ? setup.entry.service.name : "\(setup.entry.service.name) \(host)"
+        let origin =
+            switch setup.entry.service {
+            case .apns: APNsPush.origin(of: address, by: setup)
+            case .webPush: WebPush.audience(of: address) ?? ""
+            case .fcm: FCMPush.origin(of: setup)
+            }
+        return "\(setup.entry.service.name) \(origin)"
+    }
+
+    /// Gets the token that a push to an address needs; that may take as long as a request.
+    ///
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package func prepare(for address: PushAddress, now: Int64) async throws {
+        _ = try await token(for: WebPush.audience(of: address) ?? "", now: now)
     }
 
     /// Sends a push; throws if it is not known what became of it.
@@ -44,7 +58,7 @@ package final class PushSender: Sendable {
     ) async throws -> PushVerdict {
         let audience = WebPush.audience(of: address) ?? ""
         let token = try await token(for: audience, now: now)
-        let request = try request(news, to: address, token: token, now: now, dice)
+        let request = try request(news, to: address, token: token.text, now: now, dice)
         let answer = try await client.post(request)
         let verdict =
             switch setup.entry.service {
@@ -52,9 +66,26 @@ package final class PushSender: Sendable {
             case .webPush: WebPush.verdict(answer)
             case .fcm: FCMPush.verdict(answer)
             }
-        // The next attempt has a new one, unless another courier has made it meanwhile.
-        if case .unauthorised = verdict { forget(token, for: audience) }
-        return verdict
+        guard case .unauthorised(let why) = verdict else { return verdict }
+        return renew(token, for: audience, now: now) ? verdict : judge(why)
+    }
+
+    /// Lets the next attempt have a new token; returns false if this one is too young for that.
+    ///
+    /// One device that a service refuses must not make tokens for all: services take few.
+    private func renew(_ token: PushToken.Made, for audience: String, now: Int64) -> Bool {
+        let least =
+            setup.entry.service == .apns ? APNsPush.leastTokenAge : PushSender.leastTokenAge
+        guard now - token.made > least else { return false }
+        // Another courier may have made one meanwhile.
+        tokens.withLock { if $0[audience] == token { $0[audience] = nil } }
+        return true
+    }
+
+    /// What it means that a service does not take a new token.
+    private func judge(_ why: String) -> PushVerdict {
+        // The browser has subscribed with another key than the operator's.
+        setup.entry.service == .webPush ? .refused(why) : .unauthorised(why)
     }
 
     private func request(
@@ -75,10 +106,8 @@ package final class PushSender: Sendable {
 
     // MARK: Tokens
 
-    private func token(for audience: String, now: Int64) async throws -> String {
-        if let known = tokens.withLock({ $0[audience] }), known.isGood(now: now) {
-            return known.text
-        }
+    private func token(for audience: String, now: Int64) async throws -> PushToken.Made {
+        if let known = tokens.withLock({ $0[audience] }), known.isGood(now: now) { return known }
         let made =
             switch setup.entry.service {
             case .apns: try APNsPush.token(of: setup, now: now)
@@ -89,13 +118,7 @@ package final class PushSender: Sendable {
             if tokens.count >= PushSender.mostTokens { tokens = [:] }
             tokens[audience] = made
         }
-        return made.text
-    }
-
-    private func forget(_ token: String, for audience: String) {
-        tokens.withLock { tokens in
-            if tokens[audience]?.text == token { tokens[audience] = nil }
-        }
+        return made
     }
 
     /// Asks for an access token, once for all couriers that need it now.
