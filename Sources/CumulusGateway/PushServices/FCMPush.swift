@@ -49,7 +49,8 @@ package enum FCMPush {
             case .integer(let seconds)? = answer.json?["expires_in"]
         else { return nil }
         let time = min(max(seconds, 0), assertionSeconds) * 1_000
-        return PushToken.Made(text, made: now, renewed: now + max(time - margin, time / 2))
+        let renewed = now + max(time - margin, time / 2)
+        return PushToken.Made(text, made: now, renewed: renewed)
     }
 
     // MARK: Messages
@@ -67,7 +68,8 @@ package enum FCMPush {
         token: String
     ) throws -> PushRequest {
         guard case .account(let account) = setup.key else { throw PushFailure.otherKey }
-        guard let url = WebAddress("\(origin(of: setup))/v1/projects/\(account.project)/messages:send") else {
+        let path = "/v1/projects/\(account.project)/messages:send"
+        guard let url = WebAddress(origin(of: setup) + path) else {
             throw PushFailure.noAddress
         }
         // The address counts, too, which leaves some room unused.

@@ -33,6 +33,8 @@ package final class OutboundPushClient: PushClient {
         var silent: [String: Int] = [:]
         /// When `client` was made.
         var made = NIODeadline.now()
+        /// How often connections were made anew.
+        var renewals = 0
         var isClosed = false
     }
 
@@ -75,6 +77,9 @@ package final class OutboundPushClient: PushClient {
         state = Mutex(State(client: client))
     }
 
+    /// How often connections were made anew since an origin was silent.
+    package var renewals: Int { state.withLock(\.renewals) }
+
     /// Whether a text holds certificates.
     package static func isAuthority(_ text: Bytes) -> Bool {
         (try? NIOSSLCertificate.fromPEMBytes(text))?.isEmpty == false
@@ -109,7 +114,8 @@ package final class OutboundPushClient: PushClient {
             let over = state.former
             state = State(
                 client: HTTPClient(eventLoopGroup: group, configuration: configuration),
-                former: state.client
+                former: state.client,
+                renewals: state.renewals + 1
             )
             return over
         }

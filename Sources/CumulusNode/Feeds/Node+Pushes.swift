@@ -82,14 +82,14 @@ package struct PushAddresses: Sendable {
     package mutating func expire() { epochs = nil }
 
     /// Whether they are as they were read.
-    func holds(_ epochs: [UInt64], now: Int64) -> Bool {
+    package func holds(_ epochs: [UInt64], now: Int64) -> Bool {
         self.epochs == epochs && now - read < PushAddresses.longest
     }
 
     /// What a reading has found, after this one.
     ///
     /// - Parameter asleep: Addresses without a session.
-    func followed(
+    package func followed(
         by targets: Set<Target>,
         over: Set<Target>,
         asleep: Set<Target>,

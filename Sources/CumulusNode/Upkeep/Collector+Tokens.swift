@@ -64,7 +64,7 @@ extension Collector {
                 )
             }
             if !found.keys.isEmpty {
-                try await node.gate.change(.housekeeping) { [node] transaction throws(EngineError) in
+                try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                     // While another node's state is merged in, its registers come one by one.
                     if node.gate.stops.isHeld(scope) { return }
                     try ended.drop(found.keys, of: namespace, &transaction)

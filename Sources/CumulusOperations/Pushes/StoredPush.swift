@@ -75,9 +75,9 @@ package struct StoredPush: Hashable, Sendable {
 
     /// The key of the address whose mark has a key; nil for the mark of a webhook.
     static func key(ofMarked key: [Bytes]) -> [Bytes]? {
-        guard key.count == 2, let name = String(utf8: key[1][...]),
-            name.hasPrefix(markerPrefix), let id = Bytes(hex: String(name.dropFirst(markerPrefix.count)))
+        guard key.count == 2, let name = String(utf8: key[1][...]), name.hasPrefix(markerPrefix)
         else { return nil }
+        guard let id = Bytes(hex: String(name.dropFirst(markerPrefix.count))) else { return nil }
         return [key[0], id]
     }
 
