@@ -35,11 +35,32 @@ import Testing
         #expect(entries[0].serves("iCloud.a") && !entries[0].serves("iCloud.b"))
         #expect(entries[3].serves("iCloud.b"))
         // Browsers' usual services, and nothing else.
-        func leads(_ host: String) -> Bool { entries[2].hosts.contains { $0.holds(host) } }
+        func leads(_ host: String) -> Bool {
+            guard let address = WebAddress("https://\(host)/x") else { return false }
+            return entries[2].hosts.contains { $0.leads(to: address) }
+        }
         #expect(leads("fcm.googleapis.com") && leads("web.push.apple.com"))
         #expect(leads("wns2-par02p.notify.windows.com"))
         #expect(!leads("push.apple.com") && !leads("127.0.0.1") && !leads("evil.example.com"))
         #expect(!leads("evilpush.apple.com"))
+        #expect(leads("fcm.googleapis.com:443") && !leads("fcm.googleapis.com:81"))
+    }
+
+    @Test func aHostMayNameAPort() throws {
+        for (text, leads) in [
+            ("push.example.com:8443", ["push.example.com:8443"]),
+            ("*.example.com:8443", ["push.example.com:8443", "a.b.example.com:8443"]),
+            ("Push.example.com", ["push.example.com", "push.example.com:443"]),
+        ] {
+            let host = PushHost(text)
+            for place in [
+                "push.example.com", "push.example.com:443", "push.example.com:8443",
+                "a.b.example.com:8443", "example.com:8443", "push.example.com:80",
+            ] {
+                let address = try #require(WebAddress("https://\(place)/x"))
+                #expect(host.leads(to: address) == leads.contains(place), "\(text), \(place)")
+            }
+        }
     }
 
     @Test(arguments: [
@@ -60,6 +81,10 @@ import Testing
         (
             #"[{"service": "web-push", "keyFile": "k", "subject": "mailto:a", "hosts": ["a b"]}]"#,
             "must list names"
+        ),
+        (
+            #"[{"service": "web-push", "keyFile": "k", "subject": "mailto:a", "hosts": ["a:0x"]}]"#,
+            "with a port unless it is 443"
         ),
         (#"[{"service": "apns", "keyFile": "k", "keyID": "K"}]"#, "'[0].teamID' is missing"),
         (
@@ -90,6 +115,19 @@ import Testing
                 #expect(error.description.hasPrefix("the.key must hold"))
                 #expect(!error.description.contains("secret"))
             }
+        }
+    }
+
+    /// Other authorities make another setup, so that connections are made with them.
+    @Test func authoritiesCountWhenTheyChange() throws {
+        let entry = try PushSamples.entry(
+            #"[{"service": "web-push", "keyFile": "k", "subject": "mailto:a", "authority": "ca"}]"#
+        )
+        let key = Bytes(PushSamples.curveKey.pemRepresentation.utf8)
+        #expect {
+            try PushSetup(entry, keyFile: key, authority: Bytes("none".utf8))
+        } throws: { error in
+            "\(error)".hasPrefix("ca must hold certificates")
         }
     }
 

@@ -80,6 +80,23 @@ import Testing
         #expect(json["ck"]?["p"] == .integer(1))
     }
 
+    /// What is told with it may wake the app and set the number, whatever it shows by itself.
+    @Test func aPushOfAPNsCarriesTheFlagsOfWhatItStandsFor() throws {
+        var news = PushSamples.news(badge: 4)
+        (news.wakes, news.setsBadge) = (true, true)
+        let request = try APNsPush.request(
+            news,
+            to: PushSamples.address(.apns),
+            by: PushSamples.apns(),
+            token: "t",
+            now: now
+        )
+        #expect(request["apns-push-type"] == "alert")
+        let aps = try JSONReader.read(request.body)["aps"]
+        #expect(aps?["content-available"] == .integer(1) && aps?["badge"] == .integer(4))
+        #expect(aps?["alert"] == ["body": "New note"])
+    }
+
     @Test(
         arguments: [
             (200, "", .taken),
@@ -87,6 +104,9 @@ import Testing
             (400, "DeviceTokenNotForTopic", .gone(since: nil)),
             (400, "BadTopic", .refused("status 400, BadTopic")),
             (403, "ExpiredProviderToken", .unauthorised("status 403, ExpiredProviderToken")),
+            (403, "InvalidProviderToken", .unauthorised("status 403, InvalidProviderToken")),
+            (403, "Forbidden", .refused("status 403, Forbidden")),
+            (403, "", .refused("status 403")),
             (413, "PayloadTooLarge", .refused("status 413, PayloadTooLarge")),
             (429, "TooManyRequests", .later("status 429, TooManyRequests", pause: 7_000)),
             (500, "InternalServerError", .later("status 500, InternalServerError", pause: 7_000)),
@@ -213,6 +233,23 @@ import Testing
         #expect(try JSONReader.read(Bytes(text.utf8))["qry"]?["rid"] == "n1")
     }
 
+    /// A sound or a number shows nothing on Android: the app gets the message then.
+    @Test func aMessageOfFCMWithoutATextIsForTheApp() throws {
+        let notification = PushSamples.notification { info in
+            info.soundName = "ping"
+            info.shouldBadge = true
+        }
+        let request = try FCMPush.request(
+            PushSamples.news(notification),
+            to: PushSamples.address(.fcm),
+            by: PushSamples.fcm(),
+            token: "at"
+        )
+        let message = try #require(try JSONReader.read(request.body)["message"])
+        #expect(message["notification"] == nil && message["android"]?["notification"] == nil)
+        #expect(message["android"]?["priority"] == "NORMAL" && message["data"]?["ck"] != nil)
+    }
+
     @Test func answersOfFCM() {
         func answer(_ status: Int, _ word: String, _ code: String? = nil) -> PushVerdict {
             var error = [JSON.Member("status", .string(word))]
@@ -227,6 +264,10 @@ import Testing
         #expect(answer(404, "NOT_FOUND", "UNREGISTERED") == .gone(since: nil))
         #expect(answer(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH") == .gone(since: nil))
         #expect(answer(401, "UNAUTHENTICATED") == .unauthorised("status 401, UNAUTHENTICATED"))
+        #expect(
+            answer(401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR")
+                == .refused("status 401, THIRD_PARTY_AUTH_ERROR")
+        )
         #expect(
             answer(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT")
                 == .refused("status 400, INVALID_ARGUMENT")

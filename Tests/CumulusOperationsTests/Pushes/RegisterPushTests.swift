@@ -157,14 +157,68 @@ import Testing
             WriteRequest(RevokeSession(digest: digest, user: "bob"), caller: .administrator)
         ).get()
         #expect(try listed(bob).map(\.address) == [address(2)])
-        // This node might not have heard of a new session yet: for a while it looks again.
-        #expect(try !found().isComplete)
-        store.now += Pushes.patience
-        #expect(try found().isComplete)
         #expect(try found().valid.map(\.address) == [address(2)])
+        #expect(try found().asleep.map(\.address) == [address(1)])
         // The next registration makes room.
         _ = try register(address(3), bob, two).get()
         #expect(try store.reader.pushes(in: store.scopeNumber(), of: bob.user).count == 2)
+    }
+
+    /// Once every member knows that an address has ended, nothing is left of it.
+    @Test func nothingIsLeftOfAnEndedAddress() throws {
+        let bobs = try credential("bob", [1])
+        let id = try register(address(1), bob, bobs).get().id
+        let kept = try register(address(2), bob, bobs).get().id
+        let number = try store.scopeNumber()
+        let early = try store.reader.vector(of: number)
+        #expect(try end(EndPushes(id), bob).get() == 1)
+        // A mark that comes late is one of an ended address, too.
+        let late = StoredPush.marker(of: StoredPush.ID(of: address(3)), of: bob.user)
+        let mark = Commit.Register(
+            namespace: late.namespace,
+            key: late.key,
+            value: ReadMarks().value
+        )
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try ScopeRegisters(of: number).set([mark], &transaction)
+        }
+        func left() throws -> [Int] {
+            try EndedPushes.namespaces.map { try store.reader.registerRows(number, $0).count }
+        }
+        #expect(try left() == [2, 3])
+        try forgetEnded(early, in: number)
+        #expect(try left() == [2, 3])
+        try forgetEnded(try store.reader.vector(of: number), in: number)
+        #expect(try left() == [1, 1])
+        #expect(try listed(bob).map(\.id) == [kept])
+        let marker = StoredPush.marker(of: kept, of: bob.user)
+        #expect(try !store.reader.readMarks(of: marker, in: number).vector.isEmpty)
+    }
+
+    private func forgetEnded(_ stable: VersionVector, in number: ScopeNumber) throws {
+        let ended = EndedPushes(in: number, stable: stable)
+        for namespace in EndedPushes.namespaces {
+            var last: Bytes?
+            repeat {
+                let found = try ended.find(
+                    in: namespace,
+                    after: last,
+                    limit: 1,
+                    store.reader
+                )
+                try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    try ended.drop(found.keys, of: namespace, &transaction)
+                }
+                last = found.last
+            } while last != nil
+        }
+    }
+
+    /// A node that hears of an address before it hears of the session looks again.
+    @Test func aSessionRaisesTheVersion() throws {
+        let first = store.state.pushesVersion
+        _ = try credential("bob", [1])
+        #expect(store.state.pushesVersion > first)
     }
 
     @Test func aFurtherAddressEndsTheOldest() throws {
