@@ -6,12 +6,13 @@ it is installed. They speak HTTP/2 over TLS on one port of loopback, and fail as
 
 Expects in FOLDER: cert.pem and key.pem, the services' certificate; provider.pem, the public key of
 the provider tokens of APNs and of VAPID; account.pem, the public key of the service account;
-browser.json, the browser's private key and auth secret. Prints "ready PORT" once it listens, and
-then a line of JSON for each request: service, device, status, problems, payload.
+browser.json, the browser's private key and auth secret. Prints "ready PORT OPENER" once it listens,
+where OPENER is what opens Web Push: http_ece, or "own" for the lines below. Then it prints a line of
+JSON for each request: service, device, status, problems, payload.
 
 Reads orders from standard input, one a line: "SERVICE STATUS COUNT [SECONDS]" answers the next
 COUNT requests to a service with a status, with Retry-After if there are seconds; "SERVICE hang
-COUNT" never answers them.
+COUNT" never answers them; "SERVICE since COUNT" says that a device is gone since yesterday.
 """
 
 import base64
@@ -33,7 +34,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_public_key,
+)
 
 try:
     import http_ece
@@ -82,6 +87,7 @@ class Checks:
 def apns(path, headers, body, checks):
     device = path.removeprefix("/3/device/")
     bearer = headers.get("authorization", "")
+    checks.that(path.startswith("/3/device/"), "no device")
     checks.that(bearer.startswith("bearer "), "no provider token")
     claims = checks.token(bearer[7:], provider, "ES256")
     checks.that(claims.get("iss") == "DEF123GHIJ", "another team")
@@ -120,33 +126,44 @@ def open_browser(body):
     return AESGCM(content).decrypt(nonce, body[21 + body[20] :], None).rstrip(b"\0")[:-1]
 
 
+def public_point():
+    """The public key of the provider, as `k` of VAPID has it."""
+    key = load_pem_public_key(provider.encode())
+    return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
 def web_push(path, headers, body, checks):
+    said = headers.get("authorization", "")
+    checks.that(said.startswith("vapid "), "no VAPID")
     parts = dict(
-        part.strip().split("=", 1)
-        for part in headers.get("authorization", "").removeprefix("vapid ").split(",")
-        if "=" in part
+        part.strip().split("=", 1) for part in said[len("vapid ") :].split(",") if "=" in part
     )
     audience = f"https://127.0.0.1:{state['port']}"
     claims = checks.token(parts.get("t", ""), provider, "ES256", audience)
     checks.that(claims.get("exp", 0) - time.time() <= 86400, "a token for more than a day")
     checks.that(claims.get("sub", "").startswith("mailto:"), "no subject")
-    checks.that(len(decode(parts.get("k", ""))) == 65, "no public key")
+    checks.that(decode(parts.get("k", "")) == public_point(), "another public key")
     checks.that(headers.get("content-encoding") == "aes128gcm", "another encoding")
     checks.that(headers.get("ttl", "").isdigit(), "no TTL")
     checks.that(len(body) <= 4096, "too large")
+    checks.that(path.startswith("/browser/"), "no browser")
     return path.removeprefix("/browser/"), json.loads(open_browser(body))
 
 
 def fcm(path, headers, body, checks):
-    bearer = headers.get("authorization", "").removeprefix("Bearer ")
-    checks.that(bearer in state["tokens"], "UNAUTHENTICATED")
+    bearer = headers.get("authorization", "")
+    checks.that(bearer.startswith("Bearer "), "no access token")
+    checks.that(bearer[len("Bearer ") :] in state["tokens"], "UNAUTHENTICATED")
     checks.that(path == "/v1/projects/notes-1234/messages:send", "another project")
     message = json.loads(body)["message"]
     data = message.get("data", {})
     checks.that(all(isinstance(value, str) for value in data.values()), "data that is no text")
     checks.that(len(body) <= 4096, "too large")
-    priority = message.get("android", {}).get("priority")
-    checks.that(priority in ("HIGH", "NORMAL"), "no priority")
+    android = message.get("android", {})
+    checks.that(android.get("priority") in ("HIGH", "NORMAL"), "no priority")
+    shown = set(message.get("notification", {})) | set(android.get("notification", {}))
+    texts = {"title", "body", "title_loc_key", "body_loc_key"}
+    checks.that(not shown or bool(shown & texts), "a notification without a text")
     return message["token"], {"ck": json.loads(data["ck"])}
 
 
@@ -167,11 +184,27 @@ def access_token(body):
 
 
 SERVICES = {"/3/device/": ("apns", apns), "/browser/": ("web-push", web_push), "/v1/": ("fcm", fcm)}
-GONE = {
-    "apns": (410, {"reason": "Unregistered", "timestamp": int(time.time() * 1000) + 86400000}),
-    "web-push": (410, {}),
-    "fcm": (404, {"error": {"status": "NOT_FOUND", "details": [{"errorCode": "UNREGISTERED"}]}}),
-}
+DAY = 86400
+
+
+def unregistered(days):
+    """APNs says since when a device is gone: so many days from now."""
+    timestamp = int((time.time() + days * DAY) * 1000)
+    return 410, {"reason": "Unregistered", "timestamp": timestamp}
+
+
+def gone(service, status):
+    """How a service says that a device is gone; None: it doesn't say that."""
+    if status == "since":
+        return unregistered(-1)
+    if status != "410":
+        return None
+    if service == "apns":
+        return unregistered(1)
+    if service == "fcm":
+        details = [{"errorCode": "UNREGISTERED"}]
+        return 404, {"error": {"status": "NOT_FOUND", "details": details}}
+    return 410, {}
 
 
 def answer(path, headers, body):
@@ -194,8 +227,7 @@ def answer(path, headers, body):
         if status == "hang":
             tell(service=service, device=device, status=0, problems=[], payload=payload)
             return None
-        if status == 410:
-            status, content = GONE[service]
+        status, content = gone(service, status) or (int(status), {})
         if seconds:
             extra = {"retry-after": seconds}
     tell(
@@ -260,7 +292,7 @@ def listen():
     listener = socket.create_server(("127.0.0.1", 0))
     state["port"] = listener.getsockname()[1]
     with lock:
-        print("ready", state["port"], flush=True)
+        print("ready", state["port"], "http_ece" if http_ece else "own", flush=True)
 
     def accept(plain):
         try:
@@ -276,6 +308,6 @@ def listen():
 threading.Thread(target=listen, daemon=True).start()
 for line in sys.stdin:
     service, status, count, *seconds = line.split()
-    order = (status if status == "hang" else int(status), seconds[0] if seconds else None)
+    order = (status, seconds[0] if seconds else None)
     with lock:
         orders[service] += [order] * int(count)

@@ -51,6 +51,7 @@ import changes_pb2
 import connection_pb2
 import feeds_pb2
 import operator_pb2
+import pushes_pb2
 import queries_pb2
 import records_pb2
 import services_pb2
@@ -322,6 +323,32 @@ def operate(token):
     names = [name.decode() for part in parts for name in part.containers]
     assert CONTAINER in names, names
     print("asked", status.ByteSize() > 0)
+
+
+def push():
+    """A device registers its address, lists it, and ends it."""
+    pushes = stubs.PushesStub(channel)
+    offers = pushes.Services(pushes_pb2.PushServicesRequest(), metadata=metadata()).offers
+    assert [list(offer.topics) for offer in offers] == [[b"com.example.notes"]], offers
+    request = pushes_pb2.RegisterPushRequest(
+        service="APNS", token=b"ab" * 32, topic=b"com.example.notes", label=b"phone"
+    )
+    made = pushes.Register(request, metadata=metadata(cumulus_device="python"))
+    assert made.changed and len(made.id) == 16, made
+    again = pushes.Register(request, metadata=metadata(cumulus_device="python"))
+    assert again.id == made.id and not again.changed, again
+
+    def listed():
+        parts = pushes.List(pushes_pb2.ListPushesRequest(), metadata=metadata())
+        return [push for part in parts for push in part.pushes]
+
+    assert [(push.id, push.label) for push in listed()] == [(made.id, b"phone")], listed()
+    request.topic = b"com.example.other"
+    code, status = refusal(lambda: pushes.Register(request, metadata=metadata()))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT, (code, status)
+    ended = pushes.End(pushes_pb2.EndPushesRequest(id=made.id), metadata=metadata())
+    assert ended.count == 1 and not listed(), ended
+    print("registered, listed and ended")
 
 
 def reflect():

@@ -13,12 +13,14 @@ struct Cloud {
     /// - Parameters:
     ///   - schema: What the development schema holds at the beginning.
     ///   - limits: What the node keeps.
+    ///   - offers: What devices can be woken with.
     static func run(
         schema: String? = nil,
         limits: Limits = .standard,
+        offers: [PushOffer] = [],
         _ body: (Cloud) async throws -> Void
     ) async throws {
-        let server = try await TestServer(limits: limits)
+        let server = try await TestServer(limits: limits, pushOffers: { _ in offers })
         if let schema { try await server.importSchema(schema) }
         let result: Result<Void, any Error>
         do {

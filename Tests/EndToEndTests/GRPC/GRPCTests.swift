@@ -4,6 +4,7 @@
 // The client is `Tests/PythonClient/grpc_client.py`; each of its steps judges what it sees. Python
 // takes half a second to start.
 
+import Crypto
 import CumulusModel
 import CumulusTesting
 import Foundation
@@ -70,6 +71,20 @@ struct GRPCTests {
     @Test func operatorsAskToo() async throws {
         let node = try await node()
         try run("operate", [try node.operatorToken], at: try await node.grpcEndpoint())
+    }
+
+    @Test func aDeviceRegistersItsPushAddress() async throws {
+        let key = P256.Signing.PrivateKey().pemRepresentation
+        try Data(key.utf8).write(to: URL(filePath: "\(folder.path)/k.p8"))
+        let services = """
+            [{"service": "apns", "keyFile": "k.p8", "keyID": "K1", "teamID": "T1",
+              "topics": ["com.example.notes"]}]
+            """
+        let file = "\(folder.path)/pushes.json"
+        try Data(services.utf8).write(to: URL(filePath: file))
+        let node = try await node(["--pushes", file])
+        let token = try await node.makeToken()
+        try run("push", at: try await node.grpcEndpoint(), token: token)
     }
 
     @Test func toolsFindTheServices() async throws {

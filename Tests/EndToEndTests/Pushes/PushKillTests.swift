@@ -87,9 +87,11 @@ struct PushKillTests {
             for change in changes {
                 let told = arrivals.filter { $0.record == change.name }
                 #expect(told.count <= 2, "\(device), \(change.name), seed \(Chaos.seed)")
-                // A push tells the newest of several changes.
-                let next = arrivals.first { $0.time >= change.time - .milliseconds(200) }
-                let time = told.first?.time ?? next?.time
+                // A push that tells the newest of several changes says that there are more.
+                let more = arrivals.first {
+                    $0.standsForMore && $0.time >= change.time - .milliseconds(200)
+                }
+                let time = [told.first?.time, more?.time].compactMap(\.self).min()
                 guard let time else {
                     Issue.record("\(device) was not told of \(change.name), seed \(Chaos.seed)")
                     continue

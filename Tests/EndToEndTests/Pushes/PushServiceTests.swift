@@ -60,6 +60,7 @@ struct PushServiceTests {
         try await wait("each is told") {
             PushService.allCases.allSatisfy { services.taken(by: $0).count == 1 }
         }
+        print("Web Push is opened by \(services.opener)")
         for arrival in services.arrivals {
             #expect(arrival.problems == [])
             #expect(arrival.record == "n1", "\(arrival)")
@@ -85,6 +86,88 @@ struct PushServiceTests {
             #expect(!log.contains(secret))
         }
         #expect(log.contains("a device could not be pushed to"), "\(log)")
+    }
+
+    /// A service may have learned that a device is gone before the device registered: the address
+    /// stays, and the next change is told.
+    @Test func aDeviceThatCameBackStays() async throws {
+        let services = try await PushServices(in: folder.path)
+        defer { services.stop() }
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--pushes", services.file]
+        )
+        let ada = try await node.signIn()
+        try await save("first", in: ada)
+        try await subscribe(ada)
+        try await ada.register(services.address(.apns, 1))
+        services.answer(.apns, "since")
+        try await save("n1", in: ada)
+        try await wait("it is said to be gone") { services.arrivals.count == 1 }
+        try await save("n2", in: ada)
+        try await wait("the next change is told") { services.taken(by: .apns).count == 1 }
+        #expect(services.arrivals.map(\.record) == ["n1", "n2"])
+        #expect(services.arrivals.map(\.status) == [410, 200])
+        #expect(try await ada.pushAddresses().count == 1)
+        await ada.close()
+        try await #expect(node.end(SIGTERM) == .exit(0))
+    }
+
+    @Test func addressesByTheCommandLine() async throws {
+        let services = try await PushServices(in: folder.path)
+        defer { services.stop() }
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: ["--pushes", services.file]
+        )
+        let ada = try await node.signIn()
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_CONTAINER": NodeProcess.container,
+            "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        func push(_ words: String...) async throws -> CommandLineRun {
+            try await CommandLineRun(["push"] + words, variables: variables)
+        }
+        let address = try services.address(.webPush, 1)
+        let browser: JSON = [
+            "endpoint": .string(address.token),
+            "keys": [
+                "p256dh": .string(Base64URL.encode(address.publicKey)),
+                "auth": .string(Base64URL.encode(address.secret)),
+            ],
+        ]
+        let file = "\(folder.path)/subscription.json"
+        try Data(browser.text.utf8).write(to: URL(filePath: file))
+        let token = String(repeating: "ab", count: 32)
+        for words in [
+            ["--web-push", file, "--label", "browser"], ["--fcm", "device-1"],
+            ["--apns", token, "--topic", "com.example.notes"],
+        ] {
+            let made = try await CommandLineRun(["push", "register"] + words, variables: variables)
+            #expect(made.code == 0, "\(made.errors)")
+        }
+        let wrong = try await push("register", "--apns", token, "--topic", "com.example.other")
+        #expect(wrong.code != 0 && wrong.errors.contains("is no topic for which"))
+        let table = try await push("list")
+        #expect(table.code == 0 && table.output.contains("browser"), "\(table.errors)")
+        let listed = try await push("list", "--json")
+        guard case .array(let items) = try JSONReader.read(listed.output.utf8),
+            case .string(let id)? = items.first?["id"]
+        else {
+            Issue.record("no list: \(listed.output)")
+            return
+        }
+        #expect(items.map { $0["service"] } == ["web-push", "fcm", "apns"])
+        let one = try await push("end", id)
+        #expect(one.code == 0, "\(one.errors)")
+        #expect(try await ada.pushAddresses().map(\.service) == [.fcm, .apns])
+        let all = try await push("end", "--all", "--json")
+        #expect(try JSONReader.read(all.output.utf8)["ended"] == .integer(2), "\(all.errors)")
+        #expect(try await ada.pushAddresses().isEmpty)
+        let both = try await push("end", id, "--all")
+        #expect(both.code != 0 && both.errors.contains("or give --all"))
+        await ada.close()
+        try await #expect(node.end(SIGTERM) == .exit(0))
     }
 
     @Test func aServiceThatNeverAnswersHoldsNobodyUp() async throws {
@@ -147,6 +230,10 @@ struct PushServiceTests {
             (nil, "pushes.json can't be read"),
             ("[{}]", "'[0].service' is missing"),
             (#"[{"service": "fcm", "keyFile": "nowhere.json"}]"#, "nowhere.json can't be read"),
+            (
+                #"[{"service": "fcm", "keyFile": "pushes.json", "authority": "ca.pem"}]"#,
+                "ca.pem can't be read"
+            ),
         ] as [(String?, String)] {
             if let text { try Data(text.utf8).write(to: URL(filePath: file)) }
             let node = try NodeProcess(data: folder.node, arguments: ["--pushes", file])

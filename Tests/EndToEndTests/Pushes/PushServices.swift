@@ -2,7 +2,8 @@
 // keys and the file by which nodes push to them.
 //
 // They speak HTTP/2 over TLS, and check what they are sent with libraries that know nothing of this
-// project. Python needs `h2`, `jwt` and `cryptography`; without them the tests are skipped.
+// project. `PushPython` has them; without them the tests are skipped, but not where `cluster/chaos`
+// asks for them.
 
 import Crypto
 import CumulusModel
@@ -22,6 +23,9 @@ final class PushServices: Sendable {
         var payload: JSON?
         var time: ContinuousClock.Instant
 
+        /// Whether it stands for more than it tells.
+        var standsForMore: Bool { payload?["ck"]?["p"] == .integer(1) }
+
         /// The record that it tells of.
         var record: String {
             guard case .string(let name)? = payload?["ck"]?["qry"]?["rid"] else { return "" }
@@ -29,10 +33,9 @@ final class PushServices: Sendable {
         }
     }
 
-    static let python = ProcessInfo.processInfo.environment["CUMULUS_PYTHON"] ?? "/usr/bin/python3"
-    static let skipped: Comment = "Python has no h2, jwt and cryptography"
-    static let isPossible =
-        (try? run([python, "-c", "import h2.connection, jwt, cryptography"])) != nil
+    static let skipped: Comment = "no Python with h2, jwt and cryptography: see PushPython"
+    /// Whether tests are to run, and fail without a Python where they were asked for.
+    static let isPossible = PushPython.path != nil || Chaos.isAsked
 
     private let folder: String
     private let process = Process()
@@ -42,6 +45,7 @@ final class PushServices: Sendable {
     private struct State {
         var arrivals: [Arrival] = []
         var port: Int?
+        var opener = ""
         var rest = Data()
     }
 
@@ -50,7 +54,8 @@ final class PushServices: Sendable {
         self.folder = folder
         try makeKeys()
         let output = Pipe()
-        process.executableURL = URL(filePath: Self.python)
+        let python = try #require(PushPython.path, Self.skipped)
+        process.executableURL = URL(filePath: python)
         process.arguments = [Checkout.file("Tests/PushServices/services.py").path(), folder]
         process.standardInput = orders
         process.standardOutput = output
@@ -65,6 +70,9 @@ final class PushServices: Sendable {
     }
 
     private var port: Int? { state.withLock(\.port) }
+
+    /// What opens the content of Web Push: "http_ece", or "own" for the stand-in's own lines.
+    var opener: String { state.withLock(\.opener) }
 
     var arrivals: [Arrival] { state.withLock(\.arrivals) }
 
@@ -81,7 +89,8 @@ final class PushServices: Sendable {
         process.waitUntilExit()
     }
 
-    /// Answers the next requests to a service with a status, or "hang".
+    /// Answers the next requests to a service with a status, "hang", or "since": the device is gone
+    /// since yesterday.
     func answer(_ service: PushService, _ status: String, count: Int = 1, seconds: Int? = nil) {
         let wish = seconds.map { " \($0)" } ?? ""
         orders.fileHandleForWriting.write(
@@ -121,8 +130,9 @@ final class PushServices: Sendable {
                 let line = Bytes(state.rest[..<end])
                 state.rest = Data(state.rest[(end + 1)...])
                 let text = String(decoding: line, as: UTF8.self)
-                if text.hasPrefix("ready ") {
-                    state.port = Int(text.dropFirst(6))
+                let words = text.split(separator: " ")
+                if words.first == "ready", words.count == 3 {
+                    (state.port, state.opener) = (Int(words[1]), String(words[2]))
                 } else if let json = try? JSONReader.read(line), let arrival = Arrival(json, now) {
                     state.arrivals.append(arrival)
                 }
@@ -174,8 +184,8 @@ final class PushServices: Sendable {
             ],
             [
                 "service": "web-push", "keyFile": "provider.key",
-                "subject": "mailto:push@example.com", "hosts": .array(["127.0.0.1"]),
-                "authority": "cert.pem",
+                "subject": "mailto:push@example.com", "authority": "cert.pem",
+                "hosts": .array([.string("127.0.0.1:\(port)")]),
             ],
             [
                 "service": "fcm", "keyFile": "account.json", "url": .string(url),
