@@ -181,8 +181,8 @@ packages=(
     protobuf-c-compiler protobuf-compiler
     # The tests talk to a node from Python, with Google's protobuf.
     python3 python3-protobuf
-    # Push services in the tests are written in Python.
-    python3-h2 python3-jwt python3-cryptography
+    # Push services in the tests are written in Python; what else they need comes from PyPI.
+    python3-h2 python3-jwt python3-cryptography python3-venv
     # The tests run the commands of articles, one of which signs a request.
     openssl
 )
