@@ -57,23 +57,23 @@ struct PushCourier: Sendable {
     func run() async {
         meter.begin(target)
         var progress = PushProgress(now: door.now, dice: door.random())
-        var hasTurn = false
-        while !Task.isCancelled {
+        var (hasTurn, isLapsed) = (false, false)
+        loop: while !Task.isCancelled {
             do {
                 let end = try await follow(&progress, &hasTurn)
                 if end != .inTurn { giveBack(&hasTurn) }
                 if end == .changed { await rest() }
                 if end == .gone {
                     try await door.end([target])
-                    break
+                    break loop
                 }
             } catch {
                 giveBack(&hasTurn)
-                if Task.isCancelled { break }
+                if Task.isCancelled { break loop }
                 if (error as? ServiceError)?.code == .notAuthenticated {
                     await rest()
-                    onLapse(target)
-                    break
+                    isLapsed = !Task.isCancelled
+                    break loop
                 }
                 let wish = (error as? Failure)?.wish
                 let pause = progress.fail(wish: wish, dice: door.random())
@@ -82,7 +82,9 @@ struct PushCourier: Sendable {
                 try? await door.sleep(pause)
             }
         }
+        giveBack(&hasTurn)
         meter.end(target)
+        if isLapsed { onLapse(target) }
     }
 
     /// Waits for the runner, with nothing to tell.

@@ -85,7 +85,7 @@ package struct PushRunner: Sendable {
             let members = try? await door.pushMembers()
             let pushes = state.duty.decide(members, now: milliseconds)
             for target in lapses.take() {
-                state.couriers[target] = nil
+                state.couriers.removeValue(forKey: target)?.task.cancel()
                 state.known.expire()
             }
             if pushes { await look(&state) }
