@@ -152,6 +152,39 @@ import Testing
         }
     }
 
+    /// A session that expires tells nobody: its device is not pushed to any more, and nothing waits.
+    /// The courier leaves the runner two seconds before it ends.
+    @Test func aSessionThatExpiresEndsItsCourier() async throws {
+        try await withAda { endpoint, services, server, _ in
+            let admin = server.nodeOperator()
+            _ = try await admin.addUser("eve", in: nil)
+            try await admin.setPassword(of: "eve", to: "a good password")
+            let token = try await admin.addToken(forUser: "eve")
+            await admin.close()
+            let visitor = server.container()
+            let session = try await visitor.signIn(name: "eve", password: "a good password")
+            let phone = server.container(token: session.token, deviceID: "phone")
+            let web = server.container(token: token, deviceID: "web")
+            try await subscribe(phone)
+            try await phone.register(PushSamples.address(.apns))
+            let meter = PushMeter()
+            try await pushing(services, of: server, meter) {
+                try await save("a", in: web)
+                try await wait("it is told") { endpoint.taken(by: .apns).count == 1 }
+                #expect(text(meter).contains("push_devices{service=\"apns\"} 1\n"))
+                let month: Int64 = 31 * 24 * 3_600_000
+                server.clockLead += month
+                try await save("b", in: web)
+                try await wait("its courier ends") {
+                    text(meter).contains("push_devices{service=\"apns\"} 0\n")
+                }
+                #expect(text(meter, now: .max).contains("lag_seconds{service=\"apns\"} 0\n"))
+                #expect(endpoint.arrivals.map(\.record) == ["a"])
+            }
+            for container in [visitor, phone, web] { await container.close() }
+        }
+    }
+
     /// A host that never answers takes no turn of another one, however many devices it has.
     @Test func aHostThatHangsHoldsUpNoOther() async throws {
         try await PushEndpoint.serve { hanging, slow in
