@@ -50,7 +50,7 @@ package struct EndedPushes: Sendable {
         return (keys, rows.count < limit ? nil : rows.last?.key)
     }
 
-    /// Drops those of the registers that may still go.
+    /// Drops the registers that may still go.
     package func drop(
         _ keys: [[Bytes]],
         of namespace: String,

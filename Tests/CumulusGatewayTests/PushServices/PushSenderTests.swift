@@ -108,7 +108,7 @@ import Testing
         #expect(try await send(sender, address, after: 64_000) == .taken)
     }
 
-    /// Turns are those of an origin: neither a service's sandbox nor another host takes them.
+    /// Each origin has its own turns: neither a service's sandbox nor another host takes them.
     @Test func endpointsAreOrigins() throws {
         let apns = PushSender(try PushSamples.apns(), Service())
         var address = try PushSamples.address(.apns)
