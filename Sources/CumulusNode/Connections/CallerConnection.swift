@@ -43,7 +43,11 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     init(node: Node, link: any FrameLink, now: Instant) {
         self.node = node
         self.link = link
-        room = ConnectionRoom(node.meter, node.configuration.limits)
+        room = ConnectionRoom(
+            node.meter,
+            node.configuration.limits,
+            isLocal: link is LocalConnection
+        )
         frames = ConnectionFrames(FrameConnection(limits: node.configuration.limits, now: now))
         calls = OpenCalls(node: node, link: link, frames: frames, room: room)
         var dice = NodeDice(node.environment)

@@ -12,6 +12,8 @@ import Synchronization
 final class ConnectionRoom: Sendable {
     private let meter: NodeMeter
     private let limits: Limits
+    /// Whether a door of this process opened the connection, for one call or a few.
+    private let isLocal: Bool
     /// Calls in progress, and answers that the other side has not taken yet.
     private let held = Atomic<Int>(0)
     /// Pages on their way from reader threads, and records on their way from the writer.
@@ -19,9 +21,10 @@ final class ConnectionRoom: Sendable {
     /// Requests that wait for threads of the store, though their calls may have ended.
     private let queued = Atomic<Int>(0)
 
-    init(_ meter: NodeMeter, _ limits: Limits) {
+    init(_ meter: NodeMeter, _ limits: Limits, isLocal: Bool = false) {
         self.meter = meter
         self.limits = limits
+        self.isLocal = isLocal
     }
 
     var heldBytes: Int { held.value }
@@ -78,7 +81,13 @@ final class ConnectionRoom: Sendable {
     private func allows(_ bytes: Int, growth: Int, limit: Int) -> Bool {
         meter.heldBytes.value + growth <= limit
             || bytes + queued.value <= limits.nodeUnansweredBytes / 2
-                / max(1, meter.connections.value)
+                / max(1, sharers)
+    }
+
+    /// Doors open a connection for each call, which must not shrink the parts of callers that have
+    /// one for many calls.
+    private var sharers: Int {
+        meter.connections.value - (isLocal ? 0 : meter.localConnections.value)
     }
 }
 

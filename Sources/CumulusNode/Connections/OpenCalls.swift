@@ -20,8 +20,8 @@ final class OpenCalls: @unchecked Sendable {
     var identity = Identity()
     /// What the caller may still do; nil means there is no limit.
     var budget: CallerBudget?
-    /// How a caller that ignores its budget is held up.
-    var restraint = Restraint()
+    /// How a caller that ignores its budget is held up; calls of one door may share it.
+    var restraint = SharedRestraint()
     /// Bytes of credit by stream that wait until the caller's bytes are within its budget.
     var withheldCredit: [UInt32: Int] = [:]
     private(set) var calls: [UInt32: OpenCall] = [:]

@@ -149,6 +149,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
             return end(ServiceError(.internalError, "the node has no handler for a caller"))
         }
         self.handler = handler
+        if let restraint = entrance.restraint { handler.calls.restraint = restraint }
         Frame.preface.withUnsafeBytes { handler.received($0, now: now) }
         handler.enter(entrance) { [self] user in
             self.greeted?(.success(user))

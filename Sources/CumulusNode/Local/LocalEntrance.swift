@@ -60,6 +60,8 @@ package struct LocalEntrance: Sendable {
     package var seen: [Bytes]?
     /// Whether chunks of assets come and go without compression.
     package var wantsPlainChunks = false
+    /// What holds up a caller that ignores when to come again; nil: one for this connection alone.
+    package var restraint: SharedRestraint?
 
     package init(
         _ scope: ScopeID,

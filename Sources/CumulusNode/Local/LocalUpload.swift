@@ -18,9 +18,23 @@ package final class LocalUpload: Sendable {
     private let number: UInt32
     private let state = Mutex(State())
 
-    fileprivate init(_ connection: LocalConnection, _ number: UInt32) {
+    /// Told once, on any thread, when the call has ended.
+    private let onEnd: @Sendable () -> Void
+
+    fileprivate init(
+        _ connection: LocalConnection,
+        _ number: UInt32,
+        _ onEnd: @escaping @Sendable () -> Void
+    ) {
         self.connection = connection
         self.number = number
+        self.onEnd = onEnd
+    }
+
+    /// What ended the call; of a call that goes on, that its caller wants no answer.
+    package var failure: ServiceError {
+        if case .failure(let error)? = state.withLock(\.ending) { return error }
+        return .cancelledByCaller
     }
 
     /// Sends a message once the node has room for it.
@@ -60,16 +74,24 @@ package final class LocalUpload: Sendable {
     fileprivate func end(_ result: Result<[Bytes], ServiceError>) {
         state.withLock { $0.ending = $0.ending ?? result }
         resume()
+        onEnd()
     }
 }
 
 extension LocalConnection {
     /// Makes a call whose caller sends more messages behind the first one.
-    package func send(_ header: CallHeader, _ message: Bytes) async -> LocalUpload {
+    ///
+    /// - Parameter onEnd: Told when the call has ended, so that its caller waits for no more to
+    ///   send.
+    package func send(
+        _ header: CallHeader,
+        _ message: Bytes,
+        onEnd: @escaping @Sendable () -> Void
+    ) async -> LocalUpload {
         let header = header.traced()
         return await withCheckedContinuation { continuation in
             loop.execute { [self] in
-                let upload = LocalUpload(self, nextStream)
+                let upload = LocalUpload(self, nextStream, onEnd)
                 var call = LocalCall { upload.end($0) }
                 call.isOpenEnded = true
                 start(call, header, message)

@@ -21,6 +21,8 @@ package final class NodeMeter: Sendable {
     ])
 
     package let connections = Atomic<Int>(0)
+    /// Those of them that doors in this process opened.
+    let localConnections = Atomic<Int>(0)
     /// Calls that began.
     package let calls: EventCount
     package let callsInProgress = Atomic<Int>(0)

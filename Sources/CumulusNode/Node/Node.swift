@@ -300,6 +300,7 @@ package final class Node: Sendable {
         let entry = WeakCaller(connection: connection, loop: link.loop, number: number)
         callers.withLock { $0[ObjectIdentifier(connection)] = entry }
         meter.connections.add(1)
+        if link is LocalConnection { meter.localConnections.add(1) }
         return connection
     }
 
@@ -307,7 +308,9 @@ package final class Node: Sendable {
         let isGone = callers.withLock {
             $0.removeValue(forKey: ObjectIdentifier(connection)) != nil
         }
-        if isGone { meter.connections.add(-1) }
+        guard isGone else { return }
+        meter.connections.add(-1)
+        if connection.link is LocalConnection { meter.localConnections.add(-1) }
     }
 
     // MARK: Draining
