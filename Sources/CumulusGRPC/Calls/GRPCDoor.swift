@@ -6,7 +6,7 @@
 // call.
 // Flow control is gRPC's and the node's, one behind the other: the node sends the next part of an
 // answer when gRPC has taken the last one, and gRPC is asked for the next part of an upload when
-// the node has room for it.
+// the node has room for it. What a call sent counts as held until the call ends.
 //
 // Folder: what a call over gRPC means, without its sockets. Read `GRPCDoor`, then `GRPCMethod`,
 // `GRPCHead` and `GRPCRefusal`.
@@ -34,14 +34,21 @@ struct GRPCDoor: Sendable {
                 deserializer: PassingBytes(),
                 serializer: PassingBytes()
             ) { request, context in
-                await answer(method, request, from: context.remotePeer)
+                await answer(method, request, from: context.remotePeer, context.cancellation)
             }
         }
     }
 
-    func answer(_ method: GRPCMethod, _ request: Request, from peer: String) async -> Response {
+    /// - Parameter cancellation: Says when the call's time is up, or its caller has gone; nil:
+    ///   neither is known.
+    func answer(
+        _ method: GRPCMethod,
+        _ request: Request,
+        from peer: String,
+        _ cancellation: ServerContext.RPCCancellationHandle? = nil
+    ) async -> Response {
         do throws(RPCError) {
-            let call = try Opening(method, request, from: peer, of: self)
+            let call = try Opening(method, request, from: peer, cancellation, of: self)
             switch method.form {
             case .whole: return Response(single: try await whole(call))
             case .upload: return Response(single: try await upload(call))
@@ -60,7 +67,7 @@ struct GRPCDoor: Sendable {
     private func whole(_ call: Opening) async throws(RPCError) -> ServerResponse<Bytes> {
         let message = try await call.message()
         let (answer, trailers) = try await calling(call) { connection, header in
-            try await joined(await connection.follow(header, message), of: call.method)
+            try await joined(await connection.follow(header, message), of: call)
         }
         return ServerResponse(message: answer, trailingMetadata: trailers)
     }
@@ -68,18 +75,30 @@ struct GRPCDoor: Sendable {
     /// The parts of an answer one behind the other, which is how protobuf joins messages.
     ///
     /// What was changed is told whatever it takes; what was asked for may be asked for in parts.
-    private func joined(
-        _ stream: LocalStream,
-        of method: GRPCMethod
-    ) async throws -> Bytes {
-        let limit = method.needsRequestID ? Int.max : node.configuration.limits.frameBytes
+    private func joined(_ stream: LocalStream, of call: Opening) async throws -> Bytes {
+        let isChange = call.method.needsRequestID
+        let limit = isChange ? Int.max : node.configuration.limits.frameBytes
         var answer: Bytes = []
-        while let part = try await stream.next() {
+        while true {
+            try await waitForRoom(call)
+            guard let part = try await stream.next() else { break }
+            call.gathered(part)
             if answer.isEmpty { answer = part } else { answer += part }
             guard answer.count <= limit else { throw GRPCDoor.answerTooLarge(limit) }
         }
         return answer
     }
+
+    /// Waits while the caller takes none of the answers that it has.
+    private func waitForRoom(_ call: Opening) async throws {
+        while !call.hasRoom {
+            guard !call.isCancelled else { throw ServiceError.callEnded }
+            try await node.environment.sleep(GRPCDoor.pause)
+        }
+    }
+
+    /// Milliseconds after which a call that waits for room looks again.
+    private static let pause: Int64 = 20
 
     /// One message there, the parts of the answer back.
     private func parts(
@@ -89,27 +108,50 @@ struct GRPCDoor: Sendable {
         let message = try await call.message()
         return try await calling(call) { connection, header in
             let stream = await connection.follow(header, message)
-            while let part = try await stream.next() { try await writer.write(part) }
+            try await untilCallEnds {
+                while let part = try await stream.next() { try await writer.write(part) }
+            }
         }.trailers
     }
 
     /// Messages there, one back.
     private func upload(_ call: Opening) async throws(RPCError) -> ServerResponse<Bytes> {
         let (answer, trailers) = try await calling(call) { connection, header in
-            var upload: LocalUpload?
+            let reader = Ender()
+            return try await untilCallEnds(reader) {
+                try await send(call, header, over: connection, reader)
+            }
+        }
+        return ServerResponse(message: answer, trailingMetadata: trailers)
+    }
+
+    /// Hands over the messages of an upload; returns its answer.
+    ///
+    /// - Parameter reader: Ended when the node ends the call, which may come before the caller
+    ///   sends again.
+    private func send(
+        _ call: Opening,
+        _ header: CallHeader,
+        over connection: LocalConnection,
+        _ reader: Ender
+    ) async throws -> Bytes {
+        var upload: LocalUpload?
+        do {
             for try await part in call.messages {
                 defer { call.taken(part) }
                 if let upload {
                     try await upload.send(UploadPart.content(part, of: UploadPart.chunks))
                 } else {
                     let begin = try UploadPart.content(part, of: UploadPart.begin)
-                    upload = await connection.send(header, begin)
+                    upload = await connection.send(header, begin) { reader.end() }
                 }
             }
-            guard let upload else { throw GRPCDoor.oneMessage }
-            return try await upload.finish().reduce([], +)
+        } catch is CancellationError {
+            throw upload?.failure ?? .callEnded
         }
-        return ServerResponse(message: answer, trailingMetadata: trailers)
+        if Task.isCancelled { throw upload?.failure ?? .callEnded }
+        guard let upload else { throw GRPCDoor.oneMessage }
+        return try await upload.finish().reduce([], +)
     }
 
     // MARK: Calling
@@ -122,10 +164,13 @@ struct GRPCDoor: Sendable {
         _ work: @Sendable (LocalConnection, CallHeader) async throws -> Answer
     ) async throws(RPCError) -> (answer: Answer, trailers: Metadata) {
         var trailers: Metadata = [:]
+        var opened: LocalConnection?
+        defer { opened?.close() }
         do {
-            let (connection, _) = try await LocalConnection.open(call.head.entrance, on: node)
-            defer { connection.close() }
+            let (connection, _) = try await LocalConnection.open(call.entrance, on: node)
+            opened = connection
             var header = call.head.header
+            header.timeout = timeout(of: call)
             if call.method.needsRequestID {
                 if header.requestID.isEmpty { header = connection.naming(header) }
                 trailers.addBinary(header.requestID, forKey: GRPCHead.Key.requestID)
@@ -137,29 +182,35 @@ struct GRPCDoor: Sendable {
                 // The change of a call that goes no further may have been made.
                 connection.close()
             }
-            if let reached = connection.reached, !reached.isEmpty {
-                trailers.addBinary(reached, forKey: GRPCHead.Key.causal)
-            }
+            trailers.add(causal: connection.reached)
             return (answer, trailers)
-        } catch let error as RPCError {
+        } catch let error as RPCError where !call.isCancelled {
             throw error
-        } catch let error as ServiceError {
-            throw GRPCRefusal.error(refusal(error, of: call), trailers)
         } catch {
-            // Nobody reads it: the caller has gone.
-            throw RPCError(code: .cancelled, message: "the caller takes no more")
+            // Of a stream it covers what was told before it ended.
+            trailers.add(causal: opened?.reached)
+            let why = error as? ServiceError ?? .callEnded
+            throw GRPCRefusal.error(refusal(why, of: call), trailers)
         }
     }
 
-    /// gRPC cancels what its caller no longer waits for; that is no wish of the caller.
+    /// gRPC cancels a call whose caller has gone, which reads nothing, and one whose time is up.
     private func refusal(_ error: ServiceError, of call: Opening) -> ServiceError {
-        guard error.code == .operationCancelled, call.head.header.timeout > 0,
-            node.environment.now() >= call.end
+        guard error.code == .operationCancelled, call.isCancelled, call.head.header.timeout > 0
         else { return error }
         return ServiceError(.serviceUnavailable, .deadline, "the call's time was up")
     }
 
-    fileprivate static let oneMessage = ServiceError(
+    /// What is left of the time of a call, in milliseconds, less a tenth; 0 if it names no time.
+    ///
+    /// gRPC ends the call when its time is over, and the node's own answer says more.
+    private func timeout(of call: Opening) -> UInt32 {
+        guard call.head.header.timeout > 0 else { return 0 }
+        let rest = call.end - node.environment.now()
+        return UInt32(clamping: max(1, rest / 10 * 9))
+    }
+
+    static let oneMessage = ServiceError(
         .invalidArguments,
         .protocolError,
         "this call takes exactly one message"
@@ -175,62 +226,10 @@ struct GRPCDoor: Sendable {
     }
 }
 
-extension GRPCDoor {
-    /// A call as it comes: what it says about itself is read, its messages are not.
-    fileprivate struct Opening: Sendable {
-        let method: GRPCMethod
-        let head: GRPCHead
-        let messages: RPCAsyncSequence<Bytes, any Error>
-        /// When its caller stops waiting, if it named a time.
-        let end: Instant
-        private let room: GRPCRoom?
-        private let stream: UInt64
-
-        init(
-            _ method: GRPCMethod,
-            _ request: Request,
-            from peer: String,
-            of door: GRPCDoor
-        ) throws(RPCError) {
-            self.method = method
-            messages = request.messages
-            room = door.room
-            let named = request.metadata[stringValues: GRPCStreamGuard.field].first { _ in true }
-            stream = named.flatMap { UInt64($0) } ?? 0
-            do throws(ServiceError) {
-                head = try GRPCHead(
-                    request.metadata,
-                    method,
-                    from: GRPCPeer(peer),
-                    isEncrypted: door.isEncrypted
-                )
-            } catch {
-                throw GRPCRefusal.error(error)
-            }
-            end = door.node.environment.now() + Int64(head.header.timeout)
-        }
-
-        /// A message was taken over: there is room for another one.
-        func taken(_ message: Bytes) {
-            room?.taken(message.count, of: stream)
-        }
-
-        /// The one message of the call.
-        func message() async throws(RPCError) -> Bytes {
-            var first: Bytes?
-            do {
-                for try await message in messages {
-                    taken(message)
-                    guard first == nil else { throw GRPCRefusal.error(GRPCDoor.oneMessage) }
-                    first = message
-                }
-            } catch let error as RPCError {
-                throw error
-            } catch {
-                throw RPCError(code: .cancelled, message: "the request ended early")
-            }
-            guard let first else { throw GRPCRefusal.error(GRPCDoor.oneMessage) }
-            return first
-        }
+extension Metadata {
+    /// - Parameter token: nil or empty: there is none.
+    fileprivate mutating func add(causal token: Bytes?) {
+        guard let token, !token.isEmpty else { return }
+        addBinary(token, forKey: GRPCHead.Key.causal)
     }
 }

@@ -20,10 +20,15 @@ package struct GRPCListener: Sendable {
     /// The bounds for strangers.
     package struct Bounds: Sendable {
         package var connections = 1_000
-        /// Connections of one address.
+        /// Connections of one address, as `CallerNetwork` counts them.
         package var connectionsOfOne = 256
-        /// How long a connection may be without a call, in milliseconds.
+        /// How long a connection may be without a call until it is told to go, in milliseconds.
         package var idleMilliseconds: Int64 = 300_000
+        /// How much longer it may stay then, in milliseconds.
+        package var graceMilliseconds: Int64 = 10_000
+        /// After so many milliseconds of silence a caller is asked whether it is there, and has as
+        /// long to answer.
+        package var silenceMilliseconds: Int64 = 60_000
 
         package init() {}
     }
@@ -37,14 +42,18 @@ package struct GRPCListener: Sendable {
     private static let headBytes = 64 << 10
     /// What a caller may send on a stream, or on a connection, before the node has read it.
     private static let windowBytes = GRPCStreamGuard.windowBytes
-    /// After so many milliseconds of silence a caller is asked whether it is there, and has as long
-    /// to answer: as on the binary protocol.
-    private static let silence: Int64 = 60_000
+    /// The calls that send more than one message, and so end their requests when they like.
+    static let streamingPaths = Set(
+        GRPCMethod.all.filter { $0.form == .upload }.map { "/\($0.descriptor)" }
+            + GRPCReflection.services.map { "/\($0)/\(GRPCReflection.method)" }
+    )
 
     private let node: Node
     private let descriptors: Descriptors?
     private let secure: Secure?
     private let bounds: Bounds
+    private let crowd: GRPCCrowd
+    private let room: GRPCRoom
 
     /// - Parameter descriptors: A `FileDescriptorSet` of `proto/`; empty: there is no reflection.
     package init(
@@ -57,9 +66,17 @@ package struct GRPCListener: Sendable {
         self.descriptors = descriptors.isEmpty ? nil : try? Descriptors(descriptors)
         self.secure = secure
         self.bounds = bounds
+        crowd = GRPCCrowd(bounds)
+        room = GRPCRoom(node.configuration.limits)
     }
 
-    /// Serves until the task is cancelled.
+    /// Accepts no more connections, and tells callers to go elsewhere; their calls go on.
+    package func sayGoodbye() { crowd.sayGoodbye() }
+
+    /// Requests that have come whole, and whose answers are not on the wire.
+    package var answersDue: Int { room.answersDue }
+
+    /// Serves until the task is cancelled, once: or until the last connection ends after a goodbye.
     ///
     /// - Parameters:
     ///   - onRefusal: Told in words why connections are not accepted, each time.
@@ -71,8 +88,6 @@ package struct GRPCListener: Sendable {
         onRefusal: @escaping @Sendable (String) -> Void,
         onRunning: @escaping @Sendable (Int) -> Void
     ) async throws {
-        let crowd = GRPCCrowd(bounds)
-        let room = GRPCRoom(node.configuration.limits)
         let sockets = GRPCSockets(
             eventLoopGroup: group,
             host: host,
@@ -83,16 +98,16 @@ package struct GRPCListener: Sendable {
             onRefusal: onRefusal,
             onRunning: onRunning
         )
-        let transport = Transport(listenerFactory: sockets, config: configuration(room))
-        let server = GRPCServer(transport: transport, router: router(room))
+        let transport = Transport(listenerFactory: sockets, config: configuration)
+        let server = GRPCServer(transport: transport, router: router)
         try await withTaskCancellationHandler {
             try await server.serve()
-        } onCancel: {
+        } onCancel: { [crowd] in
             crowd.end()
         }
     }
 
-    private func router(_ room: GRPCRoom) -> RPCRouter<Transport> {
+    private var router: RPCRouter<Transport> {
         var router = RPCRouter<Transport>()
         GRPCDoor(node: node, isEncrypted: secure != nil, room: room).register(in: &router)
         GRPCHealth(node: node).register(in: &router)
@@ -100,27 +115,29 @@ package struct GRPCListener: Sendable {
         return router
     }
 
-    private func configuration(_ room: GRPCRoom) -> Transport.Config {
+    private var configuration: Transport.Config {
         let limits = node.configuration.limits
+        let mostBytes = limits.frameBytes - GRPCListener.headBytes
         var config = Transport.Config.defaults
         config.compression = .init(enabledAlgorithms: .none)
-        config.rpc.maxRequestPayloadSize = limits.frameBytes - GRPCListener.headBytes
+        config.rpc.maxRequestPayloadSize = mostBytes
         config.http2.maxConcurrentStreams = limits.streamsPerConnection
         config.http2.targetWindowSize = GRPCListener.windowBytes
         config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { channel in
             channel.eventLoop.makeCompletedFuture {
+                guard let parent = channel.parent else { throw ChannelError.ioOnClosedChannel }
                 let guardian = GRPCStreamGuard(
-                    room,
-                    from: channel.parent?.remoteAddress?.addressBytes ?? [],
-                    patience: limits.frameMilliseconds
+                    on: try parent.pipeline.syncOperations.handler(type: GRPCConnection.self),
+                    channel,
+                    mostBytes: mostBytes
                 )
                 try channel.pipeline.syncOperations.addHandler(guardian, position: .first)
             }
         }
         config.connection.maxIdleTime = .milliseconds(bounds.idleMilliseconds)
         config.connection.keepalive = .init(
-            time: .milliseconds(GRPCListener.silence),
-            timeout: .milliseconds(GRPCListener.silence),
+            time: .milliseconds(bounds.silenceMilliseconds),
+            timeout: .milliseconds(bounds.silenceMilliseconds),
             clientBehavior: .init(
                 minPingIntervalWithoutCalls: .seconds(10),
                 allowWithoutCalls: true

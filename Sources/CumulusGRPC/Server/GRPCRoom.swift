@@ -1,22 +1,35 @@
-// The bytes of requests that have come and that the node has not taken over yet: how many all
-// callers may hold, and how many one of them.
+// The bytes of calls that are in memory: requests that have come and whose calls go on, and answers
+// that are not on the wire. How many all callers may hold, and how many one of them.
 //
-// `GRPCStreamGuard` counts what comes on each stream, `GRPCDoor` says what it took, and
-// `GRPCNewcomer` stops a socket. gRPC itself holds a message until it is whole, and ten messages of
-// a stream: without bounds a stranger could fill the memory with halves. A message has its room
-// before more of it is read than the first bytes, so halves never hold up each other. As long as
-// there is room everybody has it; in a full room each address has an equal part of half of it, so
-// callers that hold much hold up only themselves.
+// `GRPCStreamGuard` counts what comes and goes on each stream, `GRPCDoor` says what it took and what
+// it gathers, and `GRPCConnection` stops a socket. gRPC itself holds a message until it is whole,
+// ten messages of a stream, and answers without a bound: a stranger could fill the memory with them.
+// A message has its room before more of it is read than the first bytes, so halves never hold up
+// each other. As long as there is room everybody has it; in a full room each address has an equal
+// part of half of it, so callers that hold much hold up only themselves. An address is what
+// `CallerNetwork` leaves of it.
 
 import CumulusModel
+import CumulusNode
 import Synchronization
 
 final class GRPCRoom: Sendable {
     private struct State {
+        /// Requests that have room, and answers.
         var promised = Share()
+        /// Bytes of requests in memory, promised or not.
         var held = Share()
-        var streams: [UInt64: any GRPCStreamCount] = [:]
+        var streams: [UInt64: Stream] = [:]
         var lastStream: UInt64 = 0
+        var answersDue = 0
+    }
+
+    private struct Stream {
+        let count: any GRPCStreamCount
+        let address: Bytes
+        let restraint: SharedRestraint
+        /// Bytes of an answer that the door holds and has not written.
+        var gathered = 0
     }
 
     /// Bytes by address, and their sum.
@@ -25,6 +38,7 @@ final class GRPCRoom: Sendable {
         var ofOne: [Bytes: Int] = [:]
 
         mutating func add(_ byteCount: Int, of address: Bytes) {
+            guard byteCount != 0 else { return }
             all += byteCount
             let own = ofOne[address, default: 0] + byteCount
             ofOne[address] = own > 0 ? own : nil
@@ -38,31 +52,76 @@ final class GRPCRoom: Sendable {
     }
 
     private let state = Mutex(State())
-    private let mostBytes: Int
+    let limits: Limits
 
     init(_ limits: Limits) {
-        mostBytes = limits.nodeUnansweredBytes
+        self.limits = limits
     }
+
+    private var mostBytes: Int { limits.nodeUnansweredBytes }
+
+    /// Whether so much is held that nobody may keep any for long.
+    var isCrowded: Bool { state.withLock { $0.promised.all >= mostBytes / 2 } }
+
+    /// Requests that have come whole, and whose answers are not on the wire.
+    var answersDue: Int { state.withLock(\.answersDue) }
 
     // MARK: Streams
 
     /// Enters a new stream; returns its number.
-    func enter(_ stream: any GRPCStreamCount) -> UInt64 {
+    ///
+    /// - Parameter restraint: The one of its connection.
+    func enter(
+        _ stream: any GRPCStreamCount,
+        from address: Bytes,
+        _ restraint: SharedRestraint
+    ) -> UInt64 {
         state.withLock { state in
             state.lastStream += 1
-            state.streams[state.lastStream] = stream
+            let entry = Stream(count: stream, address: address, restraint: restraint)
+            state.streams[state.lastStream] = entry
             return state.lastStream
         }
     }
 
     func leave(_ number: UInt64) {
-        state.withLock { $0.streams[number] = nil }
+        state.withLock { state in
+            guard let stream = state.streams.removeValue(forKey: number) else { return }
+            state.promised.add(-stream.gathered, of: stream.address)
+        }
+    }
+
+    /// A request is whole, or its answer is on the wire.
+    func owe(_ count: Int) { state.withLock { $0.answersDue += count } }
+
+    // MARK: The door
+
+    /// What holds up the caller of a stream.
+    func restraint(of number: UInt64) -> SharedRestraint? {
+        state.withLock { $0.streams[number]?.restraint }
     }
 
     /// The node has taken over a message of a stream.
     func taken(_ byteCount: Int, of number: UInt64) {
         let stream = state.withLock { $0.streams[number] }
-        stream?.taken(byteCount)
+        stream?.count.taken(byteCount)
+    }
+
+    /// Whether more of an answer may be made, which is kept until it is whole.
+    func hasRoomForAnswer(of number: UInt64) -> Bool {
+        state.withLock { state in
+            guard let stream = state.streams[number] else { return true }
+            return state.promised.allows(0, of: stream.address, limit: mostBytes)
+        }
+    }
+
+    /// More of an answer is kept.
+    func gathered(_ byteCount: Int, of number: UInt64) {
+        state.withLock { state in
+            guard let stream = state.streams[number] else { return }
+            state.streams[number]?.gathered += byteCount
+            state.promised.add(byteCount, of: stream.address)
+        }
     }
 
     // MARK: Messages
@@ -78,17 +137,25 @@ final class GRPCRoom: Sendable {
         }
     }
 
-    /// Takes back what was promised.
+    /// Takes back what was promised, or what was written.
     func release(_ byteCount: Int, of address: Bytes) {
         guard byteCount > 0 else { return }
         state.withLock { $0.promised.add(-byteCount, of: address) }
+    }
+
+    /// Bytes of an answer were written, and are not on the wire.
+    func wrote(_ byteCount: Int, of number: UInt64, from address: Bytes) {
+        state.withLock { state in
+            let known = min(byteCount, state.streams[number]?.gathered ?? 0)
+            state.streams[number]?.gathered -= known
+            state.promised.add(byteCount - known, of: address)
+        }
     }
 
     // MARK: Sockets
 
     /// Adds to what is in memory for an address, promised or not, or takes off.
     func hold(_ byteCount: Int, of address: Bytes) {
-        guard byteCount != 0 else { return }
         state.withLock { $0.held.add(byteCount, of: address) }
     }
 

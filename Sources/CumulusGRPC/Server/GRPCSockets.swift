@@ -4,13 +4,11 @@
 // Made by `GRPCListener`, and asked by gRPC for its channels. A renewed certificate counts from the
 // next connection on. A connection beyond the bound is closed before a byte of it is read.
 
-import CumulusModel
 import CumulusTransport
 import GRPCNIOTransportHTTP2Posix
 import NIOCore
 import NIOPosix
 import NIOSSL
-import Synchronization
 
 struct GRPCSockets: HTTP2ServerTransport.ListenerFactory {
     typealias Connection = HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel
@@ -54,7 +52,7 @@ struct GRPCSockets: HTTP2ServerTransport.ListenerFactory {
             .bind(host: host, port: port) { [secure, crowd, room] channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(GRPCNewcomer(crowd, room))
+                    try pipeline.addHandler(GRPCConnection(crowd, room))
                     if let secure {
                         try pipeline.addHandler(NIOSSLServerHandler(context: try secure()))
                     }
@@ -65,106 +63,9 @@ struct GRPCSockets: HTTP2ServerTransport.ListenerFactory {
                     return connectionConfigurator.configure(channel: channel, tls: tls)
                 }
             }
+        crowd.listen(listener.channel)
         onRunning(listener.channel.localAddress?.port ?? port)
         return listener
-    }
-}
-
-/// The connections of the listener, counted together and by the addresses that they come from.
-final class GRPCCrowd: Sendable {
-    private struct State {
-        var channels: [ObjectIdentifier: any Channel] = [:]
-        var ofOne: [Bytes: Int] = [:]
-        var hasEnded = false
-    }
-
-    private let state = Mutex(State())
-    private let bounds: GRPCListener.Bounds
-
-    init(_ bounds: GRPCListener.Bounds) {
-        self.bounds = bounds
-    }
-
-    /// Takes a connection in; returns false if there are too many.
-    func enter(_ channel: any Channel, from address: Bytes) -> Bool {
-        state.withLock { state in
-            let own = state.ofOne[address, default: 0]
-            guard !state.hasEnded, state.channels.count < bounds.connections,
-                own < bounds.connectionsOfOne
-            else { return false }
-            state.channels[ObjectIdentifier(channel)] = channel
-            state.ofOne[address] = own + 1
-            return true
-        }
-    }
-
-    func leave(_ channel: any Channel, from address: Bytes) {
-        state.withLock { state in
-            guard state.channels.removeValue(forKey: ObjectIdentifier(channel)) != nil else {
-                return
-            }
-            let own = state.ofOne[address, default: 0] - 1
-            state.ofOne[address] = own > 0 ? own : nil
-        }
-    }
-
-    /// Closes all connections, and each one that comes later.
-    ///
-    /// gRPC alone would wait for a caller that doesn't take its answer.
-    func end() {
-        let channels = state.withLock { state in
-            state.hasEnded = true
-            return Array(state.channels.values)
-        }
-        for channel in channels { channel.close(promise: nil) }
-    }
-}
-
-/// Closes a new connection if there are too many, and reads from it while there is room.
-private final class GRPCNewcomer: ChannelDuplexHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-    typealias OutboundIn = IOData
-    typealias OutboundOut = IOData
-
-    /// A connection that waits for room looks again so soon.
-    private static let pause = TimeAmount.milliseconds(50)
-
-    private let crowd: GRPCCrowd
-    private let room: GRPCRoom
-    private var address: Bytes?
-    private var isWaiting = false
-
-    init(_ crowd: GRPCCrowd, _ room: GRPCRoom) {
-        self.crowd = crowd
-        self.room = room
-    }
-
-    func read(context: ChannelHandlerContext) {
-        guard let address, !room.isOpen(to: address) else { return context.read() }
-        if isWaiting { return }
-        isWaiting = true
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: GRPCNewcomer.pause) {
-            let (newcomer, context) = bound.value
-            newcomer.isWaiting = false
-            if newcomer.address != nil { newcomer.read(context: context) }
-        }
-    }
-
-    func channelActive(context: ChannelHandlerContext) {
-        let address = context.remoteAddress?.addressBytes ?? []
-        guard crowd.enter(context.channel, from: address) else {
-            return context.close(promise: nil)
-        }
-        self.address = address
-        context.fireChannelActive()
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        if let address { crowd.leave(context.channel, from: address) }
-        address = nil
-        context.fireChannelInactive()
     }
 }
 

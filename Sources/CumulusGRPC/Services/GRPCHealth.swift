@@ -32,9 +32,9 @@ struct GRPCHealth: Sendable {
             )
         }
         add("Watch", .serverStreaming, to: &router) { request in
-            let asked = try await HealthRequest(in: request)
+            let asked = try await HealthRequest.first(of: request)
             return GRPCDoor.Response { writer in
-                try await watch(asked, writer)
+                try await untilTimeIsUp { try await watch(asked, writer) }
                 return [:]
             }
         }
@@ -57,7 +57,7 @@ struct GRPCHealth: Sendable {
         ) { request, _ in try await answer(request) }
     }
 
-    /// Tells the status now, and each time that it changes.
+    /// Tells the status now, and each time that it changes, until the node goes.
     private func watch(_ asked: HealthRequest, _ writer: RPCWriter<Bytes>) async throws {
         var told: UInt64?
         while true {
@@ -66,23 +66,15 @@ struct GRPCHealth: Sendable {
                 told = status.rawValue
                 try await writer.write(HealthAnswer(status.rawValue).encoded())
             }
-            // It throws when the caller has gone.
-            try await GRPCHealth.rest(node)
-        }
-    }
-
-    /// Sleeps until it is time to look again; throws if the caller has gone meanwhile.
-    private static func rest(_ node: Node) async throws {
-        let sleep = Task { try await node.environment.sleep(pause) }
-        try await withRPCCancellationHandler {
-            try await sleep.value
-        } onCancelRPC: {
-            sleep.cancel()
+            guard !node.isDraining else {
+                throw RPCError(code: .unavailable, message: "this node is shutting down")
+            }
+            try await node.environment.sleep(GRPCHealth.pause)
         }
     }
 
     private func status(for request: GRPCDoor.Request) async throws -> UInt64? {
-        status(of: try await HealthRequest(in: request).service)?.rawValue
+        status(of: try await HealthRequest.first(of: request).service)?.rawValue
     }
 
     /// - Parameter service: Empty: all of them.
@@ -98,17 +90,17 @@ struct GRPCHealth: Sendable {
 private struct HealthRequest: WireMessage {
     var service = ""
 
-    init() {}
-
     /// The first message of a call.
-    init(in request: GRPCDoor.Request) async throws {
-        for try await message in request.messages {
-            do {
-                self = try HealthRequest(wire: message)
-            } catch {
-                throw RPCError(code: .invalidArgument, message: error.message)
+    static func first(of request: GRPCDoor.Request) async throws -> HealthRequest {
+        try await untilTimeIsUp {
+            for try await message in request.messages {
+                do throws(MalformedMessage) {
+                    return try HealthRequest(wire: message)
+                } catch {
+                    throw RPCError(code: .invalidArgument, message: error.message)
+                }
             }
-            return
+            return HealthRequest()
         }
     }
 

@@ -16,6 +16,8 @@ struct GRPCReflection: Sendable {
         "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
     ]
 
+    static let method = "ServerReflectionInfo"
+
     let descriptors: Descriptors
 
     func register<Transport>(in router: inout RPCRouter<Transport>) {
@@ -23,15 +25,17 @@ struct GRPCReflection: Sendable {
             router.registerHandler(
                 forMethod: MethodDescriptor(
                     fullyQualifiedService: service,
-                    method: "ServerReflectionInfo",
+                    method: GRPCReflection.method,
                     type: .bidirectionalStreaming
                 ),
                 deserializer: PassingBytes(),
                 serializer: PassingBytes()
             ) { request, _ in
                 GRPCDoor.Response { writer in
-                    for try await message in request.messages {
-                        try await writer.write(try answer(message))
+                    try await untilTimeIsUp {
+                        for try await message in request.messages {
+                            try await writer.write(try answer(message))
+                        }
                     }
                     return [:]
                 }

@@ -4,7 +4,7 @@
 // their own, it gives each of these one restraint, so that who ignores when to come again is held
 // up as on the binary protocol. hot: once per call, and never waited for long.
 
-package import CumulusModel
+package import CumulusWire
 import Synchronization
 
 package final class SharedRestraint: Sendable {
