@@ -45,7 +45,16 @@ enum OpenFiles {
         max(fewestConnections, limit - tables - otherFiles)
     }
 
+    /// How many of all connections are for gRPC, where it is served; the others speak the binary
+    /// protocol.
+    ///
+    /// - Parameter connections: What `connectionLimit` leaves.
+    static func grpcShare(of connections: Int) -> Int {
+        min(mostGRPCConnections, connections / 4)
+    }
+
     private static let fewestConnections = 16
+    private static let mostGRPCConnections = 1_000
     /// Logs, packs that are read and written, backups, and what a library may open.
     private static let otherFiles = 128
 }

@@ -1,7 +1,9 @@
 // The end of the process: what it waits for once a signal has come.
 //
-// Called by `Wiring.run`. Calls in progress have their time, then their connections are closed.
+// Called by `Wiring.run`. Calls in progress have their time, and gRPC's answers until they are on the
+// wire; then their connections are closed.
 
+import CumulusGRPC
 import CumulusNode
 import CumulusSystem
 import CumulusTransport
@@ -25,25 +27,30 @@ extension Wiring {
     }
 
     /// - Parameters:
+    ///   - grpc: nil: it is not served.
     ///   - tasks: Tasks that hold the node and use the loops; they are cancelled once calls have
     ///     ended.
     ///   - patience: Milliseconds that calls in progress may take.
     func drain(
         _ node: Node,
         _ listener: NIOFrameListener,
+        _ grpc: ServedGRPC?,
         _ tasks: [Task<Void, Never>],
         _ patience: Int64
     ) async throws {
         logger.info("draining", metadata: ["calls": "\(node.callsInProgress)"])
         node.beginDraining()
+        grpc?.listener.sayGoodbye()
         await listener.stopAccepting()
         let end = MonotonicClock.now() + patience
-        while node.callsInProgress > 0, MonotonicClock.now() < end {
+        while node.callsInProgress > 0 || grpc.map({ $0.listener.answersDue > 0 }) ?? false,
+            MonotonicClock.now() < end
+        {
             try await Task.sleep(for: .milliseconds(20))
         }
         // The last answers are on their way to the sockets.
         try await Task.sleep(for: .milliseconds(100))
-        for task in tasks {
+        for task in tasks + (grpc.map { [$0.task] } ?? []) {
             task.cancel()
             await task.value
         }

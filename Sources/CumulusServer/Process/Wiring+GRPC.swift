@@ -1,4 +1,4 @@
-// The gRPC listener of the process, where a setting asks for one.
+// The gRPC listener of the process, where a setting asks for one, and its part of the connections.
 //
 // Called by `Wiring`. The listener shares the node's event loops, and shows its certificate.
 
@@ -8,6 +8,13 @@ import CumulusModel
 import CumulusNode
 import CumulusTransport
 import Logging
+
+/// gRPC while it is served.
+struct ServedGRPC {
+    let listener: GRPCListener
+    /// Serves until it is cancelled.
+    let task: Task<Void, Never>
+}
 
 extension Wiring {
     /// The address of gRPC; nil if it is not served.
@@ -34,17 +41,28 @@ extension Wiring {
         }
     }
 
-    /// Serves gRPC until the task that it returns is cancelled; none without an address.
+    /// Serves gRPC until the task that it returns is cancelled; nil without an address.
+    ///
+    /// - Parameter connections: More at the same time are closed; of one address a quarter of them.
     func serveGRPC(
         _ node: Node,
         at address: (host: String, port: Int)?,
         _ identity: TLSIdentity?,
-        _ loops: EventLoops
-    ) async throws -> [Task<Void, Never>] {
-        guard let (host, port) = address else { return [] }
+        _ loops: EventLoops,
+        connections: Int
+    ) async throws -> ServedGRPC? {
+        guard let (host, port) = address else { return nil }
         var secure: GRPCListener.Secure?
         if let identity { secure = { identity.grpc } }
-        let listener = GRPCListener(node, descriptors: DescriptorFile.all, secure: secure)
+        var bounds = GRPCListener.Bounds()
+        bounds.connections = connections
+        bounds.connectionsOfOne = min(bounds.connectionsOfOne, max(2, connections / 4))
+        let listener = GRPCListener(
+            node,
+            descriptors: DescriptorFile.all,
+            secure: secure,
+            bounds: bounds
+        )
         let (ports, source) = AsyncStream<Result<Int, any Error>>.makeStream()
         let task = Task { [logger] in
             do {
@@ -66,11 +84,11 @@ extension Wiring {
             switch result {
             case .success(let port):
                 Wiring.say("cumulusd serves gRPC on \(host):\(port)")
-                return [task]
+                return ServedGRPC(listener: listener, task: task)
             case .failure(let error): throw cannotServeGRPC(error)
             }
         }
-        return [task]
+        return ServedGRPC(listener: listener, task: task)
     }
 
     private func cannotServeGRPC(_ error: any Error) -> StartProblem {

@@ -49,15 +49,17 @@ struct Wiring {
         Allocator.giveBackSoon()
         let plan = try judge()
         let loops = EventLoops(threads: plan.threads)
+        let connections = OpenFiles.connectionLimit(
+            of: fileLimit,
+            besides: Int(try configuration[\.engine.profile].openTables)
+        )
+        let grpcConnections = plan.grpc == nil ? 0 : OpenFiles.grpcShare(of: connections)
         let listener = NIOFrameListener(
             host: plan.address.host,
             port: plan.address.port,
             loops: loops,
             identity: plan.identity,
-            connectionLimit: OpenFiles.connectionLimit(
-                of: fileLimit,
-                besides: Int(try configuration[\.engine.profile].openTables)
-            ),
+            connectionLimit: connections - grpcConnections,
             onRefusal: RefusedConnections(logger).note
         )
         // This comes before anything is made on the disk.
@@ -85,9 +87,14 @@ struct Wiring {
             throw error
         }
         Wiring.say("cumulusd listens on \(bound)")
-        let web =
-            try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
-            + serveGRPC(node, at: plan.grpc, plan.identity, loops)
+        let web = try await serveHTTP(node, at: plan.http, plan.identity, audit, loops)
+        let grpc = try await serveGRPC(
+            node,
+            at: plan.grpc,
+            plan.identity,
+            loops,
+            connections: grpcConnections
+        )
         let profile = plan.settings.profile
         let tasks = takePart(node, plan, at: bound, loops) { [logger] in
             Wiring.say("cumulusd ready on \(bound)")
@@ -101,7 +108,7 @@ struct Wiring {
         }
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
-        try await drain(node, listener, tasks + web, plan.patience)
+        try await drain(node, listener, grpc, tasks + web, plan.patience)
         audit?.stop()
     }
 
