@@ -407,8 +407,9 @@ let package = Package(
         tests(
             "CumulusGRPCTests",
             [
-                "CumulusGRPC", "CumulusDescriptors", "CumulusModel", "CumulusNode",
-                "CumulusTesting", "CumulusWire", crypto, grpcCore, grpcHTTP2, nioCore, nioPosix,
+                "CumulusGRPC", "Cumulus", "CumulusDescriptors", "CumulusModel", "CumulusNode",
+                "CumulusTesting", "CumulusWire", crypto, grpcCore, grpcHTTP2, nioCore,
+                server("NIOHPACK", "swift-nio-http2"), nioPosix,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusRequests", "CumulusTesting"]),

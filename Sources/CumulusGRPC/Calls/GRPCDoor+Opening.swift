@@ -30,8 +30,7 @@ extension GRPCDoor {
             self.cancellation = cancellation
             messages = request.messages
             room = door.room
-            let named = request.metadata[stringValues: GRPCStreamGuard.field].first { _ in true }
-            stream = named.flatMap { UInt64($0) } ?? 0
+            stream = GRPCStreamGuard.number(in: request.metadata)
             do throws(ServiceError) {
                 head = try GRPCHead(
                     request.metadata,
@@ -59,11 +58,11 @@ extension GRPCDoor {
         }
 
         /// Whether more of an answer may be made.
-        var hasRoom: Bool { room?.hasRoomForAnswer(of: stream) ?? true }
+        var hasRoom: Bool { room?.mayGather(for: stream) ?? true }
 
         /// A part of an answer is kept until the others have come.
         func gathered(_ part: Bytes) {
-            room?.gathered(part.count, of: stream)
+            room?.gathered(part.count, for: stream)
         }
 
         // MARK: Messages

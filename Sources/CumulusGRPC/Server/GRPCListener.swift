@@ -76,6 +76,9 @@ package struct GRPCListener: Sendable {
     /// Requests that have come whole, and whose answers are not on the wire.
     package var answersDue: Int { room.answersDue }
 
+    /// Bytes of requests whose calls go on, and of answers that are not on the wire.
+    package var keptBytes: Int { room.keptBytes }
+
     /// Serves until the task is cancelled, once: or until the last connection ends after a goodbye.
     ///
     /// - Parameters:
@@ -111,7 +114,9 @@ package struct GRPCListener: Sendable {
         var router = RPCRouter<Transport>()
         GRPCDoor(node: node, isEncrypted: secure != nil, room: room).register(in: &router)
         GRPCHealth(node: node).register(in: &router)
-        if let descriptors { GRPCReflection(descriptors: descriptors).register(in: &router) }
+        if let descriptors {
+            GRPCReflection(descriptors: descriptors, room: room).register(in: &router)
+        }
         return router
     }
 

@@ -8,6 +8,10 @@
 // each other. As long as there is room everybody has it; in a full room each address has an equal
 // part of half of it, so callers that hold much hold up only themselves. An address is what
 // `CallerNetwork` leaves of it.
+//
+// An answer that the door gathers can't wait for room of its own: those of many calls would wait for
+// each other. In a full room one call at a time goes on with it, of those whose callers take what
+// was written for them.
 
 import CumulusModel
 import CumulusNode
@@ -15,21 +19,30 @@ import Synchronization
 
 final class GRPCRoom: Sendable {
     private struct State {
-        /// Requests that have room, and answers.
+        /// Requests that have room.
         var promised = Share()
+        /// Answers that were written, or will be at once, and are not on the wire.
+        var unsent = Share()
+        /// Answers that the door gathers, and the stream whose answer goes on in a full room.
+        var gathering = 0
+        var gatherer: UInt64?
         /// Bytes of requests in memory, promised or not.
         var held = Share()
         var streams: [UInt64: Stream] = [:]
         var lastStream: UInt64 = 0
         var answersDue = 0
+
+        var kept: Int { promised.all + unsent.all + gathering }
     }
 
     private struct Stream {
         let count: any GRPCStreamCount
         let address: Bytes
         let restraint: SharedRestraint
-        /// Bytes of an answer that the door holds and has not written.
+        /// Bytes of an answer that are not written: those that are being gathered, and those that
+        /// count as unsent already.
         var gathered = 0
+        var reserved = 0
     }
 
     /// Bytes by address, and their sum.
@@ -61,10 +74,13 @@ final class GRPCRoom: Sendable {
     private var mostBytes: Int { limits.nodeUnansweredBytes }
 
     /// Whether so much is held that nobody may keep any for long.
-    var isCrowded: Bool { state.withLock { $0.promised.all >= mostBytes / 2 } }
+    var isCrowded: Bool { state.withLock { $0.kept >= mostBytes / 2 } }
 
     /// Requests that have come whole, and whose answers are not on the wire.
     var answersDue: Int { state.withLock(\.answersDue) }
+
+    /// Bytes of requests that have room, and of answers, of all callers.
+    var keptBytes: Int { state.withLock(\.kept) }
 
     // MARK: Streams
 
@@ -87,7 +103,9 @@ final class GRPCRoom: Sendable {
     func leave(_ number: UInt64) {
         state.withLock { state in
             guard let stream = state.streams.removeValue(forKey: number) else { return }
-            state.promised.add(-stream.gathered, of: stream.address)
+            state.gathering -= stream.gathered
+            state.unsent.add(-stream.reserved, of: stream.address)
+            if state.gatherer == number { state.gatherer = nil }
         }
     }
 
@@ -108,19 +126,37 @@ final class GRPCRoom: Sendable {
     }
 
     /// Whether more of an answer may be made, which is kept until it is whole.
-    func hasRoomForAnswer(of number: UInt64) -> Bool {
+    func mayGather(for number: UInt64) -> Bool {
         state.withLock { state in
             guard let stream = state.streams[number] else { return true }
-            return state.promised.allows(0, of: stream.address, limit: mostBytes)
+            guard state.unsent.allows(0, of: stream.address, limit: mostBytes) else {
+                return false
+            }
+            if state.kept <= mostBytes { return true }
+            if state.gatherer == nil { state.gatherer = number }
+            return state.gatherer == number
         }
     }
 
     /// More of an answer is kept.
-    func gathered(_ byteCount: Int, of number: UInt64) {
+    func gathered(_ byteCount: Int, for number: UInt64) {
         state.withLock { state in
-            guard let stream = state.streams[number] else { return }
+            guard state.streams[number] != nil else { return }
             state.streams[number]?.gathered += byteCount
-            state.promised.add(byteCount, of: stream.address)
+            state.gathering += byteCount
+        }
+    }
+
+    /// Takes room for an answer that will be written at once; returns false if there is none now.
+    func reserve(_ byteCount: Int, for number: UInt64) -> Bool {
+        state.withLock { state in
+            guard let stream = state.streams[number] else { return true }
+            guard state.unsent.allows(byteCount, of: stream.address, limit: mostBytes) else {
+                return false
+            }
+            state.streams[number]?.reserved += byteCount
+            state.unsent.add(byteCount, of: stream.address)
+            return true
         }
     }
 
@@ -129,15 +165,15 @@ final class GRPCRoom: Sendable {
     /// Promises room for a message; returns false if there is none now.
     func promise(_ byteCount: Int, to address: Bytes) -> Bool {
         state.withLock { state in
-            guard state.promised.allows(byteCount, of: address, limit: mostBytes) else {
-                return false
-            }
+            guard state.promised.allows(byteCount, of: address, limit: mostBytes),
+                state.unsent.allows(0, of: address, limit: mostBytes)
+            else { return false }
             state.promised.add(byteCount, of: address)
             return true
         }
     }
 
-    /// Takes back what was promised, or what was written.
+    /// Takes back what was promised.
     func release(_ byteCount: Int, of address: Bytes) {
         guard byteCount > 0 else { return }
         state.withLock { $0.promised.add(-byteCount, of: address) }
@@ -146,10 +182,19 @@ final class GRPCRoom: Sendable {
     /// Bytes of an answer were written, and are not on the wire.
     func wrote(_ byteCount: Int, of number: UInt64, from address: Bytes) {
         state.withLock { state in
-            let known = min(byteCount, state.streams[number]?.gathered ?? 0)
+            let reserved = min(byteCount, state.streams[number]?.reserved ?? 0)
+            state.streams[number]?.reserved -= reserved
+            state.unsent.add(byteCount - reserved, of: address)
+            let known = min(byteCount - reserved, state.streams[number]?.gathered ?? 0)
             state.streams[number]?.gathered -= known
-            state.promised.add(byteCount - known, of: address)
+            state.gathering -= known
+            if state.gatherer == number { state.gatherer = nil }
         }
+    }
+
+    /// They are on the wire, or dropped.
+    func sent(_ byteCount: Int, of address: Bytes) {
+        state.withLock { $0.unsent.add(-byteCount, of: address) }
     }
 
     // MARK: Sockets

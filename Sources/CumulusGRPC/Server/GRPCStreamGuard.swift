@@ -6,6 +6,7 @@
 // windows. hot: once per frame.
 
 import CumulusModel
+import GRPCCore
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
@@ -17,6 +18,12 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
     typealias OutboundOut = HTTP2Frame.FramePayload
 
     // Confined to the loop of its channel.
+
+    /// The number that a stream has by a call's metadata; 0 if there is none.
+    static func number(in fields: Metadata) -> UInt64 {
+        let named = fields[stringValues: field].first { _ in true }
+        return named.flatMap { UInt64($0) } ?? 0
+    }
 
     /// The field of the head with the number of the stream; a caller's own is dropped.
     static let field = "cumulus-stream"
@@ -100,7 +107,8 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
         if isRequestWhole, phase != .answered { room.owe(-1) }
         room.leave(number)
         keep(-promised - unsent)
-        room.release(promised + unsent, of: address)
+        room.release(promised, of: address)
+        room.sent(unsent, of: address)
         room.hold(-held, of: address)
         if isWaiting { room.hold(-GRPCStreamGuard.windowBytes, of: address) }
     }
@@ -308,7 +316,7 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
         lastProgress = .now()
         unsent -= byteCount
         keep(-byteCount)
-        room.release(byteCount, of: address)
+        room.sent(byteCount, of: address)
     }
 
     /// Writes the end of an answer.

@@ -18,7 +18,12 @@ struct GRPCReflection: Sendable {
 
     static let method = "ServerReflectionInfo"
 
+    /// Milliseconds after which a question that waits for room for its answer looks again.
+    private static let pause = Duration.milliseconds(20)
+
     let descriptors: Descriptors
+    /// Told what the answers take; nil: nobody counts it.
+    var room: GRPCRoom?
 
     func register<Transport>(in router: inout RPCRouter<Transport>) {
         for service in GRPCReflection.services {
@@ -32,14 +37,23 @@ struct GRPCReflection: Sendable {
                 serializer: PassingBytes()
             ) { request, _ in
                 GRPCDoor.Response { writer in
-                    try await untilTimeIsUp {
-                        for try await message in request.messages {
-                            try await writer.write(try answer(message))
-                        }
-                    }
+                    try await untilTimeIsUp { try await answer(request, writer) }
                     return [:]
                 }
             }
+        }
+    }
+
+    /// Answers the questions of a stream, each when there is room for its answer.
+    private func answer(_ request: GRPCDoor.Request, _ writer: RPCWriter<Bytes>) async throws {
+        let stream = GRPCStreamGuard.number(in: request.metadata)
+        for try await message in request.messages {
+            let answer = try answer(message)
+            while let room, !room.reserve(answer.count, for: stream) {
+                try await Task.sleep(for: GRPCReflection.pause)
+            }
+            room?.taken(message.count, of: stream)
+            try await writer.write(answer)
         }
     }
 
