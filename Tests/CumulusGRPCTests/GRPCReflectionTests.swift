@@ -22,8 +22,12 @@ import Testing
 
     @Test func everyServiceIsDescribed() throws {
         let descriptors = try Self.reflection.get().descriptors
-        let served = Set(GRPCMethod.services.map { "cumulus.v1.\($0.value)" })
-        #expect(Set(descriptors.services) == served)
+        let served = GRPCMethod.services.map { "cumulus.v1.\($0.value)" }
+        let others = GRPCReflection.services + [GRPCHealth.service]
+        #expect(descriptors.services == (served + others).sorted())
+        for symbol in ["\(GRPCHealth.service).Check", "\(GRPCReflection.services[1])"] {
+            #expect(descriptors.file(defining: symbol)?.count == 1, "\(symbol)")
+        }
         for method in GRPCMethod.all {
             let symbol = "\(method.descriptor.service).\(method.descriptor.method)"
             let files = try #require(descriptors.file(defining: symbol), "\(symbol)")

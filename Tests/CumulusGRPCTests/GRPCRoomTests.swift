@@ -24,7 +24,7 @@ import Testing
     @Test func aFullRoomIsShared() {
         #expect(room.promise(900, to: ada))
         #expect(!room.promise(200, to: ada))
-        // Whoever holds nothing gets in; then each has a part of half of it.
+        // A caller that holds nothing gets in; then each has a part of half of it.
         #expect(room.promise(200, to: bob))
         #expect(room.promise(50, to: bob))
         #expect(!room.promise(1, to: bob))
@@ -40,7 +40,7 @@ import Testing
         #expect(room.keptBytes == 1_200 && room.isCrowded)
         room.wrote(1_205, of: stream, from: ada)
         #expect(room.keptBytes == 1_205)
-        // Who takes no answers is made no more of them, and is asked for no requests.
+        // A caller that takes no answers gets no more of them, and its requests wait.
         #expect(!room.mayGather(for: stream) && !room.promise(1, to: ada))
         #expect(room.promise(1, to: bob))
         room.leave(stream)

@@ -158,6 +158,8 @@ import Testing
             await admin.close()
             let end = try client.end(of: stream, isRequestWhole: true)
             #expect(end.status == Self.unauthenticated, "\(end)")
+            // It covers the page that was told.
+            #expect(end.hasToken)
         }
     }
 
@@ -230,7 +232,7 @@ import Testing
         }
     }
 
-    /// Who takes no answers gets no more of them: they are not made, and others go on.
+    /// A caller that takes no answers gets no more of them: they are not made, and others go on.
     @Test func aReaderThatTakesNothingHoldsUpItselfAlone() async throws {
         let limits = Self.limits {
             ($0.unansweredBytes, $0.nodeUnansweredBytes) = (4 << 20, 6 << 20)

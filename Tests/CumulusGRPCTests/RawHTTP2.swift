@@ -26,6 +26,8 @@ final class RawHTTP2 {
         var reset: UInt32?
         /// Bytes of its answer.
         var byteCount = 0
+        /// Whether a causal token came with the end.
+        var hasToken = false
     }
 
     static let (data, headers, reset): (UInt8, UInt8, UInt8) = (0, 1, 3)
@@ -161,6 +163,7 @@ final class RawHTTP2 {
             let fields = frame.kind == Self.headers ? try fields(of: frame) : nil
             guard frame.stream == stream else { continue }
             if let status = fields?.first(name: "grpc-status") { end.status = Int(status) }
+            if fields?.contains(name: "cumulus-causal-bin") == true { end.hasToken = true }
             if frame.kind == Self.data { end.byteCount += frame.payload.count }
             if frame.kind == Self.reset {
                 end.reset = frame.payload.reduce(0) { $0 << 8 | UInt32($1) }

@@ -413,6 +413,8 @@ def reflect():
     method = pool.FindServiceByName("cumulus.v1.Records").FindMethodByName("Query")
     assert method.input_type.full_name == "cumulus.v1.QueryRecordsRequest", method
     assert pool.FindMessageTypeByName("cumulus.v1.Record").fields_by_name["change_tag"]
+    check = pool.FindServiceByName("grpc.health.v1.Health").FindMethodByName("Check")
+    assert check.output_type.fields_by_name["status"].number == 1, check
     names = Database(channel).get_services()
     assert "cumulus.v1.Assets" in names and "grpc.health.v1.Health" in names, names
     path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"

@@ -3,7 +3,7 @@
 //
 // Put into its channel by `GRPCSockets`; `GRPCStreamGuard` enters each stream. It closes a
 // connection whose caller says nothing, takes nothing, or has no call for long: gRPC's own timers
-// wait for an answer to a ping before they close, and who doesn't answer would stay.
+// wait for an answer to a ping before they close, and a caller that doesn't answer would stay.
 
 import CumulusModel
 import CumulusNode
@@ -152,8 +152,8 @@ final class GRPCConnection: ChannelDuplexHandler {
 
     /// Whether nothing is heard of the caller, or nothing comes of its connection.
     ///
-    /// Who was silent for some time was asked by a ping meanwhile, and had as long to answer. Who
-    /// has no call was told to go.
+    /// A silent caller was asked by a ping meanwhile, and had as long to answer. A caller without a
+    /// call was told to go.
     private func isLost(_ now: NIODeadline) -> Bool {
         if now - lastByte > .milliseconds(2 * bounds.silenceMilliseconds) { return true }
         let rest = bounds.idleMilliseconds + bounds.graceMilliseconds

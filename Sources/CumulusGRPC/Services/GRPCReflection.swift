@@ -69,8 +69,7 @@ struct GRPCReflection: Sendable {
         (answer.host, answer.request) = (asked.host, message)
         switch asked.about {
         case .services:
-            let names = descriptors.services + GRPCReflection.services + [GRPCHealth.service]
-            answer.content = .services(MessageList(names.map(ServiceName.init)))
+            answer.content = .services(MessageList(descriptors.services.map(ServiceName.init)))
         case .file(let name): answer.content = files(descriptors.file(named: name))
         case .symbol(let name): answer.content = files(descriptors.file(defining: name))
         case .extension, .nothing: answer.content = files(nil)

@@ -1,7 +1,7 @@
 // One restraint for all connections of a caller that the node can't tell apart itself.
 //
 // A door in this process opens a connection for each call. Where its callers have connections of
-// their own, it gives each of these one restraint, so that who ignores when to come again is held
+// their own, it gives each of these one restraint: a caller that ignores when to come again is held
 // up as on the binary protocol. hot: once per call, and never waited for long.
 
 package import CumulusWire

@@ -277,4 +277,42 @@ import Testing
             #expect(columns["Users"] != nil)
         }
     }
+
+    /// Doors open a connection for each call; callers with one for many calls keep their part of a
+    /// full room.
+    @Test func connectionsOfDoorsTakeNoPartOfOthers() async throws {
+        let (meter, limits) = (NodeMeter(), Limits.standard)
+        meter.connections.add(11)
+        meter.localConnections.add(10)
+        meter.heldBytes.add(limits.nodeUnansweredBytes * 2)
+        let half = limits.nodeUnansweredBytes / 2
+        #expect(ConnectionRoom(meter, limits).allows(half))
+        let local = ConnectionRoom(meter, limits, isLocal: true)
+        #expect(!local.allows(half) && local.allows(half / 11))
+        try await withServer { server in
+            let (connection, _) = try await open(server)
+            #expect(server.node.meter.localConnections.value == 1)
+            connection.close()
+            for _ in 0..<500 where server.node.meter.localConnections.value > 0 {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(server.node.meter.localConnections.value == 0)
+        }
+    }
+
+    /// Connections that share a restraint are held up together.
+    @Test func aCallerThatComesTooSoonIsHeldUpOnItsNextConnection() async throws {
+        try await withServer { server in
+            let restraint = SharedRestraint()
+            var entrance = LocalEntrance(Self.scope)
+            entrance.restraint = restraint
+            let (connection, _) = try await LocalConnection.open(entrance, on: server.node)
+            let start = server.node.environment.now()
+            for _ in 0...Restraint.mostIgnored { restraint.refused(retryAfter: 400, now: start) }
+            #expect(restraint.isPausing(now: start))
+            _ = try await connection.call(CallHeader(.accountsWhoAmI), [])
+            #expect(server.node.environment.now() >= start + 400)
+            connection.close()
+        }
+    }
 }
