@@ -28,6 +28,8 @@ final class RawHTTP2 {
         var byteCount = 0
         /// Whether a causal token came with the end.
         var hasToken = false
+        /// Whether the server said all.
+        var isAnswered = false
     }
 
     static let (data, headers, reset): (UInt8, UInt8, UInt8) = (0, 1, 3)
@@ -37,6 +39,7 @@ final class RawHTTP2 {
     private var buffer: Bytes = []
     private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
     private var stream: UInt32 = 0xFFFF_FFFF
+    private var ends: [UInt32: End] = [:]
     /// Whether it says that it is there.
     var answersPings = true
 
@@ -123,6 +126,7 @@ final class RawHTTP2 {
     func next(within milliseconds: Int32 = 5_000) throws -> Frame? {
         while true {
             if let frame = cut() {
+                try note(frame)
                 try acknowledge(frame)
                 return frame
             }
@@ -157,33 +161,35 @@ final class RawHTTP2 {
 
     /// Reads until a stream is over: reset, or ended where its request was.
     func end(of stream: UInt32, isRequestWhole: Bool = false) throws -> End {
-        var end = End()
-        while let frame = try next() {
-            // Every block is read: later ones may refer to it.
-            let fields = frame.kind == Self.headers ? try fields(of: frame) : nil
-            guard frame.stream == stream else { continue }
-            if let status = fields?.first(name: "grpc-status") { end.status = Int(status) }
-            if fields?.contains(name: "cumulus-causal-bin") == true { end.hasToken = true }
-            if frame.kind == Self.data { end.byteCount += frame.payload.count }
-            if frame.kind == Self.reset {
-                end.reset = frame.payload.reduce(0) { $0 << 8 | UInt32($1) }
-                return end
-            }
-            if frame.isEnd, isRequestWhole { return end }
+        while true {
+            let end = ends[stream] ?? End()
+            if end.reset != nil || end.isAnswered && isRequestWhole { return end }
+            guard try next() != nil else { return end }
         }
-        return end
     }
 
-    private func fields(of frame: Frame) throws -> HPACKHeaders {
-        var block = ByteBuffer(bytes: frame.payload)
-        return try decoder.decodeHeaders(from: &block)
+    /// Keeps what a frame says of its stream.
+    private func note(_ frame: Frame) throws {
+        var end = ends[frame.stream] ?? End()
+        switch frame.kind {
+        case Self.headers:
+            var block = ByteBuffer(bytes: frame.payload)
+            // Every block is read: later ones may refer to it.
+            let fields = try decoder.decodeHeaders(from: &block)
+            if let status = fields.first(name: "grpc-status") { end.status = Int(status) }
+            if fields.contains(name: "cumulus-causal-bin") { end.hasToken = true }
+        case Self.data: end.byteCount += frame.payload.count
+        case Self.reset: end.reset = frame.payload.reduce(0) { $0 << 8 | UInt32($1) }
+        default: return
+        }
+        if frame.isEnd { end.isAnswered = true }
+        ends[frame.stream] = end
     }
 
     /// Reads until a frame of a kind comes; false if the connection ends before.
     func comes(_ kind: UInt8) throws -> Bool {
         while let frame = try next() {
             if frame.kind == kind { return true }
-            if frame.kind == Self.headers { _ = try fields(of: frame) }
         }
         return false
     }

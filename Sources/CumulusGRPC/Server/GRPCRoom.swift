@@ -132,7 +132,8 @@ final class GRPCRoom: Sendable {
             guard state.unsent.allows(0, of: stream.address, limit: mostBytes) else {
                 return false
             }
-            if state.kept <= mostBytes { return true }
+            // The first part may take the node long, and so does not hold up others.
+            if state.kept <= mostBytes || stream.gathered == 0 { return true }
             if state.gatherer == nil { state.gatherer = number }
             return state.gatherer == number
         }

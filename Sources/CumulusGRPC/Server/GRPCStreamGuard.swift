@@ -223,9 +223,10 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
     /// gRPC wants to read on.
     func read(context: ChannelHandlerContext) {
         // Of a message that comes, and of few that are here, gRPC holds as much as it likes.
+        // Behind the request nothing more comes.
+        let isFree = !hasHead || isRequestWhole && waiting.isEmpty
         let mayRead =
-            !hasHead
-            || waiting.isEmpty && mayPass && promised <= GRPCStreamGuard.mostPromised
+            isFree || waiting.isEmpty && mayPass && promised <= GRPCStreamGuard.mostPromised
         wantsMore = !mayRead
         guard mayRead else { return wait(context) }
         context.read()
