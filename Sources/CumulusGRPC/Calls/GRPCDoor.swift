@@ -1,15 +1,15 @@
 // How a gRPC call reaches the node: it becomes a call of a caller in this process, with the same
 // rights, budgets, deadlines, causality and audit lines as on the binary protocol.
 //
-// `GRPCListener` registers it with gRPC for each method. It knows no message: the node gets the
-// bytes of requests as they came, and the caller the bytes of answers. A caller is let in for one
-// call.
-// Flow control is gRPC's and the node's, one behind the other: the node sends the next part of an
-// answer when gRPC has taken the last one, and gRPC is asked for the next part of an upload when
-// the node has room for it. What a call sent counts as held until the call ends.
+// `GRPCListener` registers it with gRPC for each method. It knows no message but `UploadPart`,
+// which gRPC needs around the messages of an upload: the bytes of requests go to the node as they
+// came, and answers to the caller likewise. A caller is let in for one call. Flow control is gRPC's and
+// the node's, one behind the other: the node sends the next part of an answer when gRPC has taken
+// the last one, and gRPC is asked for the next part of an upload when the node has room for it.
+// What a call sent counts as held until the call ends.
 //
-// Folder: what a call over gRPC means, without its sockets. Read `GRPCDoor`, then `GRPCMethod`,
-// `GRPCHead` and `GRPCRefusal`.
+// Folder: what a call over gRPC means, without its sockets. Read `GRPCDoor`, then
+// `GRPCDoor+Opening`, `GRPCMethod`, `GRPCHead`, `GRPCRefusal` and `Ender`.
 
 import CumulusModel
 import CumulusNode
@@ -187,7 +187,7 @@ struct GRPCDoor: Sendable {
         } catch let error as RPCError where !call.isCancelled {
             throw error
         } catch {
-            // Of a stream it covers what was told before it ended.
+            // The token of a stream covers what was told before it ended.
             trailers.add(causal: opened?.reached)
             let why = error as? ServiceError ?? .callEnded
             throw GRPCRefusal.error(refusal(why, of: call), trailers)

@@ -6,7 +6,7 @@
 // bytes of it may stand for many, and chunks of assets are compressed already.
 //
 // Folder: gRPC on real sockets, and what strangers may hold of it. Read `GRPCListener`, then
-// `GRPCSockets`, `GRPCRoom` and `GRPCStreamGuard`.
+// `GRPCSockets`, `GRPCConnection`, `GRPCStreamGuard` and `GRPCRoom`.
 
 package import CumulusModel
 package import CumulusNode

@@ -1,17 +1,17 @@
 // The bytes of calls that are in memory: requests that have come and whose calls go on, and answers
 // that are not on the wire. How many all callers may hold, and how many one of them.
 //
-// `GRPCStreamGuard` counts what comes and goes on each stream, `GRPCDoor` says what it took and what
-// it gathers, and `GRPCConnection` stops a socket. gRPC itself holds a message until it is whole,
-// ten messages of a stream, and answers without a bound: a stranger could fill the memory with them.
-// A message has its room before more of it is read than the first bytes, so halves never hold up
-// each other. As long as there is room everybody has it; in a full room each address has an equal
-// part of half of it, so callers that hold much hold up only themselves. An address is what
+// `GRPCStreamGuard` counts what comes and goes on each stream, `GRPCDoor` says what it took and
+// what it gathers, and `GRPCConnection` stops a socket. gRPC itself holds a message until it is
+// whole, ten messages of a stream, and answers without a bound: a stranger could fill the memory
+// with them. A message has its room before more of it is read than the first bytes, so halves never
+// hold up each other. As long as there is room everybody has it; in a full room each address has an
+// equal part of half of it, so callers that hold much hold up only themselves. An address is what
 // `CallerNetwork` leaves of it.
 //
-// An answer that the door gathers can't wait for room of its own: those of many calls would wait for
-// each other. In a full room one call at a time goes on with it, of those whose callers take what
-// was written for them.
+// An answer that the door gathers can't wait for room of its own: the answers of many calls would
+// wait for each other. In a full room one call at a time goes on with it, of those whose callers take
+// what was written for them.
 
 import CumulusModel
 import CumulusNode

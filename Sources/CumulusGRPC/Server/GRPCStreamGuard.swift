@@ -222,7 +222,7 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
 
     /// gRPC wants to read on.
     func read(context: ChannelHandlerContext) {
-        // Of a message that comes, and of few that are here, gRPC holds as much as it likes.
+        // gRPC may hold the message that comes, and a few that are here.
         // Behind the request nothing more comes.
         let isFree = !hasHead || isRequestWhole && waiting.isEmpty
         let mayRead =

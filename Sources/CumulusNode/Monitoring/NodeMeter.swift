@@ -21,7 +21,7 @@ package final class NodeMeter: Sendable {
     ])
 
     package let connections = Atomic<Int>(0)
-    /// Those of them that doors in this process opened.
+    /// Connections that doors in this process opened; they count above, too.
     let localConnections = Atomic<Int>(0)
     /// Calls that began.
     package let calls: EventCount

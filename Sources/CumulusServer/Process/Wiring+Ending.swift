@@ -1,7 +1,7 @@
 // The end of the process: what it waits for once a signal has come.
 //
-// Called by `Wiring.run`. Calls in progress have their time, and gRPC's answers until they are on the
-// wire; then their connections are closed.
+// Called by `Wiring.run`. Calls in progress have their time, and gRPC's answers until they are on
+// the wire; then their connections are closed.
 
 import CumulusGRPC
 import CumulusNode
