@@ -1,5 +1,5 @@
-// gRPC has the paths of `proto/services.proto`, from which callers generate their code, and the
-// messages of `proto/methods.md`.
+// The paths of gRPC are as in `proto/services.proto`, from which callers generate their code, and
+// their messages as in `proto/methods.md`.
 
 import CumulusNode
 import CumulusTesting
