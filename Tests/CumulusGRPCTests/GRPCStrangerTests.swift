@@ -152,7 +152,7 @@ import Testing
             let path = "/cumulus.v1.Changes/FollowDatabase"
             let stream = try client.begin(path, token: served.token)
             try client.message(Self.follow, isEnd: true, on: stream)
-            try await wait { served.server.callsInProgress == 1 }
+            #expect(try client.comes(RawHTTP2.data))
             let admin = served.server.nodeOperator()
             try await admin.revokeAllSessions(of: "ada")
             await admin.close()

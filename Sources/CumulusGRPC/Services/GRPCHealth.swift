@@ -100,6 +100,7 @@ private struct HealthRequest: WireMessage {
                     throw RPCError(code: .invalidArgument, message: error.message)
                 }
             }
+            try Task.checkCancellation()
             return HealthRequest()
         }
     }

@@ -55,6 +55,7 @@ struct GRPCReflection: Sendable {
             room?.taken(message.count, of: stream)
             try await writer.write(answer)
         }
+        try Task.checkCancellation()
     }
 
     /// Answers one message of the stream.
