@@ -87,7 +87,7 @@ import Testing
         try await serve { served in
             let client = try RawHTTP2(served.port)
             let stream = try client.begin(path, ["grpc-timeout": "200m"], token: served.token)
-            let end = try client.end(of: stream)
+            let end = try await client.end(of: stream)
             #expect(end.status == Self.deadline, "\(path)")
             #expect(end.reset == Self.noError, "\(path)")
         }
@@ -102,7 +102,7 @@ import Testing
             let whole = try client.begin(path, token: served.token)
             try client.message(Self.follow, isEnd: false, on: whole)
             for stream in [bare, whole] {
-                let end = try client.end(of: stream)
+                let end = try await client.end(of: stream)
                 #expect(end.status == Self.deadline && end.reset == Self.noError, "\(end)")
             }
             #expect(served.server.callsInProgress == 0)
@@ -115,7 +115,7 @@ import Testing
             let client = try RawHTTP2(served.port)
             let stream = try client.begin("/cumulus.v1.Records/Query", token: served.token)
             try client.send(RawHTTP2.data, on: stream, payload: [0, 0, 0, 1, 0, 0xFF])
-            #expect(try client.end(of: stream).reset != nil)
+            #expect(try await client.end(of: stream).reset != nil)
         }
     }
 
@@ -124,7 +124,7 @@ import Testing
             let client = try RawHTTP2(served.port)
             let stream = try client.begin("/cumulus.v1.Records/Query", token: served.token)
             try client.send(RawHTTP2.data, on: stream, payload: [0, 0xFF, 0xFF, 0xFF, 0xFF, 1])
-            let end = try client.end(of: stream)
+            let end = try await client.end(of: stream)
             #expect(end.status == Self.tooMuch && end.reset == Self.noError, "\(end)")
         }
     }
@@ -135,12 +135,12 @@ import Testing
             let client = try RawHTTP2(served.port)
             let path = "/cumulus.v1.Records/Query"
             let stream = try client.begin(path, token: served.token, container: nil)
-            let end = try client.end(of: stream)
+            let end = try await client.end(of: stream)
             #expect(end.status == 3 && end.reset == Self.noError, "\(end)")
             try client.send(RawHTTP2.data, on: stream, payload: [0, 0xFF, 0xFF, 0xFF, 0xFF])
             let next = try client.begin("/grpc.health.v1.Health/Check")
             try client.message([], isEnd: true, on: next)
-            #expect(try client.end(of: next, isRequestWhole: true).status == 0)
+            #expect(try await client.end(of: next, isRequestWhole: true).status == 0)
         }
     }
 
@@ -152,11 +152,11 @@ import Testing
             let path = "/cumulus.v1.Changes/FollowDatabase"
             let stream = try client.begin(path, token: served.token)
             try client.message(Self.follow, isEnd: true, on: stream)
-            #expect(try client.comes(RawHTTP2.data))
+            #expect(try await client.comes(RawHTTP2.data))
             let admin = served.server.nodeOperator()
             try await admin.revokeAllSessions(of: "ada")
             await admin.close()
-            let end = try client.end(of: stream, isRequestWhole: true)
+            let end = try await client.end(of: stream, isRequestWhole: true)
             #expect(end.status == Self.unauthenticated, "\(end)")
             // It covers the page that was told.
             #expect(end.hasToken)
@@ -172,7 +172,7 @@ import Testing
             try client.message([0x0A, UInt8(begin.count)] + begin, isEnd: false, on: stream)
             try await wait { served.server.callsInProgress == 1 }
             served.server.drain()
-            let end = try client.end(of: stream)
+            let end = try await client.end(of: stream)
             #expect(end.status == Self.unavailable && end.reset == Self.noError, "\(end)")
         }
     }
@@ -185,15 +185,15 @@ import Testing
             try client.message(Self.file, isEnd: true, on: stream)
             try await wait { served.listener.answersDue == 1 }
             served.listener.sayGoodbye()
-            #expect(try client.comes(RawHTTP2.goAway))
+            #expect(try await client.comes(RawHTTP2.goAway))
             try await Task.sleep(for: .milliseconds(200))
             #expect(served.listener.answersDue == 1)
             try client.takeMore(1 << 20, on: stream)
-            let end = try client.end(of: stream, isRequestWhole: true)
+            let end = try await client.end(of: stream, isRequestWhole: true)
             #expect(end.status == 0 && end.byteCount > 10_000, "\(end)")
             try await wait { served.listener.answersDue == 0 }
             // All its calls have ended.
-            try client.readToEnd()
+            try await client.readToEnd()
             #expect(throws: (any Error).self) { try RawHTTP2(served.port) }
         }
     }
@@ -206,11 +206,11 @@ import Testing
             let client = try RawHTTP2(served.port, window: 0)
             let stream = try client.begin(Self.reflection)
             try client.message(Self.file, isEnd: false, on: stream)
-            let end = try client.end(of: stream)
+            let end = try await client.end(of: stream)
             #expect(end.reset != nil && end.status == nil && end.byteCount == 0, "\(end)")
             // Its connection goes on.
             try client.send(RawHTTP2.ping, payload: Bytes(repeating: 7, count: 8))
-            #expect(try client.comes(RawHTTP2.ping))
+            #expect(try await client.comes(RawHTTP2.ping))
         }
     }
 
@@ -228,7 +228,7 @@ import Testing
                 for _ in 0..<8 { try client.message(Self.file, isEnd: false, on: stream) }
             }
             try await Task.sleep(for: .seconds(3))
-            try client.readToEnd()
+            try await client.readToEnd()
         }
     }
 
@@ -250,7 +250,7 @@ import Testing
             let other = try RawHTTP2(served.port, from: "127.0.0.2")
             let stream = try other.begin(Self.reflection)
             try other.message(Self.services, isEnd: true, on: stream)
-            #expect(try other.end(of: stream, isRequestWhole: true).status == 0)
+            #expect(try await other.end(of: stream, isRequestWhole: true).status == 0)
             client.close()
             try await wait { served.listener.keptBytes == 0 }
         }
@@ -264,7 +264,7 @@ import Testing
         try await serve(Self.limits(), bounds) { served in
             let client = try RawHTTP2(served.port)
             client.answersPings = false
-            try client.readToEnd()
+            try await client.readToEnd()
         }
     }
 
@@ -279,9 +279,9 @@ import Testing
                 let stream = try client.begin(path, token: served.token)
                 try client.message(Self.follow, isEnd: true, on: stream)
                 if answers {
-                    for _ in 0..<3 { #expect(try client.comes(RawHTTP2.ping)) }
+                    for _ in 0..<3 { #expect(try await client.comes(RawHTTP2.ping)) }
                 } else {
-                    try client.readToEnd()
+                    try await client.readToEnd()
                 }
             }
         }
