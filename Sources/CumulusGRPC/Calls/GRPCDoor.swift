@@ -3,10 +3,10 @@
 //
 // `GRPCListener` registers it with gRPC for each method. It knows no message but `UploadPart`,
 // which gRPC needs around the messages of an upload: the bytes of requests go to the node as they
-// came, and answers to the caller likewise. A caller is let in for one call. Flow control is gRPC's and
-// the node's, one behind the other: the node sends the next part of an answer when gRPC has taken
-// the last one, and gRPC is asked for the next part of an upload when the node has room for it.
-// What a call sent counts as held until the call ends.
+// came, and answers to the caller likewise. A caller is let in for one call. Flow control is gRPC's
+// and the node's, one behind the other: the node sends the next part of an answer when gRPC has
+// taken the last one, and gRPC is asked for the next part of an upload when the node has room for
+// it. What a call sent counts as held until the call ends.
 //
 // Folder: what a call over gRPC means, without its sockets. Read `GRPCDoor`, then
 // `GRPCDoor+Opening`, `GRPCMethod`, `GRPCHead`, `GRPCRefusal` and `Ender`.

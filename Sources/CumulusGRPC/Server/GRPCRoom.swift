@@ -10,8 +10,8 @@
 // `CallerNetwork` leaves of it.
 //
 // An answer that the door gathers can't wait for room of its own: the answers of many calls would
-// wait for each other. In a full room one call at a time goes on with it, of those whose callers take
-// what was written for them.
+// wait for each other. In a full room one call at a time goes on with it, and only if its caller
+// takes what was written for it.
 
 import CumulusModel
 import CumulusNode
