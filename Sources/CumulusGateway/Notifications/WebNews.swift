@@ -1,6 +1,7 @@
 // Converts the pages of a feed to web services' notifications.
 //
-// Called by `WebCourier`, `WebhookCourier` and `PushCourier`, which follow feeds as native clients do.
+// Called by `WebCourier`, `WebhookCourier` and `PushCourier`, which follow feeds as native clients
+// do.
 
 import CumulusModel
 import CumulusWire

@@ -17,7 +17,7 @@ package enum DatabaseLine {
     case zone(String)
     case record(Record)
     case subscription(Subscription)
-    /// Of a type that an import can't save.
+    /// A record of a type that an import can't save.
     case passedOver
 
     /// - Throws: `InputProblem` for what no export of a database wrote.

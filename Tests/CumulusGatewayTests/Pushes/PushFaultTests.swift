@@ -152,7 +152,8 @@ import Testing
         }
     }
 
-    /// A session that expires tells nobody: its device is not pushed to any more, and nothing waits.
+    /// A session that expires tells nobody. Its device is not pushed to any more, and nothing
+    /// waits.
     ///
     /// The courier leaves the runner two seconds before it ends.
     @Test func aSessionThatExpiresEndsItsCourier() async throws {
@@ -206,7 +207,7 @@ import Testing
                 try await ada.register(browser.address)
                 try await pushing(services, of: server) {
                     try await save("a", in: ada)
-                    // Over HTTP/1.1 eight requests are open at a time, and the others wait for them.
+                    // Over HTTP/1.1 eight requests are open at a time; the others wait for them.
                     try await wait("the one hangs") { hanging.arrivals.count >= 8 }
                     try await save("b", in: ada)
                     try await wait("the other one is told both") {

@@ -47,6 +47,12 @@ import Testing
         let out = try await run(NodeProcess.container, "export", "--all", "--output", file)
         #expect(try JSONReader.read(out.output.utf8)["exported"] == .integer(3))
         let other = "iCloud.org.other"
+        let admin = NodeOperator(
+            Container.Configuration(endpoints: [try node.endpoint]),
+            token: try node.operatorToken
+        )
+        _ = try await admin.createContainer(other)
+        await admin.close()
         let back = try await run(other, "import", "--all", file)
         let summary = try JSONReader.read(back.output.utf8)
         #expect(summary["saved"] == .integer(2) && summary["passedOver"] == .integer(1))

@@ -149,7 +149,7 @@ import Testing
         var source = try await world.startSource()
         var target = try await world.startTarget()
         try await world.fill(source)
-        // Of the migration, the source and the target.
+        // How often the migration, the source and the target were killed.
         var kills = [0, 0, 0]
         var turn = 0
         while turn < 20 * MigrationSize.kills,
@@ -159,7 +159,7 @@ import Testing
             let run = try start(Self.all[turn % Self.all.count], turn, target)
             try await world.change(turn, source)
             try await Task.sleep(for: .milliseconds(Int.random(in: 20...900, using: &dice)))
-            // A run that is over already is none that was killed.
+            // A run that ended by itself was not killed.
             if run.ending == nil { kills[kind] += 1 }
             switch kind {
             case 0: run.kill(SIGKILL)
