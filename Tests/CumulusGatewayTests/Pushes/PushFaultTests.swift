@@ -152,9 +152,9 @@ import Testing
         }
     }
 
-    /// A session that expires tells nobody. Its device is not pushed to any more, and nothing
-    /// waits.
+    /// A session that expires tells nobody.
     ///
+    /// Its device is not pushed to any more, and nothing waits.
     /// The courier leaves the runner two seconds before it ends.
     @Test func aSessionThatExpiresEndsItsCourier() async throws {
         try await withAda { endpoint, services, server, _ in
