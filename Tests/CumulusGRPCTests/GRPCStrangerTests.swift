@@ -223,7 +223,7 @@ import Testing
             let large = UInt32(Int32.max)
             let client = try RawHTTP2(served.port, window: large, receiveBuffer: 4_096)
             try client.takeMore(large - 65_535)
-            for _ in 0..<200 {
+            for _ in 0..<100 {
                 let stream = try client.begin(Self.reflection)
                 for _ in 0..<8 { try client.message(Self.file, isEnd: false, on: stream) }
             }
@@ -240,7 +240,7 @@ import Testing
         }
         try await serve(limits) { served in
             let client = try RawHTTP2(served.port, window: 0)
-            for _ in 0..<200 {
+            for _ in 0..<100 {
                 let stream = try client.begin(Self.reflection)
                 for _ in 0..<8 { try client.message(Self.file, isEnd: false, on: stream) }
             }
