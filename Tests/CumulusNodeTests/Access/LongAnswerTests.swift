@@ -203,6 +203,7 @@ import Testing
             .recordsModify: "ShareCallTests",
             // They tell a user of its own; the session counts.
             .recordsListConflicts: "own", .accountsSessions: "own", .subscriptionsFetch: "own",
+            .pushesList: "own",
             // Each page is of the newest state.
             .changesFollowDatabase: "RevocationTests", .changesFollowZone: "ShareCallTests",
             .feedsFollow: "FeedReadTests",
