@@ -242,7 +242,8 @@ package struct Console: FilePages {
     /// - Parameter session: nil removes the cookie.
     private func setCookie(_ session: ConsoleSession?) -> (name: String, value: String) {
         let value = session.map { Base64URL.encode(door.seal($0.content)) } ?? ""
-        let seconds = session.map { max(0, $0.expires - door.now) / 1_000 } ?? 0
+        // Rounded up: the session itself says when it is over.
+        let seconds = session.map { (max(0, $0.expires - door.now) + 999) / 1_000 } ?? 0
         let secure = isTLS ? "; Secure" : ""
         return (
             "Set-Cookie",

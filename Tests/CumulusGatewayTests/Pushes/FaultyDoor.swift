@@ -28,15 +28,19 @@ final class FaultyDoor: PushDoor {
 
     /// Marks that were refused.
     var refused: Int { state.withLock(\.refused) }
-    /// Marks that reached the node.
+    /// Marks that the node has taken.
     var taken: Int { state.withLock(\.taken) }
 
     fileprivate func isRefused(_ method: Method) -> Bool {
         state.withLock { state in
-            guard method == .feedsMarkRead else { return false }
-            if state.refuses { state.refused += 1 } else { state.taken += 1 }
-            return state.refuses
+            guard method == .feedsMarkRead, state.refuses else { return false }
+            state.refused += 1
+            return true
         }
+    }
+
+    fileprivate func noteAnswered(_ method: Method) {
+        if method == .feedsMarkRead { state.withLock { $0.taken += 1 } }
     }
 
     var now: Int64 { door.now + state.withLock(\.lead) }
@@ -97,7 +101,9 @@ private struct FaultyCalls: WebCalls {
 
     func change(_ method: Method, _ message: Bytes) async throws(ServiceError) -> [Bytes] {
         if door.isRefused(method) { throw ServiceError(.serviceUnavailable, "the disk is full") }
-        return try await calls.change(method, message)
+        let answer = try await calls.change(method, message)
+        door.noteAnswered(method)
+        return answer
     }
 
     func upload(
