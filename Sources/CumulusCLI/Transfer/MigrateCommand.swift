@@ -107,7 +107,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Source") var source: SourceOptions
     @Option(help: "The source's schema, in the schema language.") var schema: String
-    @Option(help: "Name here of the user whose token it is; a user is made if there is none.")
+    @Option(help: "Name here of the user whose token it is; a new user is made if needed.")
     var user: String?
     @Option(help: "File with lines of a user record name there, a space, and a user's name here.")
     var users: String?

@@ -227,7 +227,7 @@ struct GRPCDoor: Sendable {
 }
 
 extension Metadata {
-    /// - Parameter token: nil or empty: there is none.
+    /// - Parameter token: Nothing is added for nil or an empty one.
     fileprivate mutating func add(causal token: Bytes?) {
         guard let token, !token.isEmpty else { return }
         addBinary(token, forKey: GRPCHead.Key.causal)

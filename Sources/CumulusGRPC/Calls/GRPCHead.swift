@@ -71,7 +71,7 @@ struct GRPCHead: Sendable {
 
     // MARK: Who calls
 
-    /// The token of `Bearer cumulus_5ff8...`; empty if there is none.
+    /// The token of `Bearer cumulus_5ff8...`; empty without one.
     ///
     /// Another scheme is no credential here: a proxy may have passed on its own.
     private static func token(in fields: Metadata) throws(ServiceError) -> String {

@@ -19,7 +19,7 @@ final class GRPCStreamGuard: ChannelDuplexHandler {
 
     // Confined to the loop of its channel.
 
-    /// The number that a stream has by a call's metadata; 0 if there is none.
+    /// The number of the stream, from a call's metadata; 0 without one.
     static func number(in fields: Metadata) -> UInt64 {
         let named = fields[stringValues: field].first { _ in true }
         return named.flatMap { UInt64($0) } ?? 0

@@ -175,8 +175,8 @@ package struct PushProgress: Sendable {
         return now >= nextMark || nextMark - now > PushProgress.longestPause
     }
 
-    /// How long to wait until an owed mark that failed is tried again, in milliseconds; nil if
-    /// there is none.
+    /// How long to wait until a failed mark is tried again, in milliseconds; nil if no mark has
+    /// failed.
     package func markPause(now: Int64) -> Int64? {
         guard isMarkOwed, failedMarks > 0 else { return nil }
         return min(max(nextMark - now, 0), PushProgress.longestPause)

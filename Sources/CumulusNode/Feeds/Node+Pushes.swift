@@ -123,7 +123,7 @@ package struct PushMembers: Hashable, Sendable {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the cluster has no other members.
     package var isAlone: Bool
     /// Members with a lower id that it is connected to.
     package var lower: Set<Peer>

@@ -53,7 +53,7 @@ extension Migration {
 
     // MARK: Waiting
 
-    /// A page, and when the source read it; a zone that is refused for now is waited for.
+    /// A page, and when the source read it. A zone that is busy is asked for again later.
     func page(
         _ request: SourceRequest,
         of lane: MigrationLane
@@ -75,7 +75,7 @@ extension Migration {
         }
     }
 
-    /// The entries, after those that were refused for now were asked for again.
+    /// The entries, after busy ones were asked for again.
     func waited(
         _ entries: [SourceEntry],
         in lane: MigrationLane,
@@ -155,7 +155,7 @@ extension Migration {
 }
 
 extension SourceEntry {
-    /// The refusal, if the entry was refused for now.
+    /// The refusal, if another try may succeed.
     fileprivate var passing: SourceRefusal? {
         guard case .refused(let name, let refusal) = self, !name.isEmpty, refusal.mayPass else {
             return nil

@@ -10,7 +10,7 @@ import CumulusTerminal
 extension Migration {
     /// The users of a text: in each line a record name at the source, a space, and a name here.
     ///
-    /// - Throws: `InputProblem` with the line that is none.
+    /// - Throws: `InputProblem` with the number of a line that has another form.
     package static func names(in text: String, of file: String) throws -> [String: String] {
         var names: [String: String] = [:]
         var taken: Set<String> = []
@@ -33,7 +33,8 @@ extension Migration {
         return names
     }
 
-    /// Throws if the user who asks is another user here already, or another one has its name.
+    /// Refuses a name for the user who asks, if this user has another name here or another user has
+    /// this one.
     func checkUser() throws {
         let name = wanted(caller)
         if let known = state.users[caller]?.name {

@@ -110,7 +110,7 @@ package final class MigrationTarget {
 
     // MARK: Users
 
-    /// The user with a name, made if there is none.
+    /// The user with a name; a user that does not exist yet is made.
     package func user(named name: String) async throws -> MigratedUser {
         let (user, _) = try await persisting { try await node.addUser(name, in: container) }
         return MigratedUser(name: user.name, recordName: user.recordName)

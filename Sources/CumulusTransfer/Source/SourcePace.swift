@@ -36,7 +36,7 @@ package enum SourcePace: Equatable, Sendable {
         return passes ? .wait(doubling(attempt)) : .refuse(refusal)
     }
 
-    /// Milliseconds to wait for what was refused for now.
+    /// Milliseconds to wait before a refused request is made again.
     package static func pause(for refusal: SourceRefusal, attempt: Int) -> Int64 {
         refusal.retryAfter.map(milliseconds) ?? doubling(attempt)
     }
@@ -52,7 +52,8 @@ package enum SourcePace: Equatable, Sendable {
     }
 }
 
-/// Waits for what a service refuses for now, as long as a migration has patience.
+/// Waits between two tries of a request that a busy service refuses, within the patience of a
+/// migration.
 package struct SourceWait {
     private let end: ContinuousClock.Instant
     private var attempt = 0
