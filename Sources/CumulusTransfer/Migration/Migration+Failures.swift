@@ -53,7 +53,7 @@ extension Migration {
 
     // MARK: Waiting
 
-    /// A page, and when the source read it. A zone that is busy is asked for again later.
+    /// A page, and when the source read it; it asks again while the zone is busy.
     func page(
         _ request: SourceRequest,
         of lane: MigrationLane
