@@ -1,5 +1,6 @@
 // Keeps a connection to every other node of the cluster: dials, waits for the end, dials again
-// after a growing pause. Missing assets are fetched over these connections.
+// after a growing pause, or once the other node has dialled. Missing assets are fetched over these
+// connections.
 //
 // `cumulusd` runs it beside the listener until it is cancelled. The nodes are the ones that the
 // settings name, and all other listed members: one address is enough to join.
@@ -19,6 +20,8 @@ package struct PeerLinks: Sendable {
     private static let longestPause: Int64 = 5_000
     /// A connection that held as long is made anew at once when it breaks.
     private static let held: Int64 = 1_000
+    /// Milliseconds between two looks whether a node that is away has dialled.
+    private static let watchPause: Int64 = 200
     /// Milliseconds between two looks at the list of members.
     private static let lookPause: Int64 = 1_000
 
@@ -107,9 +110,24 @@ package struct PeerLinks: Sendable {
                 // An operator is told once of a peer that is away, however long each try takes.
                 if ending.kind != .problem { lastReason = nil }
             }
-            let wait = Int64.random(in: pause / 2...pause, using: &dice)
-            try? await node.environment.sleep(wait)
+            await rest(Int64.random(in: pause / 2...pause, using: &dice), from: endpoint)
             pause = min(pause * 2, PeerLinks.longestPause)
+        }
+    }
+
+    /// Waits before the next call, or until the node at the address calls: then it is back.
+    ///
+    /// One that calls, and can't be called, ends no second wait as long as it is connected.
+    private func rest(_ milliseconds: Int64, from endpoint: String) async {
+        let end = node.environment.now() + milliseconds
+        var wasConnected = node.peerRuns.isConnected(at: endpoint)
+        while !Task.isCancelled {
+            let left = end - node.environment.now()
+            guard left > 0 else { return }
+            try? await node.environment.sleep(min(left, PeerLinks.watchPause))
+            let isConnected = node.peerRuns.isConnected(at: endpoint)
+            if isConnected, !wasConnected { return }
+            wasConnected = isConnected
         }
     }
 

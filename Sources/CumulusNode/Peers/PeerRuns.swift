@@ -111,6 +111,13 @@ package final class PeerRuns: Sendable {
         state.withLock { $0.entries[nodeID] != nil }
     }
 
+    /// Whether a node with an address is connected, by whichever dialled.
+    func isConnected(at endpoint: String) -> Bool {
+        state.withLock { state in
+            state.entries.values.contains { $0.contains { $0.endpoint == endpoint } }
+        }
+    }
+
     /// The address of a connected node; nil if it isn't connected, or didn't say.
     func endpoint(of nodeID: Bytes) -> String? {
         state.withLock { $0.entries[nodeID]?.map(\.endpoint).first { !$0.isEmpty } }

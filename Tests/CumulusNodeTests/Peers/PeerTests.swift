@@ -417,6 +417,33 @@ extension Bytes {
         }
     }
 
+    /// A node that comes back tells the others by its call, and they read from it at once.
+    ///
+    /// It takes seven seconds: pauses between calls have to grow to several seconds first.
+    @Test func whoComesBackIsCalledAtOnce() async throws {
+        let engine = MemoryEngine()
+        try await withCluster([MemoryEngine(), engine]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            let port = try #require(Endpoint.split(servers[1].endpoint)?.port)
+            try await servers[1].stop()
+            try await Task.sleep(for: .seconds(6))
+            let again = try await TestServer(
+                engine: MemoryEngine(reopening: engine),
+                port: port,
+                clusterKey: Self.key
+            )
+            again.follow([servers[0]])
+            try await save("back", at: again, token)
+            let start = ContinuousClock.now
+            let found = try await title("back", at: servers[0], token)
+            let duration = ContinuousClock.now - start
+            try await again.stop()
+            #expect(found == "back" && duration < .seconds(1), "\(duration)")
+        }
+    }
+
     @Test func anotherClustersNodeIsNotLetIn() async throws {
         try await withCluster([MemoryEngine()]) { servers in
             let token = try await servers[0].makeUser("ada")
