@@ -26,37 +26,26 @@ package enum WebApps {
     ///
     /// - Parameter text: A JSON list of objects.
     package static func all(_ text: Bytes) throws(Problem) -> [Bytes: WebAPIToken] {
-        let json: JSON
-        do throws(JSONReader.Problem) {
-            json = try JSONReader.read(text)
+        do throws(WebError) {
+            var apps: [Bytes: WebAPIToken] = [:]
+            for object in try WebObject.list(text, of: "apps") {
+                let app = try read(object)
+                guard apps.updateValue(app.token, forKey: app.digest) == nil else {
+                    throw .badRequest(
+                        "'\(object.path).token' is that of another app too; give each its own"
+                    )
+                }
+            }
+            return apps
         } catch {
-            throw Problem("it is no JSON: \(error.message)")
+            throw Problem(error.reason)
         }
-        guard case .array(let elements) = json else { throw Problem("it must be a list of apps") }
-        var apps: [Bytes: WebAPIToken] = [:]
-        for (index, element) in elements.enumerated() {
-            let app: (digest: Bytes, token: WebAPIToken)
-            do throws(WebError) {
-                app = try read(try WebObject(element, at: "[\(index)]"))
-            } catch {
-                throw Problem(error.reason)
-            }
-            guard apps.updateValue(app.token, forKey: app.digest) == nil else {
-                throw Problem("'[\(index)].token' is that of another app too; give each its own")
-            }
-        }
-        return apps
     }
 
     private static func read(
         _ object: WebObject
     ) throws(WebError) -> (digest: Bytes, token: WebAPIToken) {
-        if case .object(let members) = object.json,
-            let unknown = members.first(where: { !keys.contains($0.key) })
-        {
-            let known = keys.sorted().joined(separator: ", ")
-            throw .badRequest("'\(object.place(unknown.key))' is none of \(known)")
-        }
+        try object.check(keys: keys)
         let container = try object.needed("container")
         guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil else {
             throw .badRequest("'\(object.place("container"))' is no name of a container")

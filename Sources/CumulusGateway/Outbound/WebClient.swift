@@ -140,20 +140,11 @@ package struct OutboundWebClient: WebClient {
     private func configuration(
         for address: WebAddress
     ) async throws -> HTTPClient.Configuration {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.shutdownTimeout = .milliseconds(500)
-        if let authorities {
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
-        }
-        // It uses no proxy and decompresses nothing unless it is told to.
-        var configuration = HTTPClient.Configuration()
-        configuration.tlsConfiguration = tls
-        configuration.redirectConfiguration = .disallow
-        configuration.timeout = .init(connect: .milliseconds(milliseconds))
+        var configuration = HTTPClient.Configuration.outbound(
+            milliseconds: milliseconds,
+            trusting: try authorities.map { try NIOSSLCertificate.fromPEMFile($0) }
+        )
         configuration.httpVersion = .http1Only
-        // Callers repeat requests at their own pace.
-        configuration.connectionPool.retryConnectionEstablishment = false
         if let judge {
             configuration.dnsOverride = try await places(of: address, judge)
         }
@@ -207,5 +198,30 @@ package struct OutboundWebClient: WebClient {
         try await NIOThreadPool.singleton.runIfActive {
             try SocketAddress.makeAddressResolvingHost(host, port: port)
         }
+    }
+}
+
+extension HTTPClient.Configuration {
+    /// How the node calls others: by TLS 1.2 or later, to the address that was named and no other.
+    ///
+    /// It uses no proxy and decompresses nothing. Callers repeat requests at their own pace.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: How long a connection may take to be made.
+    ///   - authorities: Whose certificates are believed; nil means the system's authorities.
+    static func outbound(
+        milliseconds: Int64,
+        trusting authorities: [NIOSSLCertificate]?
+    ) -> HTTPClient.Configuration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.shutdownTimeout = .milliseconds(500)
+        if let authorities { tls.trustRoots = .certificates(authorities) }
+        var configuration = HTTPClient.Configuration()
+        configuration.tlsConfiguration = tls
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout = .init(connect: .milliseconds(milliseconds))
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
     }
 }

@@ -58,30 +58,21 @@ package struct PushEntry: Hashable, Sendable {
 
     /// - Parameter text: A JSON list of objects.
     package static func entries(_ text: Bytes) throws(Problem) -> [PushEntry] {
-        let json: JSON
-        do throws(JSONReader.Problem) {
-            json = try JSONReader.read(text)
-        } catch {
-            throw Problem("it is no JSON: \(error.message)")
-        }
-        guard case .array(let elements) = json else {
-            throw Problem("it must be a list of push services")
-        }
-        var entries: [PushEntry] = []
-        for (index, element) in elements.enumerated() {
-            do throws(WebError) {
-                let entry = try PushEntry(try WebObject(element, at: "[\(index)]"))
+        do throws(WebError) {
+            var entries: [PushEntry] = []
+            for object in try WebObject.list(text, of: "push services") {
+                let entry = try PushEntry(object)
                 guard !entries.contains(where: { $0.isRival(of: entry) }) else {
                     throw .badRequest(
-                        "'[\(index)]': \(entry.service.name) is set up twice for one container"
+                        "'\(object.path)': \(entry.service.name) is set up twice for one container"
                     )
                 }
                 entries.append(entry)
-            } catch {
-                throw Problem(error.reason)
             }
+            return entries
+        } catch {
+            throw Problem(error.reason)
         }
-        return entries
     }
 
     private func isRival(of other: PushEntry) -> Bool {
@@ -97,24 +88,10 @@ package struct PushEntry: Hashable, Sendable {
             throw .badRequest("'\(object.place("service"))' must be one of \(known)")
         }
         self.service = service
-        let keys = PushEntry.keys(of: service)
-        if case .object(let members) = object.json,
-            let unknown = members.first(where: { !keys.contains($0.key) })
-        {
-            let known = keys.sorted().joined(separator: ", ")
-            throw .badRequest("'\(object.place(unknown.key))' is none of \(known)")
-        }
+        try object.check(keys: PushEntry.keys(of: service))
         keyFile = try object.needed("keyFile")
         authority = try object.string("authority")
-        let containers = try object.strings("containers")
-        for container in containers ?? [] {
-            guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil
-            else {
-                throw .badRequest(
-                    "'\(object.place("containers"))': '\(container)' is no name of a container"
-                )
-            }
-        }
+        let containers = try object.containers()
         self.containers = containers.map { Set($0) }
         switch service {
         case .apns: try readAPNs(object)

@@ -57,19 +57,10 @@ package final class OutboundPushClient: PushClient {
         milliseconds: Int64 = 15_000,
         authority: Bytes? = nil
     ) throws {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.shutdownTimeout = .milliseconds(500)
-        if let authority {
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(authority))
-        }
-        var configuration = HTTPClient.Configuration()
-        configuration.tlsConfiguration = tls
-        configuration.redirectConfiguration = .disallow
-        configuration.timeout = .init(connect: .milliseconds(milliseconds))
-        configuration.httpVersion = .automatic
-        // Couriers repeat pushes at their own pace.
-        configuration.connectionPool.retryConnectionEstablishment = false
+        let configuration = HTTPClient.Configuration.outbound(
+            milliseconds: milliseconds,
+            trusting: try authority.map { try NIOSSLCertificate.fromPEMBytes($0) }
+        )
         self.configuration = configuration
         self.group = group
         self.milliseconds = milliseconds

@@ -35,6 +35,48 @@ package struct WebObject: Sendable {
         try self.init(json)
     }
 
+    /// The objects of a file of the operator's, which holds a JSON list of them.
+    ///
+    /// - Parameter what: What the list is of, such as "webhooks".
+    static func list(_ text: Bytes, of what: String) throws(WebError) -> [WebObject] {
+        let json: JSON
+        do throws(JSONReader.Problem) {
+            json = try JSONReader.read(text)
+        } catch {
+            throw .badRequest("it is no JSON: \(error.message)")
+        }
+        guard case .array(let elements) = json else {
+            throw .badRequest("it must be a list of \(what)")
+        }
+        var objects: [WebObject] = []
+        for (index, element) in elements.enumerated() {
+            objects.append(try WebObject(element, at: "[\(index)]"))
+        }
+        return objects
+    }
+
+    /// The names of containers under `containers`; nil without the key.
+    func containers() throws(WebError) -> [String]? {
+        let names = try strings("containers")
+        for name in names ?? [] {
+            guard (try? Names.checkIdentifier(Bytes(name.utf8)[...], "container")) != nil else {
+                throw .badRequest(
+                    "'\(place("containers"))': '\(name)' is no name of a container"
+                )
+            }
+        }
+        return names
+    }
+
+    /// Refuses a key that is not among the known ones, such as a misspelt one.
+    func check(keys known: Set<String>) throws(WebError) {
+        guard case .object(let members) = json,
+            let unknown = members.first(where: { !known.contains($0.key) })
+        else { return }
+        let names = known.sorted().joined(separator: ", ")
+        throw .badRequest("'\(place(unknown.key))' is none of \(names)")
+    }
+
     /// The value of a key; nil if it is missing or null.
     package subscript(key: String) -> JSON? {
         guard let value = json[key], value != .null else { return nil }

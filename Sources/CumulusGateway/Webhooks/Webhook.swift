@@ -74,38 +74,23 @@ package struct Webhook: Hashable, Sendable {
 
     /// - Parameter text: A JSON list of objects.
     package static func entries(_ text: Bytes) throws(Problem) -> [Entry] {
-        let json: JSON
-        do throws(JSONReader.Problem) {
-            json = try JSONReader.read(text)
+        do throws(WebError) {
+            var entries: [Entry] = []
+            for object in try WebObject.list(text, of: "webhooks") {
+                let entry = try read(object)
+                guard !entries.contains(where: { $0.name == entry.name }) else {
+                    throw .badRequest("'\(object.path).name' is that of another webhook too")
+                }
+                entries.append(entry)
+            }
+            return entries
         } catch {
-            throw Problem("it is no JSON: \(error.message)")
+            throw Problem(error.reason)
         }
-        guard case .array(let elements) = json else {
-            throw Problem("it must be a list of webhooks")
-        }
-        var entries: [Entry] = []
-        for (index, element) in elements.enumerated() {
-            let entry: Entry
-            do throws(WebError) {
-                entry = try read(try WebObject(element, at: "[\(index)]"))
-            } catch {
-                throw Problem(error.reason)
-            }
-            if entries.contains(where: { $0.name == entry.name }) {
-                throw Problem("'[\(index)].name' is that of another webhook too")
-            }
-            entries.append(entry)
-        }
-        return entries
     }
 
     private static func read(_ object: WebObject) throws(WebError) -> Entry {
-        if case .object(let members) = object.json,
-            let unknown = members.first(where: { !keys.contains($0.key) })
-        {
-            let known = keys.sorted().joined(separator: ", ")
-            throw .badRequest("'\(object.place(unknown.key))' is none of \(known)")
-        }
+        try object.check(keys: keys)
         let name = try object.needed("name")
         guard name.utf8.count <= longestName, name.utf8.allSatisfy(isPlain) else {
             throw .badRequest(
@@ -113,15 +98,7 @@ package struct Webhook: Hashable, Sendable {
                     + "and full stops"
             )
         }
-        let containers = try object.strings("containers")
-        for container in containers ?? [] {
-            guard (try? Names.checkIdentifier(Bytes(container.utf8)[...], "container")) != nil
-            else {
-                throw .badRequest(
-                    "'\(object.place("containers"))': '\(container)' is no name of a container"
-                )
-            }
-        }
+        let containers = try object.containers()
         let isPrivate = try object.flag("private") ?? false
         return Entry(
             name: name,
