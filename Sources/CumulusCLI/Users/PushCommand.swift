@@ -19,44 +19,9 @@ struct PushCommand: AsyncParsableCommand {
     )
 
     static let note = """
-        A user sees and ends its own, with its token. The operator names a user with --user. They \
-        are those of one container and environment.
+        A user sees and ends its own addresses, with its token. The operator names a user with \
+        --user. Addresses belong to one container and environment.
         """
-}
-
-/// The owner of the addresses, and the caller that asks for them.
-struct PushOwner: ParsableArguments {
-    @Option(help: "As the operator: the addresses of this user.") var user: String?
-    @OptionGroup var role: OperatorOption
-    @OptionGroup var connection: Connection
-
-    func validate() throws {
-        guard user != nil else {
-            if role.operatorTokenFile == nil { return }
-            throw ValidationError(
-                "Without --user a user asks about itself: leave out --operator-token-file."
-            )
-        }
-        try connection.nodes.checkSingle()
-        guard connection.token == nil, connection.key == nil, connection.session == nil else {
-            throw ValidationError(
-                "With --user the operator asks: --token, --key and --session go without it."
-            )
-        }
-    }
-
-    /// Asks as the one or the other.
-    func ask<Value>(
-        asUser: (Container) async throws -> Value,
-        asOperator: (NodeOperator, _ user: String, String, Environment) async throws -> Value
-    ) async throws -> Value {
-        guard let user else { return try await connection.withContainer { try await asUser($0) } }
-        let container = connection.scope.containerName
-        let environment = try connection.scope.environmentValue()
-        return try await role.withOperator(of: connection.nodes, tokenFile: connection.tokenFile) {
-            try await asOperator($0, user, container, environment)
-        }
-    }
 }
 
 extension PushCommand {
@@ -71,14 +36,19 @@ extension PushCommand {
             )
         )
 
-        @OptionGroup var owner: PushOwner
+        @OptionGroup var owner: UserOwner
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let found = try await owner.ask {
                 try await $0.pushAddresses()
-            } asOperator: { node, user, container, environment in
-                try await node.pushAddresses(of: user, in: container, environment)
+            } asOperator: { node, user in
+                let scope = owner.connection.scope
+                return try await node.pushAddresses(
+                    of: user,
+                    in: scope.containerName,
+                    try scope.environmentValue()
+                )
             }
             try output.show(
                 found,
@@ -106,7 +76,7 @@ extension PushCommand {
 
         @Argument(help: "The address's id, as 'cumulus push list' shows it.") var id: String?
         @Flag(help: "End all of the user's addresses.") var all = false
-        @OptionGroup var owner: PushOwner
+        @OptionGroup var owner: UserOwner
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -119,8 +89,14 @@ extension PushCommand {
             let count = try await owner.ask {
                 guard let id else { return try await $0.endAllPushes() }
                 return try await $0.endPush(id) ? 1 : 0
-            } asOperator: { node, user, container, environment in
-                try await node.endPushes(id, of: user, in: container, environment)
+            } asOperator: { node, user in
+                let scope = owner.connection.scope
+                return try await node.endPushes(
+                    id,
+                    of: user,
+                    in: scope.containerName,
+                    try scope.environmentValue()
+                )
             }
             try output.show(
                 ["id": id.map(JSON.string) ?? .null, "ended": .integer(Int64(count))],

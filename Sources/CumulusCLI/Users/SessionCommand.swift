@@ -21,41 +21,6 @@ struct SessionCommand: AsyncParsableCommand {
         """
 }
 
-/// The owner of the sessions, and the caller that asks for them.
-struct SessionOwner: ParsableArguments {
-    @Option(help: "As the operator: the sessions of this user.") var user: String?
-    @OptionGroup var role: OperatorOption
-    @OptionGroup var connection: Connection
-
-    func validate() throws {
-        guard user != nil else {
-            if role.operatorTokenFile == nil { return }
-            throw ValidationError(
-                "Without --user a user asks about itself: leave out --operator-token-file."
-            )
-        }
-        guard connection.token == nil, connection.key == nil, connection.session == nil,
-            !connection.scope.isNamed
-        else {
-            throw ValidationError(
-                "With --user the operator asks: --token, --key, --session, --container and "
-                    + "--environment go without it."
-            )
-        }
-    }
-
-    /// Asks as the one or the other.
-    func ask<Value>(
-        asUser: (Container) async throws -> Value,
-        asOperator: (NodeOperator, _ user: String) async throws -> Value
-    ) async throws -> Value {
-        guard let user else { return try await connection.withContainer { try await asUser($0) } }
-        return try await role.withOperator(of: connection.nodes, tokenFile: connection.tokenFile) {
-            try await asOperator($0, user)
-        }
-    }
-}
-
 extension SessionCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -68,8 +33,10 @@ extension SessionCommand {
             )
         )
 
-        @OptionGroup var owner: SessionOwner
+        @OptionGroup var owner: UserOwner
         @OptionGroup var output: OutputOptions
+
+        func validate() throws { try owner.checkOfCluster() }
 
         func run() async throws {
             let sessions = try await owner.ask {
@@ -106,10 +73,11 @@ extension SessionCommand {
 
         @Argument(help: "The session's id, as 'cumulus session list' shows it.") var id: String?
         @Flag(help: "End all of the user's sessions and access tokens.") var all = false
-        @OptionGroup var owner: SessionOwner
+        @OptionGroup var owner: UserOwner
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
+            try owner.checkOfCluster()
             guard all == (id == nil) else {
                 throw ValidationError("Name the id of one session, or give --all.")
             }
