@@ -68,11 +68,11 @@ enum PeerCalls {
 
     private static func state(_ request: StateRequest, _ context: CallContext) throws {
         let (node, scope) = (context.node, try context.peerScope())
-        guard request.format == OpenStore.formatVersion else {
+        guard request.format == OpenStore.stateVersion else {
             throw ServiceError(
                 .incompatibleVersion,
                 """
-                this node keeps rows in format \(OpenStore.formatVersion), not in \
+                this node hands over rows in format \(OpenStore.stateVersion), not in \
                 \(request.format); run the same release on both
                 """
             )

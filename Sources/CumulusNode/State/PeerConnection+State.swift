@@ -43,7 +43,7 @@ extension PeerConnection {
         log("taking the peer's state", ["scope": "\(scope.container)"])
         let now = node.environment.now()
         let progress = StateProgress(of: scope, from: peerID, base: base, began: now)
-        let request = StateRequest(vector: base, format: OpenStore.formatVersion)
+        let request = StateRequest(vector: base, format: OpenStore.stateVersion)
         take(request, progress, nil)
     }
 
@@ -55,7 +55,7 @@ extension PeerConnection {
         )
         let request = StateRequest(
             vector: progress.offer.base,
-            format: OpenStore.formatVersion,
+            format: OpenStore.stateVersion,
             snapshot: progress.snapshot,
             position: StateRequest.Position(progress.position)
         )
@@ -135,7 +135,7 @@ extension PeerConnection {
     func readState(of scope: ScopeID, comparing stretches: [Stretch]?) -> PeerReading {
         let request = StateRequest(
             vector: VersionVector(),
-            format: OpenStore.formatVersion,
+            format: OpenStore.stateVersion,
             compares: true,
             stretches: (stretches ?? []).map(StateRequest.Stretch.init)
         )

@@ -57,18 +57,9 @@ extension Collector {
         _ number: ScopeNumber,
         through end: VersionVector
     ) async throws {
-        var isDone = false
-        while !isDone {
-            isDone = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-                guard try transaction.scope(scope) == number else { return true }
-                return try Collection.truncateLog(
-                    of: number,
-                    through: end,
-                    entryLimit: Collector.entriesAtOnce,
-                    &transaction
-                )
-            }
-            if !isDone { try await pause() }
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            guard try transaction.scope(scope) == number else { return }
+            try Collection.truncateLog(of: number, through: end, &transaction)
         }
     }
 

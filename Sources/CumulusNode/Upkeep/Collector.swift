@@ -54,7 +54,7 @@ package struct Collector: Sendable {
 
     /// Records that one step of a walk looks at.
     static let recordsAtOnce = 1_000
-    /// Log entries, or increments, that one step looks at or drops.
+    /// Increments, or milestones, that one step looks at or drops.
     static let entriesAtOnce = 10_000
     /// Bytes of disk that dropped log entries may take, where there is enough of it.
     static let deadBytes: UInt64 = 64 << 20

@@ -26,7 +26,7 @@ package struct FeedHead: Sendable {
             let row: SeqRow? = try reader.row(key)
             return row?.seq ?? 0
         }
-        runs = try reader.runs(of: scope)
+        (runs, lastPosition) = try reader.progress(of: scope)
         truncation = try reader.truncation(of: scope)
         lastBreak = try position(.feedBreak(scope))
         lastSubscription = try position(.subscribed(scope, StoredSubscription.anyKey))
@@ -34,14 +34,6 @@ package struct FeedHead: Sendable {
         oldest = try reader.rows(.log, .milestones(of: scope), limit: 1).first.map {
             (key, _) throws(EngineError) in try RowKey.milestone(key)
         }
-        var last: UInt64 = 0
-        if let (key, _) = try reader.rows(.log, .order(of: scope), backwards: true, limit: 1).first
-        {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            last = try parts.number()
-        }
-        lastPosition = max(last, lastBreak)
     }
 
     /// The marks of a user, with a whole vector.

@@ -34,21 +34,17 @@ package enum Collection {
         transaction.put(.report(scope, nodeID), ReportRow(vector: vector, time: time))
     }
 
-    /// Drops the log up to a vector, and the places of those commits in the order of application.
-    ///
-    /// Looks at that many places at most; true when there are no more to drop.
+    /// Drops the log up to a vector.
     package static func truncateLog(
         of scope: ScopeNumber,
         through vector: VersionVector,
-        entryLimit: Int = .max,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
+    ) throws(EngineError) {
         let known = try transaction.loadScope(scope).runs
         for dot in vector.dots {
             let last = min(dot.seq, known[dot.incarnation]?.seq ?? 0)
             try ScopeLog(of: scope).drop(of: dot.incarnation, through: last, &transaction)
         }
-        return try ScopeLog(of: scope).dropOrder(through: vector, limit: entryLimit, &transaction)
     }
 
     /// The last commit of each incarnation that was made before a time, in milliseconds since 1970

@@ -72,7 +72,7 @@ private struct EngineSaver {
     mutating func save(_ indices: [Int]) throws {
         var batch = EngineBatch()
         for index in indices { try add(index, to: &batch) }
-        put(.vector(scope, incarnation), Bytes(repeating: 1, count: 48), in: &batch)
+        put(.vector(scope, incarnation), Bytes(repeating: 1, count: 52), in: &batch)
         put(.zoneState(zone), Bytes(repeating: 2, count: 24), in: &batch)
         put(.zoneHead(1, incarnation, "_defaultZone"), Bytes(repeating: 3, count: 4), in: &batch)
         put(.node, Bytes(repeating: 4, count: 56), in: &batch)
@@ -94,7 +94,6 @@ private struct EngineSaver {
         put(key, body + Bytes(repeating: 5, count: 200), in: &batch)
         put(.commit(scope, dot), body + Bytes(repeating: 6, count: 200), in: &batch)
         put(.change(zone, dot, name), [], in: &batch)
-        put(.order(scope, seq), Bytes(repeating: 7, count: 12), in: &batch)
         let request = RequestID(milliseconds: Int64(seq), using: &dice)
         put(.request(request, scope, caller), Bytes(repeating: 8, count: 150), in: &batch)
     }

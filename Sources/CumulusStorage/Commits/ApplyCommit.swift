@@ -44,7 +44,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> [RecordRow] {
         if commit.stamp.dot.incarnation != state.incarnation { ScopeIndexes.allowRows(&self) }
         let found = try find(commit.zone, in: scope)
-        let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
+        let cut = try log(commit, bytes: bytes, in: scope)
         var application = CommitApplication(
             commit: commit,
             cut: cut,

@@ -8,13 +8,30 @@ package import CumulusModel
 extension RowReader where Self: ~Copyable {
     /// How far each run's commits are applied.
     package borrowing func runs(of scope: ScopeNumber) throws(EngineError) -> Runs {
-        var runs: [Incarnation: VectorRow] = [:]
-        for (key, value) in try rows(.meta, .vectors(of: scope)) {
-            runs[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
-                try VectorRow(row: value)
+        Runs(try runRows(of: scope).mapValues(\.end))
+    }
+
+    /// How far each run's commits are applied, and the last position of the local order; 0 before
+    /// the first.
+    package borrowing func progress(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> (runs: Runs, position: UInt64) {
+        let rows = try runRows(of: scope)
+        let lastBreak: SeqRow? = try row(.feedBreak(scope))
+        let position = rows.values.reduce(lastBreak?.seq ?? 0) { max($0, $1.position) }
+        return (Runs(rows.mapValues(\.end)), position)
+    }
+
+    private borrowing func runRows(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [Incarnation: RunRow] {
+        var rows: [Incarnation: RunRow] = [:]
+        for (key, value) in try self.rows(.meta, .vectors(of: scope)) {
+            rows[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+                try RunRow(row: value)
             }
         }
-        return Runs(runs)
+        return rows
     }
 
     /// The commits that are applied.
@@ -95,37 +112,5 @@ package struct ScopeLog: Sendable {
         guard first <= seq else { return }
         transaction.deleteRange(.log, .commits(scope, incarnation, first...seq))
         transaction.put(key, SeqRow(seq: seq))
-    }
-
-    /// Drops the oldest places in the order of application that a vector covers, up to a limit; the
-    /// last place stays.
-    ///
-    /// Returns true if none is left to drop.
-    package func dropOrder(
-        through vector: VersionVector,
-        limit: Int,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        let next = try transaction.loadScope(scope).nextPosition
-        var found: [(key: Bytes, value: Bytes)] = []
-        try transaction.scan(.log, .order(of: scope), backwards: false) { key, value in
-            found.append((key, value))
-            return found.count < limit
-        }
-        var end: UInt64?
-        for (key, value) in found {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            let position = try parts.number(UInt64.self)
-            let dot = try transaction.decoding(key) { () throws(MalformedBytes) in
-                try OrderRow(row: value).dot
-            }
-            guard position + 1 < next, vector.covers(dot) else { break }
-            end = position
-        }
-        guard let end, let first = found.first else { return true }
-        let range = KeyRange(start: first.key, end: RowKey.order(scope, end).bytes + [0])
-        transaction.deleteRange(.log, range)
-        return found.count < limit
     }
 }

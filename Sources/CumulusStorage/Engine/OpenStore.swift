@@ -11,9 +11,12 @@ package enum OpenStore {
     /// Formats 1 to 4 were never released. Format 7 added the rows of assets. Format 8 has another
     /// checksum for newly stored chunks. Format 9 counts the bytes of assets in the states of
     /// zones. Format 10 has shares and former parents. Format 11 has keys of lives, which rows of
-    /// earlier formats lack.
-    package static let formatVersion: UInt32 = 11
+    /// earlier formats lack. Format 12 has the last position of the local order in the rows of
+    /// runs; before, each commit had a row for its position.
+    package static let formatVersion: UInt32 = 12
     package static let oldestVersion: UInt32 = 6
+    /// The format of the rows that nodes hand each other as state.
+    package static let stateVersion: UInt32 = 11
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
@@ -114,12 +117,11 @@ package enum OpenStore {
         state.isRestored = try isRestored && reader.hasMembers(besides: node.nodeID)
         state.owedRecords = try reader.owedRecords()
         var transaction = WriteTransaction(engine: engine, state: state)
+        if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
+            try takeOver(from: format.number, &transaction)
+        }
         try StagedZones.drop(&transaction)
         if isRestored { transaction.put(.restored, state.isRestored ? Bytes() : nil) }
-        if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
-            if format.number < 9 { try countAssets(&transaction) }
-            transaction.put(.format, NumberRow(number: formatVersion))
-        }
         let (rows, cleaned) = transaction.finish()
         if !rows.isEmpty { try engine.commit(rows.batch()) }
         return cleaned
@@ -198,7 +200,46 @@ package enum OpenStore {
     }
 }
 
+// MARK: - Earlier formats
+
 extension OpenStore {
+    private static func takeOver(
+        from format: UInt32,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        try keepLastPositions(&transaction)
+        if format < 9 { try countAssets(&transaction) }
+        transaction.put(.format, NumberRow(number: formatVersion))
+    }
+
+    /// Drops the rows of the local order, and notes each scope's last position in the row of a run.
+    ///
+    /// A row's key is its byte, the scope and the position; its value begins with the commit's dot.
+    private static func keepLastPositions(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let order: Bytes = [97]
+        for (_, scope) in try ScopeDirectory.all(in: transaction) {
+            let ofScope = order + [UInt8(scope >> 8), UInt8(truncatingIfNeeded: scope)]
+            let range = KeyRange(prefix: ofScope)
+            let last = try transaction.rows(.log, range, backwards: true, limit: 1).first
+            guard let last else { continue }
+            let (position, dot) = try transaction.decoding(last.key) {
+                () throws(MalformedBytes) -> (UInt64, Dot) in
+                var (key, value) = (CanonicalReader(last.key), CanonicalReader(last.value))
+                _ = try key.take(ofScope.count)
+                return (try key.bigEndian(), try value.dot())
+            }
+            let key = RowKey.vector(scope, dot.incarnation)
+            guard var run: RunRow = try transaction.row(key) else {
+                throw .corrupt("commit \(dot) has a position, and its run has no row")
+            }
+            run.position = position
+            transaction.put(key, run)
+        }
+        transaction.deleteRange(.log, KeyRange(prefix: order))
+    }
+
     /// Counts the bytes of assets in each zone, for stores of releases that did not.
     ///
     /// Reads the records that name assets.

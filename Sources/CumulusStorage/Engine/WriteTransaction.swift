@@ -221,7 +221,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
         for (number, scope) in state.scopes where !scope.touched.isEmpty {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }
-                put(.vector(number, incarnation), row)
+                let position = scope.nextPosition - 1
+                put(.vector(number, incarnation), RunRow(end: row, position: position))
             }
         }
         for (zone, new) in state.zoneStates {
@@ -294,22 +295,12 @@ extension WriteTransaction {
     /// Loads the ends of a scope's logs when it is first written to.
     package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
         if let scope = state.scopes[number] ?? state.knownScopes[number] { return scope }
-        let runs = try runs(of: number)
-        let last = try rows(.log, .order(of: number), backwards: true, limit: 1).first
-        var nextPosition: UInt64 = 1
-        if let last {
-            var reader = KeyReader(last.key)
-            _ = try reader.number(ScopeNumber.self)
-            nextPosition = try reader.number(UInt64.self) + 1
-        }
-        if let last: SeqRow = try row(.feedBreak(number)) {
-            nextPosition = max(nextPosition, last.seq + 1)
-        }
+        let (runs, position) = try progress(of: number)
         let scope = ScopeState(
             number: number,
             runs: runs,
             truncation: try truncation(of: number),
-            nextPosition: nextPosition
+            nextPosition: position + 1
         )
         state.scopes[number] = scope
         return scope
@@ -359,14 +350,13 @@ extension WriteTransaction {
         return Dot(state.incarnation, (own?.seq ?? 0) + 1)
     }
 
-    /// Logs a commit: its row, its place in the local order, the vector and the chain.
+    /// Logs a commit: its row, its position in the local order, the vector and the chain.
     ///
     /// Returns the cut that its origin knew.
     package mutating func log(
         _ commit: Commit,
         bytes: Bytes,
-        in number: ScopeNumber,
-        isVisible: Bool
+        in number: ScopeNumber
     ) throws(EngineError) -> CausalCut {
         var scope = try loadScope(number)
         let dot = commit.stamp.dot
@@ -385,7 +375,6 @@ extension WriteTransaction {
             state.clock.observe(commit.stamp.time)
         }
         put(.commit(number, dot), bytes)
-        put(.order(number, scope.nextPosition), OrderRow(dot: dot, isVisible: isVisible))
         scope.nextPosition += 1
         state.scopes[number] = scope
         return CausalCut(dep: cut, dot: dot)

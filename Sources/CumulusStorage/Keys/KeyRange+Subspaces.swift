@@ -165,8 +165,9 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.register) { $0.add(scope) }.bytes)
     }
 
-    package static func order(of scope: ScopeNumber) -> KeyRange {
-        KeyRange(prefix: RowKey(.order) { $0.add(scope) }.bytes)
+    /// All commits of a scope.
+    package static func commits(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.commit) { $0.add(scope) }.bytes)
     }
 
     /// The unfinished deletions of a scope's cascades.

@@ -13,7 +13,7 @@
 // | meta    | zone           | database, zone name                | `ZoneRow`               |
 // | meta    | zone state     | zone                               | `ZoneState`, derived    |
 // | meta    | zone head      | database, incarnation, zone name   | last seq there, derived |
-// | meta    | vector         | scope, incarnation                 | `VectorRow`             |
+// | meta    | vector         | scope, incarnation                 | `RunRow`                |
 // | meta    | report         | scope, node id                     | its last durable vector |
 // | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
 // | meta    | log floor      | scope, incarnation                 | the log begins above it |
@@ -46,7 +46,6 @@
 // |         |                | digest                             |                         |
 // | index   | packed         | pack no., offset                   | `PackedRow`, local      |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
-// | log     | order          | scope, local position              | dot, visible or not     |
 // | log     | increment      | scope, request id, birth or key,   | stamp, delta; birth of  |
 // |         |                | name, field                        | a life with a key       |
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
@@ -113,7 +112,7 @@ package enum Subspace: UInt8, Sendable {
     case chunkUse = 69
     case packed = 70
     case commit = 96
-    case order = 97
+    // 97 was the local order of commits until format 11.
     case increment = 98
     case request = 99
     case conflict = 100
@@ -138,7 +137,7 @@ package enum Subspace: UInt8, Sendable {
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
-        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
+        case .commit, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
             .topicEvent, .mixed, .milestone, .lease, .hang, .repeated, .owedChange,
             .owedIndexRows:
             .log
@@ -358,13 +357,6 @@ package struct RowKey: Hashable, Sendable {
             $0.add(cascade)
             $0.add(zone)
             $0.add(name)
-        }
-    }
-
-    package static func order(_ scope: ScopeNumber, _ position: UInt64) -> RowKey {
-        RowKey(.order) {
-            $0.add(scope)
-            $0.add(position)
         }
     }
 

@@ -251,6 +251,31 @@ package struct VectorRow: RowValue, Equatable {
     }
 }
 
+/// The row of a run: its end, and how far the local order was.
+///
+/// The end is the same on every node; the position is the node's own.
+package struct RunRow: RowValue, Equatable {
+    package var end: VectorRow
+    /// The last position of the scope's local order when the row was written.
+    package var position: UInt64
+
+    package init(end: VectorRow, position: UInt64) {
+        self.end = end
+        self.position = position
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        end.write(to: &writer)
+        writer.varint(position)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        end = try VectorRow(reading: &reader)
+        // Rows from before format 12 end here.
+        position = reader.isAtEnd ? 0 : try reader.varint()
+    }
+}
+
 /// How far an incarnation's commits touched a zone, or were dropped from the log.
 package struct SeqRow: RowValue, Equatable {
     package var seq: UInt64
@@ -288,28 +313,6 @@ package struct RegisterRow: RowValue, Equatable {
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         stamp = try reader.stamp()
         value = try reader.varint() == 0 ? nil : try reader.delimitedBytes()
-    }
-}
-
-/// A commit's place in this node's order of application.
-package struct OrderRow: RowValue, Equatable {
-    package var dot: Dot
-    /// True if readers of the zone see a difference.
-    package var isVisible: Bool
-
-    package init(dot: Dot, isVisible: Bool) {
-        self.dot = dot
-        self.isVisible = isVisible
-    }
-
-    package func write(to writer: inout CanonicalWriter) {
-        writer.dot(dot)
-        writer.varint(isVisible ? 1 : 0)
-    }
-
-    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
-        dot = try reader.dot()
-        isVisible = try reader.varint() != 0
     }
 }
 

@@ -52,7 +52,8 @@ package enum ReplicatedState {
             for (key, value) in try reader.rows(.meta, .all(subspace)) {
                 var parts = KeyReader(key)
                 guard try parts.number(ScopeNumber.self) == scope else { continue }
-                found["\(subspace) \(Bytes(key.dropFirst(3)).hex)"] = value
+                found["\(subspace) \(Bytes(key.dropFirst(3)).hex)"] =
+                    subspace == .vector ? try RunRow(row: value).end.rowBytes : value
             }
         }
     }

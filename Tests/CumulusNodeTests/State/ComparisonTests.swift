@@ -21,7 +21,7 @@ import Testing
     ) throws -> [StateResponse] {
         let request = StateRequest(
             vector: VersionVector(),
-            format: OpenStore.formatVersion,
+            format: OpenStore.stateVersion,
             compares: compares,
             stretches: stretches
         )
@@ -140,7 +140,7 @@ import Testing
         // They grant no credit, so the node keeps what it has for them.
         let takers = try (1...2).map { number in
             let taker = try Self.greet(donor, as: UInt8(number))
-            let request = StateRequest(vector: VersionVector(), format: OpenStore.formatVersion)
+            let request = StateRequest(vector: VersionVector(), format: OpenStore.stateVersion)
             try taker.send(taker.call(Self.header, request.encoded()))
             return taker
         }

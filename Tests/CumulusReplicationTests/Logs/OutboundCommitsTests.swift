@@ -129,7 +129,7 @@ extension OutboundCommits {
         let scope = try store.scopeNumber()
         let vector = try store.vector()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
+            try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
         var outbound = OutboundCommits(scope: scope, position: VersionVector())
         #expect(try outbound.next(of: store, byteLimit: 100) == nil)

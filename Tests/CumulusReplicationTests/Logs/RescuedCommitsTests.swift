@@ -163,7 +163,7 @@ import Testing
         try away.save([SaveItem("r", ["a": 1])])
         let (scope, vector) = (try away.scopeNumber(), try away.vector())
         try away.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
+            try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
         let source = try RescueSource(away.reader)
         var outbound = OutboundCommits(scope: scope, position: try here.vector())

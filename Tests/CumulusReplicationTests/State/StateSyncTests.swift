@@ -560,7 +560,7 @@ extension TestStore {
     func truncateLog(through vector: VersionVector) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
+            try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
     }
 }

@@ -147,7 +147,7 @@ import Testing
         try Self.run(&together, [true, true, true])
         var apart = try ScratchStore()
         for index in Int64(0)..<3 { try apart.perform([try Self.put("n\(index)", index)]) }
-        let subspaces: [Subspace] = [.record, .change, .zoneState, .zoneHead, .zone, .order]
+        let subspaces: [Subspace] = [.record, .change, .zoneState, .zoneHead, .zone, .commit]
         for subspace in subspaces {
             let rows = try [together, apart].map { store in
                 try store.reader.rows(subspace.family, .all(subspace)).map(StoredRow.init).count

@@ -30,7 +30,6 @@ import Testing
             "41000000077400010163000166" + "0001"
         ),
         (.commit(1, dot), .log, "60000101020304050607080000000000000009"),
-        (.order(1, 3), .log, "6100010000000000000003"),
         (
             .increment(3, request, dot, "n", "f"), .log,
             "620003" + request.bytes.hex + "010203040506070800000000000000096e0001660001"
@@ -213,8 +212,9 @@ import Testing
                 #expect(KeyRange.backReferences(of: zone).contains(reference.bytes) == isOwn)
             }
         }
-        #expect(KeyRange.order(of: 1).contains(RowKey.order(1, .max).bytes))
-        #expect(!KeyRange.order(of: 1).contains(RowKey.order(2, 0).bytes))
+        let last = Dot(Incarnation(.max), .max)
+        #expect(KeyRange.commits(of: 1).contains(RowKey.commit(1, last).bytes))
+        #expect(!KeyRange.commits(of: 1).contains(RowKey.commit(2, Self.dot).bytes))
         #expect(KeyRange.registers(1, "type").contains(RowKey.register(1, "type", [[0xFF]]).bytes))
         #expect(!KeyRange.registers(1, "type").contains(RowKey.register(1, "types", []).bytes))
     }

@@ -62,7 +62,7 @@ extension AccountSimulation {
         for scope in scopes {
             let (number, vector) = (try number(of: scope, at: one), try vector(of: scope, at: one))
             try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-                _ = try Collection.truncateLog(of: number, through: vector, &transaction)
+                try Collection.truncateLog(of: number, through: vector, &transaction)
             }
         }
     }

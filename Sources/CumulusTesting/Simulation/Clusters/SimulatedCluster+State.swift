@@ -155,7 +155,7 @@ extension SimulatedCluster {
         tell("node \(one) forgets")
         verdict.count("collections")
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try Collection.truncateLog(
+            try Collection.truncateLog(
                 of: scope,
                 through: isFull ? vector : stable,
                 &transaction

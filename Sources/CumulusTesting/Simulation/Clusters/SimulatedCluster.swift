@@ -424,7 +424,7 @@ package struct SimulatedCluster {
         if losesData {
             let scope = try stores[one].scopeNumber()
             try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-                _ = try transaction.log(commit, bytes: bytes, in: scope, isVisible: true)
+                _ = try transaction.log(commit, bytes: bytes, in: scope)
             }
         } else {
             let before = try stores[one].vectors()

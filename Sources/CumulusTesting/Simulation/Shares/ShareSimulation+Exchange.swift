@@ -61,7 +61,7 @@ extension ShareSimulation {
         case ..<4:
             let (scope, vector) = (try store.scopeNumber(), try store.vector())
             try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
+                try Collection.truncateLog(of: scope, through: vector, &transaction)
             }
             count("truncations", at: one)
         case ..<6:
