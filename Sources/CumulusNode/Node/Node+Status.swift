@@ -32,8 +32,7 @@ extension Node {
     /// Whether commits are dated well ahead of this node's clock: after all clocks of a cluster
     /// were ahead, stamps count on from there until clocks have caught up.
     private func stampsAreAhead(_ reader: ReadTransaction) throws(EngineError) -> Bool {
-        let row: NodeRow? = try reader.row(.node)
-        let lead = (row?.latestTime.milliseconds ?? 0) - clock
+        let lead = try reader.lastCommitTime().milliseconds - clock
         return lead > Int64(Node.farOffMilliseconds)
     }
 

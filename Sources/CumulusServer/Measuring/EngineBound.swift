@@ -75,7 +75,6 @@ private struct EngineSaver {
         put(.vector(scope, incarnation), Bytes(repeating: 1, count: 52), in: &batch)
         put(.zoneState(zone), Bytes(repeating: 2, count: 24), in: &batch)
         put(.zoneHead(1, incarnation, "_defaultZone"), Bytes(repeating: 3, count: 4), in: &batch)
-        put(.node, Bytes(repeating: 4, count: 56), in: &batch)
         try engine.commit(batch)
     }
 

@@ -22,6 +22,16 @@ extension RowReader where Self: ~Copyable {
         return (Runs(rows.mapValues(\.end)), position)
     }
 
+    /// The latest time of all commits of all scopes; 0 if there are none.
+    package borrowing func lastCommitTime() throws(EngineError) -> HybridTime {
+        var latest = HybridTime(0)
+        for (key, value) in try rows(.meta, .all(.vector)) {
+            let run = try decoding(key) { () throws(MalformedBytes) in try RunRow(row: value) }
+            latest = max(latest, run.end.time)
+        }
+        return latest
+    }
+
     private borrowing func runRows(
         of scope: ScopeNumber
     ) throws(EngineError) -> [Incarnation: RunRow] {

@@ -112,6 +112,8 @@ package enum OpenStore {
             throw Failure.otherCluster(node.clusterID)
         }
         var state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
+        state.storedNode = node
+        state.clock.observe(try reader.lastCommitTime())
         state.inherited = try reader.inheritance(of: node.nodeID)
         let isRestored = try isBackup || reader.get(.restored) != nil
         state.isRestored = try isRestored && reader.hasMembers(besides: node.nodeID)
@@ -149,7 +151,7 @@ package enum OpenStore {
     ) throws(Failure) {
         let state = try open(engine, using: &dice)
         var node = NodeRow(nodeID: identifier(&dice), clusterID: state.node.clusterID)
-        node.latestTime = state.node.latestTime
+        node.latestTime = state.clock.latest
         node.nextScope = state.node.nextScope
         node.nextDatabase = state.node.nextDatabase
         node.nextZone = state.node.nextZone

@@ -237,8 +237,11 @@ package struct WriteTransaction: ~Copyable, RowReader {
             state.zonesVersion += 1
             state.livingZones = [:]
         }
-        state.node.latestTime = state.clock.latest
-        put(.node, state.node)
+        if state.node != state.storedNode {
+            state.node.latestTime = state.clock.latest
+            state.storedNode = state.node
+            put(.node, state.node)
+        }
         state.news = state.touched
         for head in state.heads.keys {
             state.news.insert(.database(head.database))

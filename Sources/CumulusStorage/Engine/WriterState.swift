@@ -64,6 +64,8 @@ package struct WriterState: Sendable {
     /// Shared by all copies of the state: it holds committed rows only.
     let meta = MetaCache()
     package var node: NodeRow
+    /// The node's row as it is stored; nil before it is known to be.
+    var storedNode: NodeRow?
     package var clock: HybridClock
     /// The scopes that this batch read from the engine or changed.
     package var scopes: [ScopeNumber: ScopeState] = [:]

@@ -32,6 +32,8 @@ package struct NodeRow: RowValue, Equatable {
     package var clusterID: Bytes
     /// The incarnation of the last commit.
     package var lastIncarnation = Incarnation(0)
+    /// The latest time of all commits when the row was written; those after it are in the rows of
+    /// runs.
     package var latestTime = HybridTime(0)
     package var nextScope: ScopeNumber = 0
     package var nextDatabase: DatabaseNumber = 1

@@ -59,7 +59,9 @@ package final class TestStore {
         engine = MemoryEngine(reopening: memory)
         state = try OpenStore.open(engine, using: &dice)
         if !isNewRun {
+            let clock = state.clock
             state = WriterState(incarnation: state.node.lastIncarnation, node: state.node)
+            state.clock = clock
         }
         keepSettings(of: before)
     }

@@ -747,8 +747,9 @@ extension Bytes {
         let run = server.node.incarnation
         let reader = ReadTransaction(engine, reach: .disk)
         let scope = try #require(try reader.scope(.cluster))
-        var row = try #require(try reader.runs(of: scope)[run])
-        row.seq += 1
+        let (runs, position) = try reader.progress(of: scope)
+        var row = RunRow(end: try #require(runs[run]), position: position)
+        row.end.seq += 1
         let key = RowKey.vector(scope, run)
         var batch = EngineBatch()
         batch.writes = [.init(family: key.family, key: key.bytes, value: row.rowBytes)]

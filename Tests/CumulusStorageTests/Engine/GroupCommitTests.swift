@@ -142,6 +142,34 @@ import Testing
         #expect(state.node == store.state.node)
     }
 
+    /// The outcome of its request is the fifth row of a save.
+    @Test func aSaveWritesFourRowsAndABatchThree() throws {
+        var store = try ScratchStore()
+        let births = try (0..<3).map {
+            try store.perform([try Self.put("n\($0)", 0)]).commit.stamp.dot
+        }
+        for count in [1, 3] {
+            var group = GroupCommit(engine: store.engine, state: store.state)
+            let (scope, zone) = (store.scope, store.zone)
+            for (number, birth) in births.enumerated().prefix(count) {
+                let put = try Commit.Put("n\(number)", birth: birth, ["v": .int64(Int64(count))])
+                try group.run(now: store.now) {
+                    (transaction: inout WriteTransaction) throws(EngineError) in
+                    let author = Author()
+                    _ = try transaction.perform([.put(put)], in: scope, zone: zone, author: author)
+                    return ((), keep: true)
+                }
+            }
+            let (rows, state) = group.plan()
+            let found = rows.batch().writes.compactMap { Subspace(rawValue: $0.key[0]) }
+            var expected: [Subspace] = [.zoneState, .zoneHead, .vector]
+            for _ in 0..<count { expected += [.record, .change, .change, .commit] }
+            #expect(found.map(\.rawValue).sorted() == expected.map(\.rawValue).sorted())
+            store.engine.commit(rows.batch())
+            store.adopt(state)
+        }
+    }
+
     @Test func oneByOneAndTogetherMakeTheSameRows() throws {
         var together = try ScratchStore()
         try Self.run(&together, [true, true, true])

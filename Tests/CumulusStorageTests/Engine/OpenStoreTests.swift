@@ -37,14 +37,34 @@ import Testing
         #expect(after.map(StoredRow.init) == rows.map(StoredRow.init))
     }
 
+    /// The node's row is written with a run's first commit; later times are in the rows of runs.
     @Test func theClockGoesOnWhereTheLastRunStopped() throws {
         var store = try ScratchStore()
-        let stamp = try store.perform([.put(try Commit.Put("n", [:]))]).commit.stamp
+        try store.perform([.put(try Commit.Put("n", [:]))])
+        let node = try store.reader.get(.node)
+        let stamp = try store.perform([.put(try Commit.Put("m", [:]))]).commit.stamp
+        #expect(try store.reader.get(.node) == node)
         var dice = SeededGenerator(seed: 9)
         let state = try OpenStore.open(store.engine, using: &dice)
         var clock = state.clock
         #expect(clock.tick(now: 0) > stamp.time)
         #expect(state.node.lastIncarnation == stamp.dot.incarnation)
+    }
+
+    @Test func theClockGoesOnBehindTheCommitsOfOthers() throws {
+        var other = try ScratchStore(seed: 2)
+        other.now += 86_400_000
+        let theirs = try other.perform([.put(try Commit.Put("n", [:]))]).commit
+        var store = try ScratchStore()
+        try store.perform([.put(try Commit.Put("m", [:]))])
+        let (node, scope) = (try store.reader.get(.node), store.scope)
+        try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.apply(theirs, bytes: theirs.encoded(), in: scope)
+        }
+        #expect(try store.reader.get(.node) == node)
+        var dice = SeededGenerator(seed: 9)
+        var clock = try OpenStore.open(store.engine, using: &dice).clock
+        #expect(clock.tick(now: 0) > theirs.stamp.time)
     }
 
     @Test func damageSaysWhatToDo() {
@@ -109,6 +129,42 @@ import Testing
         Self.commit(.zoneState(zone), old.rowBytes, to: store.engine)
         _ = try OpenStore.open(store.engine, using: &dice)
         #expect(try store.reader.row(.zoneState(zone)) == old)
+    }
+
+    /// Until format 11 each commit had a row for its position in the local order.
+    @Test func positionsGoOnWhereRowsOfTheLocalOrderEnded() throws {
+        var store = try ScratchStore()
+        for name in ["a", "b", "c"] { try store.perform([.put(try Commit.Put(name, [:]))]) }
+        let scope = store.scope
+        let runs = try store.reader.runs(of: scope)
+        let last = try #require(runs.vector.dots.first)
+        let end = try #require(runs[last.incarnation])
+        func order(_ position: UInt8) -> RowKey {
+            let number = [97, UInt8(scope >> 8), UInt8(scope & 0xFF)]
+            return RowKey(.commit, bytes: number + Bytes(repeating: 0, count: 7) + [position])
+        }
+        // Breaks have positions too, so there are fewer commits than positions.
+        for (position, seq) in [(UInt8(1), UInt64(1)), (5, 2), (200, 3)] {
+            var value = CanonicalWriter()
+            value.dot(Dot(last.incarnation, seq))
+            value.varint(1)
+            Self.commit(order(position), value.bytes, to: store.engine)
+        }
+        Self.commit(.vector(scope, last.incarnation), end.rowBytes, to: store.engine)
+        Self.commit(.format, NumberRow(number: 11).rowBytes, to: store.engine)
+        #expect(try store.reader.progress(of: scope).position == 0)
+
+        for _ in 0..<2 {
+            var dice = SeededGenerator(seed: 2)
+            store.adopt(try OpenStore.open(store.engine, using: &dice))
+            let (taken, position) = try store.reader.progress(of: scope)
+            #expect(taken.rows == runs.rows && position == 200)
+            #expect(try store.reader.rows(.log, KeyRange(prefix: [97])).isEmpty)
+        }
+        try store.perform([.put(try Commit.Put("d", [:]))])
+        #expect(try store.reader.progress(of: scope).position == 201)
+        #expect(try DerivedRows.differences(in: store.engine) == [])
+        #expect(try LogReplay.differences(in: store.engine) == [])
     }
 
     @Test func damagedRowsAreReported() throws {

@@ -58,7 +58,6 @@ import Testing
         try Self.check(RegisterRow(stamp: Self.stamp, value: [1]))
         try Self.check(RegisterRow(stamp: Self.stamp, value: []))
         try Self.check(RegisterRow(stamp: Self.stamp, value: nil))
-        try Self.check(OrderRow(dot: Self.stamp.dot, isVisible: true))
         try Self.check(IncrementRow(stamp: Self.stamp, delta: .min))
         try Self.check(
             Conflict(
@@ -78,6 +77,43 @@ import Testing
         try Self.check(
             RequestRow(digest: [1], dots: [Self.stamp.dot, Self.stamp.dot], outcome: [2, 3])
         )
+    }
+
+    /// These are on disks.
+    @Test func rowsOfTheNodeAndOfRunsKeepTheirBytes() throws {
+        var node = NodeRow(nodeID: Bytes(repeating: 1, count: 16), clusterID: [2])
+        node.lastIncarnation = Incarnation(5)
+        node.latestTime = HybridTime(9)
+        (node.nextScope, node.nextDatabase, node.nextZone) = (.max, .max, 3)
+        let ids = "10" + String(repeating: "01", count: 16) + "0102"
+        #expect(
+            node.rowBytes.hex == ids + "00000000000000050000000000000009" + "ffff03ffffffff0f0301"
+        )
+        let end = VectorRow(
+            seq: 300,
+            time: HybridTime(3),
+            hash: Bytes(repeating: 0xAB, count: 16),
+            first: VersionVector([Incarnation(7): 1]),
+            dep: VersionVector([Incarnation(7): 2, Incarnation(1): 9])
+        )
+        let bytes =
+            "ac02" + "0000000000000003" + "10" + String(repeating: "ab", count: 16)
+            + "01000000000000000701" + "02000000000000000109000000000000000702"
+        #expect(end.rowBytes.hex == bytes)
+        #expect(RunRow(end: end, position: 500).rowBytes.hex == bytes + "f403")
+    }
+
+    /// Before format 12 a run's row had no position.
+    @Test func theRowOfARunMayLackThePosition() throws {
+        let dep = VersionVector([Incarnation(7): 2])
+        let end = VectorRow(seq: 9, time: HybridTime(3), hash: Commit.noHash, first: dep, dep: dep)
+        let row = RunRow(end: end, position: .max)
+        #expect(try RunRow(row: row.rowBytes) == row)
+        #expect(try RunRow(row: end.rowBytes) == RunRow(end: end, position: 0))
+        for cut in Damage.truncations(of: row.rowBytes) where cut != end.rowBytes {
+            #expect(throws: MalformedBytes.self) { try RunRow(row: cut) }
+        }
+        #expect(throws: MalformedBytes.self) { try RunRow(row: row.rowBytes + [0]) }
     }
 
     @Test func zoneStateAddsUpAndGoesBackToNothing() throws {
