@@ -135,7 +135,7 @@ const ProtobufCMessageDescriptor cumulus__v1__indexes_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__indexes_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__index__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__index__field_descriptors[11] =
 {
   {
     "record_type",
@@ -257,8 +257,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__index__field_descriptors[10] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "bytes",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Index, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__index__field_indices_by_name[] = {
+  10,   /* field[10] = bytes */
   1,   /* field[1] = field */
   2,   /* field[2] = form */
   4,   /* field[4] = is_ready */
@@ -273,7 +286,7 @@ static const unsigned cumulus__v1__index__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__index__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__index__descriptor =
 {
@@ -283,7 +296,7 @@ const ProtobufCMessageDescriptor cumulus__v1__index__descriptor =
   "Cumulus__V1__Index",
   "cumulus.v1",
   sizeof(Cumulus__V1__Index),
-  10,
+  11,
   cumulus__v1__index__field_descriptors,
   cumulus__v1__index__field_indices_by_name,
   1,  cumulus__v1__index__number_ranges,

@@ -15,10 +15,13 @@ extension NodeOperator {
         /// Records that the build of this index has read so far.
         package var looked: UInt64
         package var records: UInt64
+        /// Rows; in a list nil if there are many.
+        package var rows: UInt64?
         /// The counts of a verification.
-        package var rows: UInt64
         package var missing: UInt64
         package var wrong: UInt64
+        /// What the rows take in a list, about.
+        package var bytes: UInt64
     }
 
     package enum IndexAction: Sendable {
@@ -64,8 +67,9 @@ extension NodeOperator.Index {
         isReady = wire.isReady
         looked = wire.looked
         records = wire.records
-        rows = wire.rows
+        rows = wire.rows == 0 && wire.bytes > 0 ? nil : wire.rows
         missing = wire.missing
         wrong = wire.wrong
+        bytes = wire.bytes
     }
 }

@@ -67,7 +67,7 @@ extension IndexOptions {
 extension IndexCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List them, and how far those are that are being built.",
+            abstract: "List them: how far those are that are being built, and what each takes.",
             discussion: help(
                 "cumulus index list --token-file operator.token",
                 "cumulus index list City --json",
@@ -80,7 +80,7 @@ extension IndexCommand {
 
         func run() async throws {
             var listing = Listing(
-                ["TYPE", "FIELD", "KINDS", "HOLDS", "OF", "STATE"],
+                ["TYPE", "FIELD", "KINDS", "HOLDS", "OF", "STATE", "ROWS", "BYTES"],
                 isJSON: output.json
             )
             let (found, schema) = try await indexes.listed()
@@ -88,8 +88,8 @@ extension IndexCommand {
                 let kinds = index.kinds(in: schema)
                 let json = JSON.Member("kinds", .array(kinds.map { .string($0) }))
                 try listing.add(
-                    .object(index.members + [json]),
-                    row: index.row(kinds.joined(separator: " "))
+                    .object(index.members + [json] + index.cost),
+                    row: index.row(kinds.joined(separator: " ")) + index.costRow
                 )
             }
             try listing.end()
@@ -190,9 +190,20 @@ extension NodeOperator.Index {
         ]
     }
 
+    fileprivate var cost: [JSON.Member] {
+        [
+            .init("rows", rows.map { .integer(Int64($0)) } ?? .null),
+            .init("bytes", .integer(Int64(bytes))),
+        ]
+    }
+
+    fileprivate var costRow: [String] {
+        [rows.map { "\($0)" } ?? "many", ByteCount.text(bytes)]
+    }
+
     fileprivate var verdict: [JSON.Member] {
         [
-            .init("rows", .integer(Int64(rows))), .init("missing", .integer(Int64(missing))),
+            .init("rows", .integer(Int64(rows ?? 0))), .init("missing", .integer(Int64(missing))),
             .init("wrong", .integer(Int64(wrong))),
         ]
     }
@@ -205,6 +216,6 @@ extension NodeOperator.Index {
     }
 
     fileprivate var verdictRow: [String] {
-        isReady ? ["\(rows)", "\(missing)", "\(wrong)"] : ["-", "-", "-"]
+        isReady ? ["\(rows ?? 0)", "\(missing)", "\(wrong)"] : ["-", "-", "-"]
     }
 }

@@ -59,7 +59,19 @@ private struct IndexDesk: Sendable {
     private typealias Found = (index: NumberedIndex, type: String, wire: WireIndex)
 
     func list() async throws -> [WireIndex] {
-        try await node.gate.reading { reader in try find(reader).map(\.wire) }
+        let engine = node.gate.engine
+        return try await node.gate.reading { reader in
+            let zones = try reader.zoneNumbers(of: try scopeNumber(reader))
+            return try find(reader).map { index, _, wire in
+                var wire = wire
+                let cost = try IndexCost(of: index.number, in: zones, reader) {
+                    (range) throws(EngineError) in
+                    try engine.byteCount(of: .index, range)
+                }
+                (wire.rows, wire.bytes) = (cost.rows ?? 0, cost.bytes)
+                return wire
+            }
+        }
     }
 
     func verify(in time: TaskTime) async throws -> [WireIndex] {

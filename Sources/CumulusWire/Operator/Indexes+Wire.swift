@@ -34,10 +34,13 @@ package struct WireIndex: Coded, Hashable {
     /// Records that were looked at, of one that is being built.
     package var looked: UInt64 = 0
     package var records: UInt64 = 0
-    /// Only a comparison counts them, and what follows.
+    /// In a list 0 if there are many.
     package var rows: UInt64 = 0
+    /// Only a comparison counts these two.
     package var missing: UInt64 = 0
     package var wrong: UInt64 = 0
+    /// Only a list tells them, about.
+    package var bytes: UInt64 = 0
 
     package init() {}
 
@@ -70,6 +73,7 @@ package struct WireIndex: Coded, Hashable {
         try coder.number(8, &rows)
         try coder.number(9, &missing)
         try coder.number(10, &wrong)
+        try coder.number(11, &bytes)
     }
 }
 

@@ -72,21 +72,25 @@ struct  Cumulus__V1__Index
    */
   uint64_t records;
   /*
-   * from here on: of verify only
+   * of list: 0 if there are more than 10,000
    */
   uint64_t rows;
   /*
-   * rows that should be there and aren't
+   * of verify: rows that should be there and aren't
    */
   uint64_t missing;
   /*
-   * rows that are there and shouldn't be
+   * of verify: rows that are there and shouldn't be
    */
   uint64_t wrong;
+  /*
+   * of list: what the rows take, about
+   */
+  uint64_t bytes;
 };
 #define CUMULUS__V1__INDEX__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__index__descriptor) \
-    , {0,NULL}, {0,NULL}, CUMULUS__V1__INDEX_FORM__INDEX_FORM_UNKNOWN, {0,NULL}, 0, 0, 0, 0, 0, 0 }
+    , {0,NULL}, {0,NULL}, CUMULUS__V1__INDEX_FORM__INDEX_FORM_UNKNOWN, {0,NULL}, 0, 0, 0, 0, 0, 0, 0 }
 
 
 /* Cumulus__V1__IndexesResponse methods */

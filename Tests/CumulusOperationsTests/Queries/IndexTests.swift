@@ -103,6 +103,48 @@ import Testing
         try expectWhole()
     }
 
+    // MARK: What it costs
+
+    /// Eight rows and none of an index, if no value differs: a record, two changes, a commit, a
+    /// request, a vector, a state and a head of a zone.
+    @Test func onlyRowsOfValuesThatDifferAreWritten() throws {
+        let engine = CountingEngine()
+        let store = try TestStore(engine: engine)
+        func rows(_ number: Int64) throws -> Int {
+            let before = engine.rowsWritten
+            try store.save([SaveItem("a", ["n": .int64(number), "m": 1])])
+            return engine.rowsWritten - before
+        }
+        _ = try rows(1)
+        #expect(try rows(1) == 8)
+        #expect(try rows(2) == 10)
+        #expect(try rows(2) == 8)
+    }
+
+    @Test func rowsAndBytesOfAnIndexAreTold() throws {
+        func costs(tables: UInt64 = 0) throws -> [IndexCost] {
+            let scope = try store.scopeNumber()
+            let zones = try store.reader.zoneNumbers(of: scope)
+            return try store.reader.indexRows(of: "Note", scope).map { number, _ in
+                try IndexCost(of: number, in: zones, store.reader) { _ in tables }
+            }
+        }
+        try importTypes("RECORD TYPE Note (n INT64 QUERYABLE);")
+        #expect(try costs().map(\.rows) == [0] && costs().map(\.bytes) == [0])
+        try store.save((0..<20).map { SaveItem("r\($0 + 10)", ["n": .int64($0)]) })
+        // A byte, zone, index, tag, number and name.
+        #expect(try costs().map(\.rows) == [20] && costs().map(\.bytes) == [20 * 23])
+        #expect(try costs(tables: 1_000).map(\.bytes) == [1_000])
+        let zone = try #require(try store.reader.zoneNumbers(of: store.scopeNumber()).first)
+        let index = try #require(try store.reader.indexRows(of: "Note", store.scopeNumber()).first)
+        let many = try IndexCost(
+            of: index.number,
+            in: Array(repeating: zone, count: 501),
+            store.reader
+        ) { _ in 0 }
+        #expect(many.rows == nil && many.bytes == 23 * 10_001)
+    }
+
     // MARK: Building
 
     /// Writers go on, and the node is restarted, at every step of the walk.
