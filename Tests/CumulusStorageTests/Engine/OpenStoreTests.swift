@@ -131,40 +131,73 @@ import Testing
         #expect(try store.reader.row(.zoneState(zone)) == old)
     }
 
-    /// Until format 11 each commit had a row for its position in the local order.
-    @Test func positionsGoOnWhereRowsOfTheLocalOrderEnded() throws {
+    // MARK: Format 11
+
+    /// A store of three commits, each with a row for its position in the local order.
+    ///
+    /// Breaks have positions too, so the last one is 200.
+    private static func storeOfFormat11() throws -> ScratchStore {
         var store = try ScratchStore()
         for name in ["a", "b", "c"] { try store.perform([.put(try Commit.Put(name, [:]))]) }
         let scope = store.scope
         let runs = try store.reader.runs(of: scope)
-        let last = try #require(runs.vector.dots.first)
-        let end = try #require(runs[last.incarnation])
-        func order(_ position: UInt8) -> RowKey {
-            let number = [97, UInt8(scope >> 8), UInt8(scope & 0xFF)]
-            return RowKey(.commit, bytes: number + Bytes(repeating: 0, count: 7) + [position])
-        }
-        // Breaks have positions too, so there are fewer commits than positions.
+        let run = try #require(runs.vector.dots.first).incarnation
         for (position, seq) in [(UInt8(1), UInt64(1)), (5, 2), (200, 3)] {
+            let number = [97, UInt8(scope >> 8), UInt8(scope & 0xFF)]
+            let bytes = number + Bytes(repeating: 0, count: 7) + [position]
             var value = CanonicalWriter()
-            value.dot(Dot(last.incarnation, seq))
+            value.dot(Dot(run, seq))
             value.varint(1)
-            Self.commit(order(position), value.bytes, to: store.engine)
+            commit(RowKey(.commit, bytes: bytes), value.bytes, to: store.engine)
         }
-        Self.commit(.vector(scope, last.incarnation), end.rowBytes, to: store.engine)
-        Self.commit(.format, NumberRow(number: 11).rowBytes, to: store.engine)
+        let end = try #require(runs[run])
+        commit(.vector(scope, run), end.rowBytes, to: store.engine)
+        commit(.format, NumberRow(number: 11).rowBytes, to: store.engine)
         #expect(try store.reader.progress(of: scope).position == 0)
+        return store
+    }
 
+    private static func expectTakenOver(_ reader: ReadTransaction, _ scope: ScopeNumber) throws {
+        #expect(try reader.progress(of: scope).position == 200)
+        #expect(try reader.rows(.log, KeyRange(prefix: [97])).isEmpty)
+        let format: NumberRow? = try reader.row(.format)
+        #expect(format == NumberRow(number: OpenStore.formatVersion))
+    }
+
+    @Test func positionsGoOnWhereRowsOfTheLocalOrderEnded() throws {
+        var store = try Self.storeOfFormat11()
+        let scope = store.scope
+        let runs = try store.reader.runs(of: scope)
         for _ in 0..<2 {
             var dice = SeededGenerator(seed: 2)
             store.adopt(try OpenStore.open(store.engine, using: &dice))
-            let (taken, position) = try store.reader.progress(of: scope)
-            #expect(taken.rows == runs.rows && position == 200)
-            #expect(try store.reader.rows(.log, KeyRange(prefix: [97])).isEmpty)
+            try Self.expectTakenOver(store.reader, scope)
+            #expect(try store.reader.runs(of: scope).rows == runs.rows)
         }
         try store.perform([.put(try Commit.Put("d", [:]))])
         #expect(try store.reader.progress(of: scope).position == 201)
         #expect(try DerivedRows.differences(in: store.engine) == [])
         #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+
+    /// A start may end before or after any call of the store; the next one takes over what is left.
+    @Test(arguments: CountingEngine.Moment.allCases)
+    func aStartThatEndsInBetweenIsRepeated(moment: CountingEngine.Moment) throws {
+        let store = try Self.storeOfFormat11()
+        var call = 1
+        while true {
+            let rows = MemoryEngine(reopening: store.engine)
+            let engine = CountingEngine(rows)
+            engine.end(at: call, moment)
+            var dice = SeededGenerator(seed: 2)
+            _ = try? OpenStore.open(engine, using: &dice)
+            guard engine.hasEnded else { break }
+            let left = MemoryEngine(reopening: rows)
+            _ = try OpenStore.open(left, using: &dice)
+            try Self.expectTakenOver(ReadTransaction(left, reach: .disk), store.scope)
+            call += 1
+        }
+        #expect(call > 1, "there was nothing to interrupt")
     }
 
     @Test func damagedRowsAreReported() throws {
