@@ -64,7 +64,7 @@ package struct WriterState: Sendable {
     /// Shared by all copies of the state: it holds committed rows only.
     let meta = MetaCache()
     package var node: NodeRow
-    /// The node's row as it is stored; nil before it is known to be.
+    /// The node's row as the store has it; nil until this run has read or written it.
     var storedNode: NodeRow?
     package var clock: HybridClock
     /// The scopes that this batch read from the engine or changed.
