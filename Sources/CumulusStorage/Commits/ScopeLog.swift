@@ -25,9 +25,8 @@ extension RowReader where Self: ~Copyable {
     /// The latest time of all commits of all scopes; 0 if there are none.
     package borrowing func lastCommitTime() throws(EngineError) -> HybridTime {
         var latest = HybridTime(0)
-        for (key, value) in try rows(.meta, .all(.vector)) {
-            let run = try decoding(key) { () throws(MalformedBytes) in try RunRow(row: value) }
-            latest = max(latest, run.end.time)
+        for (_, scope) in try ScopeDirectory.all(in: self) {
+            for run in try runRows(of: scope).values { latest = max(latest, run.end.time) }
         }
         return latest
     }
