@@ -101,3 +101,28 @@ package struct Runs: Sendable {
         }
     }
 }
+
+/// The row of a run: its end, and how far the local order was.
+///
+/// The end is the same on every node; the position is the node's own.
+package struct RunRow: RowValue, Equatable {
+    package var end: VectorRow
+    /// The last position of the scope's local order when the row was written.
+    package var position: UInt64
+
+    package init(end: VectorRow, position: UInt64) {
+        self.end = end
+        self.position = position
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        end.write(to: &writer)
+        writer.varint(position)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        end = try VectorRow(reading: &reader)
+        // Rows from before format 12 end here.
+        position = reader.isAtEnd ? 0 : try reader.varint()
+    }
+}
