@@ -98,6 +98,7 @@ extension PeerConnection {
             return close("there is another connection to that node")
         }
         isOpen = true
+        creditStep = hello.limits.initialCredit / 4
         node.note(isTwin: false, by: endpoint)
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         meet(hello)

@@ -24,6 +24,8 @@ extension PeerConnection {
         /// Bytes of the messages that brought them.
         var size = 0
         var isWriting = false
+        /// Bytes that the writer is done with and that the peer was given no new credit for.
+        var uncredited = 0
         var hasBegun = false
         /// The peer wants to hear as soon as it is durable here.
         var wantsReport = false
@@ -264,8 +266,14 @@ extension PeerConnection {
         \(EngineError.remedy)
         """
 
+    /// Gives credit for messages that the writer is done with, once they are worth a frame.
+    ///
+    /// The peer keeps three quarters of its credit meanwhile, so it never waits for the rest.
     func grant(_ size: Int, _ stream: UInt32) {
-        if size > 0, pulls[stream] != nil { credit(size, stream) }
+        guard size > 0, let pull = pulls[stream] else { return }
+        let sum = pull.uncredited + size
+        pulls[stream]?.uncredited = sum < creditStep ? sum : 0
+        if sum >= creditStep { credit(sum, stream) }
     }
 
     func stopPulling(_ stream: UInt32) {

@@ -52,6 +52,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var challengers = Challengers()
     var reason = "the peer closed the connection"
     var nextStream: UInt32 = 1
+    /// Bytes of a pull that get credit together: a quarter of what the peer begins with.
+    var creditStep = 0
     /// Streams are never used twice, so a connection ends long before there are none left.
     static let lastStream: UInt32 = 1 << 31
     var pulls: [UInt32: Pull] = [:]
