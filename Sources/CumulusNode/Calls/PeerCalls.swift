@@ -196,43 +196,6 @@ enum PeerCalls {
     }
 }
 
-/// The commits of a scope, page by page, as long as the peer pulls.
-private struct CommitPages: Sendable {
-    let node: Node
-    let scope: ScopeID
-    let number: ScopeNumber
-
-    /// The next commits; how to go on is part of the page.
-    ///
-    /// - Parameter asked: How often the peer was asked to report; nil: it was sent nothing yet.
-    func page(of outbound: OutboundCommits, asked: UInt64? = nil) throws -> Page {
-        var outbound = outbound
-        let rings = node.gate.bell.count(of: number)
-        let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
-        let (snapshot, vector) = try node.gate.latestVector(of: number)
-        let byteLimit = node.configuration.limits.pageBytes
-        guard let batch = try outbound.next(snapshot, vector, byteLimit: byteLimit) else {
-            throw ServiceError(
-                .changeTokenExpired,
-                .logTruncated,
-                "the log of this node begins later than that; take its state instead"
-            )
-        }
-        let response = PullResponse(
-            commits: batch.commits,
-            vector: asked == nil ? batch.vector : batch.news,
-            wantsReport: wantsReport
-        )
-        let rest = outbound
-        return Page(
-            message: MessagePieces(response.encoded()),
-            next: { try page(of: rest, asked: asks) },
-            news: batch.isAtEnd ? AwaitedNews(scope: number, rings: rings) : nil,
-            isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks
-        )
-    }
-}
-
 /// A node's state, message by message.
 private struct StateMessages: Sendable {
     let node: Node

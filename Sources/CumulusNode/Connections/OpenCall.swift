@@ -76,6 +76,10 @@ final class OpenCall {
     var isEndless = false
     /// How soon the call goes on after news; nil means that its caller follows no stream.
     var pacing: Pacing?
+    /// For how long its next page gathers news, see `AwaitedNews`.
+    var gathering: (@Sendable () -> Int64)?
+    /// Makes its next page of what is in memory; nil means that a thread reads it.
+    var quickPage: QuickPage?
     /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
     var patience: Int64?
     /// When the answer has waited for credit too long.
@@ -177,6 +181,9 @@ final class OpenCall {
 /// Reads the next page, on a reader thread.
 typealias NextPage = @Sendable () throws -> Page
 
+/// Makes the next page on the loop, of what is in memory; nil if it has to be read.
+typealias QuickPage = @Sendable () -> Page?
+
 /// One message of an answer, and how to read the one after it.
 ///
 /// A large answer is never in memory as a whole: a page is read when its caller has room for it. A
@@ -188,6 +195,8 @@ struct Page: Sendable {
     var value: PartOfValue?
     /// nil means this is the last one.
     var next: NextPage?
+    /// Makes the next page of what is in memory, if it can; asked before `next`.
+    var quick: QuickPage?
     /// The next page waits for these; nil means it does not wait.
     var news: AwaitedNews?
     /// There is nothing to tell: the message is not sent.

@@ -102,7 +102,16 @@ extension OpenCalls {
         if call.isFollowed, frames.unsentBytes > limits.answerBytes {
             return postpone(stream, next)
         }
+        if let page = quickPage(of: call) { return finish(stream, page) }
         readLater(stream, next)
+    }
+
+    /// A page that is in memory, if the peer has room for it and no other stream waits for room.
+    private func quickPage(of call: OpenCall) -> Page? {
+        guard let quick = call.quickPage, streamsWithoutRoom.isEmpty, peerHasRoom else {
+            return nil
+        }
+        return quick()
     }
 
     /// Reads a page on a reader thread, and comes back with it or the error.

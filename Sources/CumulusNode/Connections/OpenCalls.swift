@@ -172,7 +172,12 @@ final class OpenCalls: @unchecked Sendable {
         }
         for (stream, call) in inOrder(where: { $0.retryTime.map { $0 <= now } ?? false }) {
             if case .idle(let next, _, _) = call.step { call.step = .next(next) }
-            readOn(stream)
+            if identity.isPeer, case .next = call.step {
+                // Its page is read once it has credit.
+                sendWaiting(stream)
+            } else {
+                readOn(stream)
+            }
         }
     }
 

@@ -22,6 +22,9 @@ struct AwaitedNews: Sendable {
     var places: [NewsPlace]?
     /// When the next page is read even without news; nil means never.
     var until: Instant?
+    /// For how many milliseconds news is gathered before the next page is read, asked when the bell
+    /// rings; nil means for none.
+    var gathering: (@Sendable () -> Int64)?
 }
 
 extension CallContext {
@@ -53,6 +56,7 @@ extension OpenCalls {
     /// Decides what a call does after a page.
     func advance(_ call: OpenCall, _ stream: UInt32, after page: Page) {
         if !page.isSilent { call.pacing?.told(now: node.environment.now()) }
+        call.quickPage = page.quick
         guard let next = page.next else {
             call.step = .complete
             return
@@ -64,6 +68,7 @@ extension OpenCalls {
         let wait = BellWait(node.gate.bell)
         // If the bell has rung since the page was read, it calls back at once.
         call.step = .idle(next, wait, until: news.until)
+        call.gathering = news.gathering
         wait.begin(after: news.rings, of: news.scope, in: news.places) { [weak self] in
             self?.onLoop { $0.wakeUp(stream) }
         }
@@ -71,8 +76,13 @@ extension OpenCalls {
 
     /// Lets a waiting stream go on after a commit.
     private func wakeUp(_ stream: UInt32) {
-        guard let call = self[stream], case .idle(let next, _, _) = call.step else { return }
+        guard let call = self[stream], case .idle(let next, let wait, _) = call.step else { return }
         let now = node.environment.now()
+        if let gathering = call.gathering?(), gathering > 0 {
+            // It has rung, and does not ring again.
+            call.step = .idle(next, wait, until: now + gathering)
+            return
+        }
         let time = call.pacing?.readTime(now: now) ?? now
         if time > now, call.credit > 0 {
             call.step = .retry(next, at: time)

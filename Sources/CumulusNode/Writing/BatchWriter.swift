@@ -182,6 +182,7 @@ struct BatchWriter {
         let isAnywhere = changesZones || changesSchemas || isRaised
         return PlannedBatch.Change(
             rows: rows,
+            run: state.incarnation,
             scopes: state.scopes,
             changesZones: changesZones || state.sharesVersion != before.sharesVersion,
             changesSchemas: changesSchemas,

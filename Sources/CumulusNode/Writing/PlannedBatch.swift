@@ -14,6 +14,8 @@ final class PlannedBatch: Sendable {
     /// What a batch changes.
     struct Change: Sendable {
         let rows: Overlay
+        /// This run of the process.
+        let run: Incarnation
         /// The scopes that the batch read or changed.
         let scopes: [ScopeNumber: ScopeState]
         let changesZones: Bool
@@ -49,8 +51,22 @@ final class PlannedBatch: Sendable {
                 changesZones: changesZones,
                 changesSchemas: changesSchemas,
                 accounts: accounts,
-                pushes: pushes
+                pushes: pushes,
+                commits: ownCommits
             )
+        }
+
+        /// The commits that this run made, by scope.
+        private var ownCommits: [ScopeNumber: [Bytes]] {
+            var commits: [ScopeNumber: [Bytes]] = [:]
+            for scope in scopes.values where scope.touched.contains(run) {
+                guard let last = scope.runs[run]?.seq else { continue }
+                let found = rows.rows(.log, in: .commits(scope.number, run, 1...last))
+                // A row without a value was dropped from the log again.
+                if found.contains(where: { $0.value == nil }) { continue }
+                commits[scope.number] = found.compactMap(\.value)
+            }
+            return commits
         }
     }
 

@@ -23,6 +23,8 @@ final class VisibleState: Sendable {
         var accounts: UInt64 = 0
         /// The value of `WriterState.pushesVersion` after the batch.
         var pushes: UInt64 = 0
+        /// The commits that this run made in the batch, in order.
+        var commits: [ScopeNumber: [Bytes]] = [:]
     }
 
     /// How far this node has a scope, and the mark up to which changes were declared lost.
@@ -43,6 +45,9 @@ final class VisibleState: Sendable {
         var tokens: [ScopeNumber: Bytes] = [:]
         /// How far other scopes are, if anybody asked for them.
         var resting: [ScopeNumber: Progress] = [:]
+        /// The newest commits of this run, and their bytes.
+        var recent: [ScopeNumber: RecentCommits] = [:]
+        var recentBytes = 0
 
         func progress(of scope: ScopeNumber) -> Progress? {
             if let known = scopes[scope] {
@@ -50,15 +55,38 @@ final class VisibleState: Sendable {
             }
             return resting[scope]
         }
+
+        /// Enters a batch's commits of a run; the scopes know of them.
+        mutating func enter(_ commits: [ScopeNumber: [Bytes]], of run: Incarnation) {
+            for (scope, more) in commits {
+                guard let last = scopes[scope]?.runs[run]?.seq else { continue }
+                recentBytes -= recent[scope]?.byteCount ?? 0
+                recent[scope, default: RecentCommits()].add(more, through: last)
+                recentBytes += recent[scope]?.byteCount ?? 0
+            }
+        }
+
+        /// Takes out all recent commits once they have many bytes: a reader that lacks them gets
+        /// them from the log.
+        mutating func takeManyCommits() -> [ScopeNumber: RecentCommits] {
+            guard recentBytes > VisibleState.recentLimit else { return [:] }
+            defer { (recent, recentBytes) = ([:], 0) }
+            return recent
+        }
     }
 
     private let state: Mutex<State>
     private let version = Atomic<UInt64>(1)
     private let highestMet = Atomic<UInt64>(0)
     let epochs: AccessEpochs
+    /// This run of the process.
+    private let run: Incarnation
+    /// Most bytes of recent commits of all scopes.
+    private static let recentLimit = 1 << 20
 
     init(_ reader: any EngineReader, _ opened: WriterState) {
         epochs = AccessEpochs(accounts: opened.accountsVersion)
+        run = opened.incarnation
         state = Mutex(State(reader: reader, scopes: opened.scopes))
     }
 
@@ -74,6 +102,7 @@ final class VisibleState: Sendable {
             defer {
                 state.reader = next.reader
                 state.scopes.merge(next.scopes) { $1 }
+                state.enter(next.commits, of: run)
                 state.tokens = [:]
                 if next.changesZones { state.zones = ZoneDirectory() }
                 if next.changesSchemas { state.schemas = SchemaDirectory() }
@@ -83,9 +112,9 @@ final class VisibleState: Sendable {
             }
             isMoved = epochs.moveAccounts(to: next.accounts)
             epochs.movePushes(to: next.pushes)
-            return state.reader
+            return (state.reader, state.takeManyCommits())
         }
-        // The old snapshot is released outside the lock.
+        // The old snapshot and old commits are released outside the lock.
         _ = consume old
         return isMoved
     }
@@ -107,6 +136,20 @@ final class VisibleState: Sendable {
         try load(scope)
         return state.withLock {
             ($0.reader, $0.progress(of: scope)?.runs.vector ?? VersionVector())
+        }
+    }
+
+    /// The version vector of a scope, and this run's commits above `seq`; nil if they are not all in
+    /// memory.
+    func recent(
+        of scope: ScopeNumber,
+        above seq: UInt64
+    ) -> (vector: VersionVector, commits: [Bytes])? {
+        state.withLock { state in
+            guard let runs = state.scopes[scope]?.runs else { return nil }
+            let last = runs[run]?.seq ?? 0
+            guard seq < last else { return (runs.vector, []) }
+            return state.recent[scope]?.commits(above: seq, through: last).map { (runs.vector, $0) }
         }
     }
 

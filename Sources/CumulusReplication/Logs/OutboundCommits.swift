@@ -18,6 +18,8 @@ package struct OutboundCommits: Sendable {
         package var vector: VersionVector
         /// How far it has the runs that the reader takes elsewhere, where that is news.
         package var news: VersionVector
+        /// There is such news, and it was left for a later batch.
+        package var leavesNews = false
         /// Nothing more stands in the snapshot.
         package var isAtEnd: Bool
     }
@@ -50,20 +52,20 @@ package struct OutboundCommits: Sendable {
     ///
     /// Returns nil where the log doesn't reach back to the reader's position.
     ///
-    /// - Parameter vector: The vector of the snapshot.
+    /// - Parameters:
+    ///   - vector: The vector of the snapshot.
+    ///   - tellsNews: News of runs that the reader takes elsewhere is told even without commits;
+    ///     otherwise it is left for a later batch.
     package mutating func next(
         _ reader: ReadTransaction,
         _ vector: VersionVector,
-        byteLimit: Int
+        byteLimit: Int,
+        tellsNews: Bool = true
     ) throws(EngineError) -> Batch? {
         if !position.covers(vector) {
             guard try position.covers(reader.logFloors(of: scope)) else { return nil }
         }
         var batch = Batch(commits: [], vector: vector, news: VersionVector(), isAtEnd: false)
-        for (run, told) in elsewhere where vector[run] > told {
-            batch.news[run] = vector[run]
-            elsewhere[run] = vector[run]
-        }
         var room = byteLimit
         while room > 0, !position.covers(vector) {
             let count = batch.commits.count
@@ -75,7 +77,44 @@ package struct OutboundCommits: Sendable {
             }
         }
         batch.isAtEnd = position.covers(vector)
+        addNews(to: &batch, tellsNews: tellsNews || !batch.commits.isEmpty)
         return batch
+    }
+
+    /// The next commits where the reader lacks these and no others.
+    ///
+    /// Returns nil if it lacks others, or if they have more bytes: then the log is to be read.
+    ///
+    /// - Parameters:
+    ///   - commits: All commits of a run that the reader lacks, in order.
+    ///   - vector: How far this node has all runs.
+    package mutating func next(
+        _ commits: [Bytes],
+        of run: Incarnation,
+        _ vector: VersionVector,
+        byteLimit: Int,
+        tellsNews: Bool
+    ) -> Batch? {
+        var reached = position
+        reached.cover(Dot(run, vector[run]))
+        let byteCount = commits.reduce(0) { $0 + $1.count }
+        // What they depend on is in the vector, too.
+        guard reached.covers(vector), byteCount <= byteLimit else { return nil }
+        position = reached
+        var batch = Batch(commits: commits, vector: vector, news: VersionVector(), isAtEnd: true)
+        addNews(to: &batch, tellsNews: tellsNews || !commits.isEmpty)
+        return batch
+    }
+
+    private mutating func addNews(to batch: inout Batch, tellsNews: Bool) {
+        for (run, told) in elsewhere where batch.vector[run] > told {
+            guard tellsNews else {
+                batch.leavesNews = true
+                return
+            }
+            batch.news[run] = batch.vector[run]
+            elsewhere[run] = batch.vector[run]
+        }
     }
 
     /// Takes commits of one incarnation, up to one that depends on what the reader lacks.
