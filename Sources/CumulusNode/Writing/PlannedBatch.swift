@@ -64,7 +64,7 @@ final class PlannedBatch: Sendable {
                 let found = rows.rows(.log, in: .commits(scope.number, run, 1...last))
                 // A row without a value was dropped from the log again.
                 if found.contains(where: { $0.value == nil }) { continue }
-                commits[scope.number] = found.compactMap(\.value)
+                commits[scope.number] = found.compactMap { $0.value }
             }
             return commits
         }

@@ -60,7 +60,7 @@ import Testing
         #expect(outbound.position == vector)
     }
 
-    @Test(arguments: [(1, 5), (10, 6)])
+    @Test(arguments: [(1, UInt64(5)), (10, 6)])
     func aReaderThatLacksMoreIsNot(byteLimit: Int, others: UInt64) {
         var outbound = outbound([Self.one: 2, Self.other: 5])
         let before = outbound.position
