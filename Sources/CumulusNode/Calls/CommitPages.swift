@@ -15,7 +15,7 @@ struct CommitPages: Sendable {
     let number: ScopeNumber
 
     /// A page with so many commits is part of a burst: more are on their way.
-    private static let burst = 4
+    private static let burst = 8
     /// How long the commits of a burst are gathered: a message costs both nodes as much as several
     /// commits do.
     private static let gatheringMilliseconds: Int64 = 4
