@@ -98,6 +98,8 @@ final class VisibleState: Sendable {
     @discardableResult
     func advance(to next: Next) -> Bool {
         var isMoved = false
+        // Old commits and the old snapshot are released outside the lock.
+        var oldCommits: [ScopeNumber: RecentCommits] = [:]
         let old = state.withLock { state in
             defer {
                 state.reader = next.reader
@@ -112,10 +114,11 @@ final class VisibleState: Sendable {
             }
             isMoved = epochs.moveAccounts(to: next.accounts)
             epochs.movePushes(to: next.pushes)
-            return (state.reader, state.takeManyCommits())
+            oldCommits = state.takeManyCommits()
+            return state.reader
         }
-        // The old snapshot and old commits are released outside the lock.
         _ = consume old
+        _ = consume oldCommits
         return isMoved
     }
 
