@@ -81,16 +81,14 @@ import Testing
         var outbound = outbound([Self.one: 2], elsewhere: [Self.other])
         func next(_ count: UInt64, tellsNews: Bool) throws -> OutboundCommits.Batch {
             let vector = VersionVector([Self.one: 2 + count, Self.other: 5])
-            let commits = count == 0 ? [] : commits(3...3)
-            return try #require(
-                outbound.next(
-                    commits,
-                    of: Self.one,
-                    vector,
-                    byteLimit: 9,
-                    tellsNews: tellsNews
-                )
+            let batch = outbound.next(
+                count == 0 ? [] : commits(3...3),
+                of: Self.one,
+                vector,
+                byteLimit: 9,
+                tellsNews: tellsNews
             )
+            return try #require(batch)
         }
         let left = try next(0, tellsNews: false)
         #expect(left.news.isEmpty && left.leavesNews)
