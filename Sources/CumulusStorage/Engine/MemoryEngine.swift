@@ -56,6 +56,11 @@ package final class MemoryEngine: StorageEngine {
         state.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
+    /// Reads one state.
+    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        try state.read(plan, reach: reach)
+    }
+
     private var state: MemoryState { states.withLock { $0.newest } }
 }
 

@@ -53,6 +53,50 @@ package struct KeyRange: Equatable, Sendable {
     }
 }
 
+/// Up to `limit` rows of a range, from its start or from its end.
+package struct RowRange: Sendable {
+    package var family: Family
+    package var range: KeyRange
+    package var backwards: Bool
+    package var limit: Int
+
+    package init(_ family: Family, _ range: KeyRange, backwards: Bool = false, limit: Int) {
+        (self.family, self.range) = (family, range)
+        (self.backwards, self.limit) = (backwards, limit)
+    }
+}
+
+/// Rows that are read together, see `EngineReader.read`.
+package struct ReadPlan: Sendable {
+    package var keys: [RowKey]
+    package var ranges: [RowRange]
+    /// Once the values of keys have so many bytes, no further key has to be read.
+    package var byteLimit: Int
+
+    package init(keys: [RowKey] = [], ranges: [RowRange] = [], byteLimit: Int = .max) {
+        (self.keys, self.ranges, self.byteLimit) = (keys, ranges, byteLimit)
+    }
+}
+
+/// The rows of a plan.
+package struct ReadRows: Sendable {
+    package enum Value: Equatable, Sendable {
+        case found(Bytes)
+        case missing
+        /// The row is damaged, or the plan's bytes were used up: `get` says what it is.
+        case unread
+    }
+
+    /// One for each key of the plan, in its order.
+    package var values: [Value]
+    /// The rows of each range of the plan, in the order in which they were read.
+    package var ranges: [[(key: Bytes, value: Bytes)]]
+
+    package init(values: [Value], ranges: [[(key: Bytes, value: Bytes)]]) {
+        (self.values, self.ranges) = (values, ranges)
+    }
+}
+
 /// How far a read may reach.
 package enum Reach: Sendable {
     /// Only memory, for event loops; `.notInMemory` is thrown where memory can't answer.
@@ -99,9 +143,52 @@ package protocol EngineReader: Sendable {
         reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError)
+
+    /// Reads the rows of a plan; an engine may do so faster than row by row.
+    ///
+    /// A key may occur twice. Throws what `get` and `lendRows` throw, but a damaged row of a key is
+    /// left unread.
+    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows
 }
 
 extension EngineReader {
+    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        try readRowByRow(plan, reach: reach)
+    }
+
+    /// What `read` does in an engine that has no faster way.
+    package func readRowByRow(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        var room = plan.byteLimit
+        let values = try plan.keys.map { key throws(EngineError) -> ReadRows.Value in
+            guard room > 0 else { return .unread }
+            do throws(EngineError) {
+                let value = try get(key.family, key.bytes, reach: reach)
+                room -= value?.count ?? 0
+                return value.map { .found($0) } ?? .missing
+            } catch .corrupt {
+                return .unread
+            }
+        }
+        return ReadRows(values: values, ranges: try rows(of: plan.ranges, reach: reach))
+    }
+
+    /// The rows of ranges, range by range.
+    package func rows(
+        of ranges: [RowRange],
+        reach: Reach
+    ) throws(EngineError) -> [[(key: Bytes, value: Bytes)]] {
+        try ranges.map { wanted throws(EngineError) in
+            var rows: [(key: Bytes, value: Bytes)] = []
+            guard wanted.limit > 0 else { return rows }
+            let (family, range) = (wanted.family, wanted.range)
+            try scan(family, range, backwards: wanted.backwards, reach: reach) { key, value in
+                rows.append((key, value))
+                return rows.count < wanted.limit
+            }
+            return rows
+        }
+    }
+
     /// Visits copies of the rows of a range, like `lendRows`.
     package func scan(
         _ family: Family,

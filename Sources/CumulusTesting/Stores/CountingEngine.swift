@@ -55,6 +55,8 @@ package final class CountingEngine: StorageEngine {
     package var largestBatch: Int { mostRows.load(ordering: .relaxed) }
 
     /// Reads of the newest state: the writer's; others read from snapshots.
+    ///
+    /// A plan is one read, however many rows it has.
     package var reads: Int { readCount.load(ordering: .relaxed) }
 
     /// Rows that reads of a range visited.
@@ -157,6 +159,12 @@ package final class CountingEngine: StorageEngine {
         }
     }
 
+    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        let rows = try newest.read(plan, reach: reach)
+        lentCount.wrappingAdd(rows.ranges.reduce(0) { $0 + $1.count }, ordering: .relaxed)
+        return rows
+    }
+
     private var newest: ColdReader {
         readCount.wrappingAdd(1, ordering: .relaxed)
         return ColdReader(reader: engine, disk: self)
@@ -209,6 +217,19 @@ private struct ColdReader: EngineReader {
             disk.count(value.count)
             return visit(key, value)
         }
+    }
+
+    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        try check(reach)
+        let rows = try reader.read(plan, reach: reach)
+        for value in rows.values where value != .unread {
+            if case .found(let bytes) = value { disk.count(bytes.count) } else { disk.count(0) }
+        }
+        for range in rows.ranges {
+            disk.count(0)
+            for row in range { disk.count(row.value.count) }
+        }
+        return rows
     }
 
     private func check(_ reach: Reach) throws(EngineError) {

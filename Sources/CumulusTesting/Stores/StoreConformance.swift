@@ -32,6 +32,7 @@ package struct StoreConformance {
         try checkRangesAndWritesOfOneBatch()
         try checkEarlyEnd()
         try checkFamiliesAreApart()
+        try checkPlans()
         try checkRandomWork(seed: seed, steps: steps)
     }
 
@@ -92,6 +93,30 @@ package struct StoreConformance {
         }
     }
 
+    /// Plans with nothing in them, with more keys than are read at a time, and with little room.
+    private func checkPlans() throws {
+        let engine = try open()
+        let rows = (0..<200).map { (key: UInt8) in ([key], Bytes(repeating: key, count: 9)) }
+        try engine.commit(.writing(.records, rows))
+        let nothing = try engine.read(ReadPlan(), reach: .disk)
+        try expect(nothing.values, [], "a plan without keys")
+        try expect(nothing.ranges.count, 0, "a plan without ranges")
+        let keys = (0..<250).reversed().map { RowKey(.records, [$0]) }
+        let wanted = (0..<250).reversed().map { (key: UInt8) -> ReadRows.Value in
+            key < 200 ? .found(Bytes(repeating: key, count: 9)) : .missing
+        }
+        try expect(try engine.read(ReadPlan(keys: keys), reach: .disk).values, wanted, "all keys")
+        let little = try engine.read(ReadPlan(keys: keys, byteLimit: 90), reach: .disk).values
+        for (value, wanted) in zip(little, wanted) where value != .unread {
+            try expect(value, wanted, "a plan with little room")
+        }
+        let found = little.filter { if case .found = $0 { true } else { false } }.count
+        // A reader may read a stretch of rows before it counts their bytes.
+        try expect(10...10 + 64 ~= found, true, "\(found) rows of a plan with room for 10")
+        let none = try engine.read(ReadPlan(keys: keys, byteLimit: 0), reach: .disk).values
+        try expect(none.allSatisfy { $0 == .unread }, true, "a plan without room")
+    }
+
     /// Writes batches of all shapes.
     ///
     /// After each batch, reads of the engine, of snapshots taken before, and of the engine started
@@ -139,6 +164,37 @@ package struct StoreConformance {
         try expect(reader, family, range, model.rows(family, range), "\(place): \(family)")
         let all = KeyRange.from([], to: [0xff, 0xff, 0xff, 0xff, 0xff])
         try expect(reader, family, all, model.rows(family, all), "\(place): \(family)")
+        try comparePlan(reader, model, &dice, place)
+    }
+
+    /// A plan with keys of all families, some of them twice, and with ranges.
+    private func comparePlan(
+        _ reader: any EngineReader,
+        _ model: Model,
+        _ dice: inout SeededGenerator,
+        _ place: String
+    ) throws {
+        var keys = (0..<Int.random(in: 0...70, using: &dice)).map { _ in
+            RowKey(dice.family(), dice.key())
+        }
+        keys += keys.prefix(3)
+        let family = dice.family()
+        let range = KeyRange.from(dice.key(), to: dice.key())
+        let limit = Int.random(in: 0...5, using: &dice)
+        let ranges = [false, true].map {
+            RowRange(family, range, backwards: $0, limit: limit)
+        }
+        let rows = try reader.read(ReadPlan(keys: keys, ranges: ranges), reach: .disk)
+        let wanted = keys.map { key in
+            model.get(key.family, key.bytes).map { ReadRows.Value.found($0) } ?? .missing
+        }
+        try expect(rows.values, wanted, "\(place): \(keys.map(\.bytes.hex))")
+        let all = model.rows(family, range)
+        try expect(
+            rows.ranges.map { $0.map(Row.init) },
+            [Array(all.prefix(limit)), Array(all.reversed().prefix(limit))],
+            "\(place): \(family), \(limit) rows of \(range)"
+        )
     }
 
     /// A scan in either direction finds exactly `rows`.
@@ -208,6 +264,14 @@ extension EngineBatch {
         var batch = EngineBatch()
         batch.writes = rows.map { Write(family: family, key: $0.0, value: $0.1) }
         return batch
+    }
+}
+
+extension RowKey {
+    /// Any bytes as a key of a family.
+    fileprivate init(_ family: Family, _ bytes: Bytes) {
+        let subspaces = [Family.meta: Subspace.scope, .records: .record, .index: .change]
+        self.init(subspaces[family] ?? .commit, bytes: bytes)
     }
 }
 

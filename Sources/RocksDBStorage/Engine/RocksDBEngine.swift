@@ -110,6 +110,10 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         try newest.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
+    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        try newest.read(plan, reach: reach)
+    }
+
     package func snapshot() -> any EngineReader {
         RocksDBReader(store, frozen: true)
     }

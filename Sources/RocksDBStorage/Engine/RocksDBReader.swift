@@ -82,6 +82,89 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         if let message { throw error(message, family) }
     }
 
+    /// Reads keys together, in about half the time of single reads.
+    ///
+    /// In memory they are read one by one: RocksDB 7.8 reads several from the disk whatever it is
+    /// told.
+    package func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        guard reach == .disk else { return try readRowByRow(plan, reach: reach) }
+        var values = [ReadRows.Value](repeating: .unread, count: plan.keys.count)
+        var room = plan.byteLimit
+        for family in Family.allCases {
+            let places = plan.keys.indices.filter { plan.keys[$0].family == family }
+            try read(places[...], of: plan, in: family, &values, &room)
+        }
+        return ReadRows(values: values, ranges: try rows(of: plan.ranges, reach: reach))
+    }
+
+    /// The most keys at a time: RocksDB takes no more together.
+    private static let mostKeys = 32
+
+    /// Reads keys of one family while there is room for their values.
+    ///
+    /// As many keys are read at a time as fit if no value is larger than the largest so far.
+    private func read(
+        _ places: ArraySlice<Int>,
+        of plan: ReadPlan,
+        in family: Family,
+        _ values: inout [ReadRows.Value],
+        _ room: inout Int
+    ) throws(EngineError) {
+        var (left, largest) = (places, 1)
+        while !left.isEmpty, room > 0 {
+            let next = left.prefix(max(1, min(RocksDBReader.mostKeys, room / largest)))
+            left = left.dropFirst(next.count)
+            let found = try multiGet(next.map { plan.keys[$0].bytes }, family)
+            for (place, value) in zip(next, found) {
+                values[place] = value
+                guard case .found(let bytes) = value else { continue }
+                room -= bytes.count
+                largest = max(largest, bytes.count)
+            }
+        }
+    }
+
+    private func multiGet(
+        _ keys: [Bytes],
+        _ family: Family
+    ) throws(EngineError) -> [ReadRows.Value] {
+        RocksDBStore.countNothing()
+        let sizes = keys.map(\.count)
+        var found = [OpaquePointer?](repeating: nil, count: keys.count)
+        var messages = [RocksDBMessage?](repeating: nil, count: keys.count)
+        Bytes(keys.joined()).withCharacters { start, _ in
+            var next = start
+            let starts = sizes.map { size -> UnsafePointer<CChar>? in
+                defer { next += size }
+                return next
+            }
+            rocksdb_batched_multi_get_cf(
+                store.database,
+                fromDisk,
+                store.family(family),
+                keys.count,
+                starts,
+                sizes,
+                &found,
+                &messages,
+                false
+            )
+        }
+        defer { for value in found { rocksdb_pinnableslice_destroy(value) } }
+        var failure: EngineError?
+        let values = zip(found, messages).map { value, message -> ReadRows.Value in
+            if let message {
+                let problem = error(message, family)
+                if case .corrupt = problem {} else { failure = problem }
+                return .unread
+            }
+            guard let value else { return .missing }
+            return .found(Bytes { count in rocksdb_pinnableslice_value(value, count) })
+        }
+        if let failure { throw failure }
+        return values
+    }
+
     /// Damage is noted, so that no merge of tables runs into it.
     private func error(_ message: RocksDBMessage, _ family: Family) -> EngineError {
         let error = EngineError(reading: message)

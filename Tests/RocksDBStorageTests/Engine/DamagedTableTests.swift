@@ -85,6 +85,18 @@ import Testing
         }
     }
 
+    /// Rows that are read together with it are there.
+    @Test func aFlippedBitLeavesItsRowUnread() throws {
+        let engine = try damaged([500]).open()
+        let keys = [10, 500, 2_000, 9_999].map { RowKey(.change, bytes: Self.key($0)) }
+        let rows = try engine.read(ReadPlan(keys: keys), reach: .disk)
+        #expect(
+            rows.values == [
+                .found(Self.value(10)), .unread, .found(Self.value(2_000)), .missing,
+            ]
+        )
+    }
+
     @Test func whatIsWrittenOverItIsRead() throws {
         let store = try damaged([500, 560, 3_000])
         try store.use { engine in

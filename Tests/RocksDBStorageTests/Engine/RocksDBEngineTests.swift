@@ -44,6 +44,14 @@ import Testing
         #expect(throws: EngineError.notInMemory) {
             try engine.scan(.records, whole, backwards: false, reach: .memory) { _, _ in true }
         }
+        // RocksDB itself would read several keys from the disk, and say nothing.
+        let keys = [5, 6, 90].map { RowKey(.record, bytes: bytes($0)) }
+        #expect(throws: EngineError.notInMemory) {
+            try engine.read(ReadPlan(keys: keys), reach: .memory)
+        }
+        #expect(throws: EngineError.notInMemory) {
+            try engine.get(.records, bytes(5), reach: .memory)
+        }
         #expect(try engine.get(.records, bytes(5), reach: .disk)?.count == 1_000)
         #expect(try engine.get(.records, bytes(5), reach: .memory)?.count == 1_000)
         #expect(throws: EngineError.notInMemory) {

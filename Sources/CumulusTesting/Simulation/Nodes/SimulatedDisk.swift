@@ -86,4 +86,8 @@ final class SimulatedDisk: StorageEngine {
     ) {
         rows.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
+
+    func read(_ plan: ReadPlan, reach: Reach) throws(EngineError) -> ReadRows {
+        try rows.read(plan, reach: reach)
+    }
 }
