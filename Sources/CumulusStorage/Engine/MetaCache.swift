@@ -26,6 +26,8 @@ final class MetaCache: @unchecked Sendable {
         return value
     }
 
+    func knows(_ key: Bytes) -> Bool { rows[HashedKey(key)] != nil }
+
     func drop(_ key: Bytes) {
         rows[HashedKey(key)] = nil
     }

@@ -147,10 +147,59 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
+/// Rows that were read together, before they are asked for one by one.
+struct RowsAhead: Sendable {
+    private var rows: [HashedKey: Bytes?] = [:]
+    private(set) var byteCount = 0
+
+    func knows(_ key: RowKey) -> Bool { rows[HashedKey(key.bytes)] != nil }
+
+    /// Returns the value of `key`, nil if there is none; reads it if it is not here.
+    func get(
+        _ key: RowKey,
+        orRead read: () throws(EngineError) -> Bytes?
+    ) throws(EngineError) -> Bytes? {
+        if let known = rows[HashedKey(key.bytes)] { return known }
+        return try read()
+    }
+
+    /// Reads keys that are about to be asked for, until the values here have `byteLimit` bytes.
+    ///
+    /// Rows that this leaves unread are read when they are asked for.
+    mutating func read(
+        _ keys: [RowKey],
+        byteLimit: Int,
+        from reader: any EngineReader
+    ) throws(EngineError) {
+        let plan = ReadPlan(keys: keys, byteLimit: byteLimit - byteCount)
+        for (key, value) in zip(keys, try reader.read(plan, reach: .disk).values) {
+            switch value {
+            case .found(let bytes):
+                rows[HashedKey(key.bytes)] = .some(bytes)
+                byteCount += bytes.count
+            case .missing: rows[HashedKey(key.bytes)] = .some(nil)
+            case .unread: break
+            }
+        }
+    }
+}
+
+/// Counts what a write transaction reads; an object, since reads only borrow the transaction.
+final class RecordReads {
+    var inRequest = 0
+    private(set) var inBatch = 0
+
+    func note(_ value: Bytes) {
+        inRequest += value.count
+        inBatch += value.count
+    }
+}
+
 /// Reads from one snapshot.
 package struct ReadTransaction: RowReader, Sendable {
     private let reader: any EngineReader
     private let reach: Reach
+    private var ahead = RowsAhead()
     package var broken: BrokenRules = []
 
     package init(_ reader: any EngineReader, reach: Reach) {
@@ -158,8 +207,28 @@ package struct ReadTransaction: RowReader, Sendable {
         self.reach = reach
     }
 
+    /// How many rows a page reads ahead, at most.
+    package static let stretch = 64
+
+    /// Whether `readAhead` does anything: single reads from memory are as good.
+    package var readsAhead: Bool { reach == .disk }
+
+    /// Reads rows together that are about to be asked for, and forgets those before.
+    ///
+    /// It makes no difference but to the time and the memory: about `byteLimit` bytes are kept.
+    package mutating func readAhead(
+        _ keys: [RowKey],
+        byteLimit: Int = 1 << 20
+    ) throws(EngineError) {
+        ahead = RowsAhead()
+        guard readsAhead, keys.count > 1 else { return }
+        try ahead.read(keys, byteLimit: byteLimit, from: reader)
+    }
+
     package func get(_ key: RowKey) throws(EngineError) -> Bytes? {
-        try reader.get(key.family, key.bytes, reach: reach)
+        try ahead.get(key) { () throws(EngineError) in
+            try reader.get(key.family, key.bytes, reach: reach)
+        }
     }
 
     package func scan(

@@ -21,6 +21,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Record rows that were decoded and not written since.
     private var loaded: [HashedKey: RecordRow] = [:]
     private let recordReads = RecordReads()
+    /// Rows of the engine that the batch may ask for.
+    private var ahead = RowsAhead()
     /// Commits of this request that ended hidden lives, whose dependents still have to be handled.
     private var uncompensated: [(scope: ScopeNumber, commit: Commit)] = []
     /// The wall clock when the current request was taken, in milliseconds.
@@ -75,11 +77,28 @@ package struct WriteTransaction: ~Copyable, RowReader {
         case .value(let value): value
         case .deleted: nil
         case .unknown where key.family == .meta:
-            try state.meta.get(key.bytes) { () throws(EngineError) in
-                try engine.get(.meta, key.bytes, reach: .disk)
-            }
-        case .unknown: try engine.get(key.family, key.bytes, reach: .disk)
+            try state.meta.get(key.bytes) { () throws(EngineError) in try read(key) }
+        case .unknown: try read(key)
         }
+    }
+
+    private borrowing func read(_ key: RowKey) throws(EngineError) -> Bytes? {
+        try ahead.get(key) { () throws(EngineError) in
+            try engine.get(key.family, key.bytes, reach: .disk)
+        }
+    }
+
+    /// Reads rows together that the batch may ask for; it makes no difference but to the time.
+    package mutating func readAhead(_ keys: [RowKey]) throws(EngineError) {
+        let wanted = keys.filter { key in
+            guard case .unknown = overlay.get(key.family, key.bytes, over: earlier) else {
+                return false
+            }
+            return !ahead.knows(key) && (key.family != .meta || !state.meta.knows(key.bytes))
+        }
+        guard wanted.count > 1 else { return }
+        if ahead.byteCount > state.storedBytesPerRequest / 2 { ahead = RowsAhead() }
+        try ahead.read(wanted, byteLimit: state.storedBytesPerRequest, from: engine)
     }
 
     /// Returns a record row, which is decoded once however often it is loaded.
@@ -143,17 +162,6 @@ package struct WriteTransaction: ~Copyable, RowReader {
 
     /// Whether a turn in the background has read as many bytes of records as it may.
     var hasReadEnough: Bool { recordBytes >= state.storedBytesPerTurn }
-
-    /// Counts what is read; an object, since reads only borrow the transaction.
-    private final class RecordReads {
-        var inRequest = 0
-        private(set) var inBatch = 0
-
-        func note(_ value: Bytes) {
-            inRequest += value.count
-            inBatch += value.count
-        }
-    }
 
     package mutating func put(_ key: RowKey, _ value: Bytes?) {
         switch key.family {

@@ -87,7 +87,10 @@ import Testing
     ) throws {
         var points: [(WriteTransaction.SavePoint, Model, Int)] = []
         for step in 0..<steps {
-            switch Int.random(in: 0..<12, using: &dice) {
+            switch Int.random(in: 0..<13, using: &dice) {
+            case 12:
+                let keys = (0..<20).map { _ in rowKey(key(using: &dice)) }
+                try transaction.readAhead(keys + keys.prefix(2))
             case 0..<4:
                 let key = rowKey(key(using: &dice))
                 transaction.put(key, [UInt8(step % 200)])
