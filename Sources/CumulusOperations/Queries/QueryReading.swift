@@ -15,7 +15,7 @@ package struct QueryReading: Sendable {
     let rights: QueryRecords.Rights
     /// Whether the cost of the search may be told, see `QueryRecords.Page`.
     let tellsWork: Bool
-    let reader: ReadTransaction
+    var reader: ReadTransaction
     var search: QuerySearch
 
     package var databaseScope: DatabaseScope { request.database }
@@ -70,13 +70,12 @@ package struct QueryReading: Sendable {
     /// Returns the position after which the next page begins; nil if this is the last page.
     private mutating func fill(_ page: inout QueryRecords.Page) throws -> ResultPosition? {
         let results = search.results.results
+        try readAhead(results)
         var byteCount = 0
         for result in results.prefix(request.limit) {
             if byteCount >= request.limits.answerBytes { break }
             let position = result.position
-            let spelling = position.zone.utf8
-            let zone = rights.zones.first { $0.zone.name.utf8.elementsEqual(spelling) }
-            guard let zone, let found = try view(result, zone) else {
+            guard let zone = zone(of: result), let found = try view(result, zone) else {
                 throw EngineError.corrupt("a record that was found is not there")
             }
             let view = try reader.completed(found, in: zone, for: caller)
@@ -86,6 +85,21 @@ package struct QueryReading: Sendable {
         }
         guard page.records.count < results.count else { return nil }
         return results[page.records.count - 1].position
+    }
+
+    /// Reads the records together that the search did not keep.
+    private mutating func readAhead(_ results: [SortedResults.Result]) throws(EngineError) {
+        var keys: [RowKey] = []
+        for result in results.prefix(request.limit) where result.record == nil {
+            guard let number = zone(of: result)?.number else { continue }
+            keys.append(.record(number, result.position.name))
+        }
+        try reader.readAhead(keys, byteLimit: request.limits.answerBytes)
+    }
+
+    private func zone(of result: SortedResults.Result) -> FoundZone? {
+        let spelling = result.position.zone.utf8
+        return rights.zones.first { $0.zone.name.utf8.elementsEqual(spelling) }
     }
 
     /// A record as the caller sees it; nil if it is gone.

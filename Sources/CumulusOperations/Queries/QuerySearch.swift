@@ -111,7 +111,7 @@ struct QuerySearch: Sendable {
     struct Part {
         let zone: FoundZone
         let number: ZoneNumber
-        let reader: ReadTransaction
+        var reader: ReadTransaction
         var way = Way.walk
         /// The results of the zones before it, and of its owed records.
         var before: (results: SortedResults, rowsKept: UInt64)
@@ -120,7 +120,9 @@ struct QuerySearch: Sendable {
         /// Where the walk through the records is.
         var next: Bytes?
         /// Where the walk through an index is.
-        var rows: IndexRows?
+        var rows: Stretches?
+        /// How many of the next names were read ahead.
+        var namesAhead = 0
     }
 
     // MARK: Ways
@@ -132,7 +134,7 @@ struct QuerySearch: Sendable {
         case owed(ArraySlice<String>)
         /// Several ways, of which the shortest is to be found.
         case race([IndexCount], stretch: Int)
-        case rows(IndexAccess, IndexRows)
+        case rows(IndexAccess, Stretches)
         /// Rows of cells, most of which are too far.
         case cells(IndexAccess, BoundQuery.Nearest, ArraySlice<Cells>)
         case walk
@@ -152,7 +154,7 @@ struct QuerySearch: Sendable {
 
     private func way(through access: IndexAccess, in part: Part) -> Way {
         guard access.isCovering, part.owed.isEmpty, let nearest else {
-            return .rows(access, IndexRows(access, in: part.number))
+            return .rows(access, Stretches(rows: IndexRows(access, in: part.number)))
         }
         let cells = access.ranges.map {
             Cells(definition: $0.index.definition, keys: $0.keys(in: part.number))
@@ -210,7 +212,9 @@ struct QuerySearch: Sendable {
     ) throws -> Bool {
         let count = self.names?.count ?? 0
         work.plan = count == 1 ? "look up one name" : "look up \(count) names"
-        while let name = names.popFirst() {
+        while !names.isEmpty {
+            try readAhead(names, &part)
+            let name = names.removeFirst()
             try effort.spend(QuerySearch.recordSteps)
             if let row = try part.reader.get(.record(part.number, name)) {
                 _ = try look(at: row, named: name, part)
@@ -227,7 +231,9 @@ struct QuerySearch: Sendable {
         _ names: inout ArraySlice<String>,
         _ part: inout Part
     ) throws -> Bool {
-        while let name = names.popFirst() {
+        while !names.isEmpty {
+            try readAhead(names, &part)
+            let name = names.removeFirst()
             try effort.spend(QuerySearch.recordSteps)
             try lookUpOwed(name, part)
             guard effort.isTurnOver else { continue }
@@ -252,12 +258,13 @@ struct QuerySearch: Sendable {
     /// Reads the rows of an access.
     private mutating func take(
         _ access: IndexAccess,
-        _ rows: inout IndexRows,
+        _ rows: inout Stretches,
         _ part: inout Part
     ) throws -> Bool {
         describe(access)
         while !effort.isTurnOver {
-            guard let entry = try rows.next(part.reader, &effort) else { return true }
+            let most = ReadTransaction.stretch
+            guard let entry = try next(of: access, &rows, most, &part) else { return true }
             _ = try look(at: entry, access, part)
         }
         part.way = .rows(access, rows)
@@ -296,11 +303,15 @@ struct QuerySearch: Sendable {
         _ stretch: Int,
         _ part: inout Part
     ) throws -> Bool {
-        var rows = part.rows ?? IndexRows(access, in: part.number, from: start?.firstRow(of: query))
+        let start = start?.firstRow(of: query)
+        var rows =
+            part.rows ?? Stretches(rows: IndexRows(access, in: part.number, from: start))
         part.rows = nil
         for _ in 0..<stretch {
             if effort.isTurnOver { break }
-            guard let entry = try rows.next(part.reader, &effort) else { return true }
+            // No more than the page may need.
+            let most = results.limit - results.results.count
+            guard let entry = try next(of: access, &rows, most, &part) else { return true }
             if results.isFull, isBehindPage(entry, access) { return true }
             _ = try look(at: entry, access, part)
         }
