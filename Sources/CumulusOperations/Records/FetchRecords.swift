@@ -50,8 +50,9 @@ package struct FetchRecords: Sendable {
             var results: [Result<RecordView, ServiceError>] = []
             results.reserveCapacity(ids.count - start)
             var byteCount = 0
-            for id in ids[start...] where byteCount < byteLimit {
-                switch id {
+            var (reader, ahead) = (reader, start)
+            for index in ids.indices[start...] where byteCount < byteLimit {
+                switch ids[index] {
                 case .failure(let error): results.append(.failure(error))
                 case .success(let address):
                     let zone: Opened?
@@ -75,6 +76,12 @@ package struct FetchRecords: Sendable {
                             return Opened(zone: found, access: access)
                         }
                         zones[address.zone] = .some(zone)
+                    }
+                    if index >= ahead, reader.readsAhead {
+                        let next = ids[index...].prefix(ReadTransaction.stretch)
+                        let room = min(byteLimit - byteCount, Limits.standard.answerBytes)
+                        try reader.readAhead(stored(next, in: zones), byteLimit: room)
+                        ahead = next.endIndex
                     }
                     let result: Result<RecordView, ServiceError>
                     do throws(EngineError) {
@@ -114,6 +121,19 @@ package struct FetchRecords: Sendable {
         guard let view else { return .failure(.recordNotFound) }
         if let refusal = try access.refusal(of: view, reader) { return .failure(refusal) }
         return .success(try reader.completed(view, in: zone, for: caller))
+    }
+
+    /// The keys of records, as far as their zones were opened already.
+    private func stored(
+        _ ids: ArraySlice<Result<RecordAddress, ServiceError>>,
+        in zones: [ZoneAddress: Opened?]
+    ) -> [RowKey] {
+        ids.compactMap { id in
+            guard case .success(let address) = id,
+                let number = zones[address.zone]??.zone.number
+            else { return nil }
+            return .record(number, address.name)
+        }
     }
 
     private func stored(

@@ -70,6 +70,38 @@ import Testing
         #expect(damage.count == 1)
     }
 
+    /// Records are read ahead in stretches; a page may end in one, and a name may be in two.
+    @Test func manyRecordsComeAsEachAlone() throws {
+        let names = (0..<150).map { "n\($0)" }
+        try store.save(names.map { SaveItem($0, ["a": .string($0)]) })
+        try store.delete([DeleteItem("n3"), DeleteItem("n70")])
+        let asked = names.reversed() + ["nobody", "n5", "n5", "n149", "n70"] + names.prefix(80)
+        let ids = asked.map { name in
+            Result<RecordAddress, ServiceError>.success(
+                RecordAddress(zone: ZoneAddress(), name: name)
+            )
+        }
+        let fetch = FetchRecords(database: .private, ids: ids, keys: nil)
+        let alone = try asked.map { name in
+            try? store.fetch(name, in: .private, keys: nil, by: .alice).get().fields
+        }
+        for byteLimit in [1, 100, 500, .max] {
+            var found: [Bytes?] = []
+            while found.count < ids.count {
+                let page = try fetch.run(
+                    store.scopeNumber(),
+                    by: .alice,
+                    in: store.reader,
+                    from: found.count,
+                    byteLimit: byteLimit
+                )
+                #expect(!page.isEmpty)
+                found += page.map { try? $0.get().fields }
+            }
+            #expect(found == alone)
+        }
+    }
+
     @Test func systemFieldsComeAlways() throws {
         try store.save([SaveItem("p"), SaveItem("n", ["a": 1], type: "Photo", parent: "p")])
         let view = try store.fetch("n", in: .private, keys: [], by: .alice).get()
