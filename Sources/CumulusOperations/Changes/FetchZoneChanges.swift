@@ -261,7 +261,7 @@ extension FetchZoneChanges {
         private let found: FoundZone
         private let caller: Caller
         private let access: AccessReader
-        private let reader: ReadTransaction
+        private var reader: ReadTransaction
         private var progress: ChangeProgress
         /// Where the page ends, behind the last change that it has room for; nil while it has room.
         private var end: ChangeProgress?
@@ -345,16 +345,14 @@ extension FetchZoneChanges {
         ) throws(EngineError) -> Bool {
             var isAtEnd = false
             while !isAtEnd {
-                let rest = rest(of: incarnation)
-                let rows = try reader.rows(.index, rest, limit: Gathering.chunk)
-                for (key, _) in rows {
+                let rows = try reader.rows(.index, rest(of: incarnation), limit: Gathering.chunk)
+                var ahead = 0
+                for (index, row) in rows.enumerated() {
                     if looks == Gathering.turn { return false }
                     looks += 1
-                    var parts = KeyReader(key)
-                    _ = try parts.number(ZoneNumber.self)
-                    _ = try parts.number(UInt32.self)
-                    let dot = try parts.dot()
-                    try look(at: dot, try parts.text())
+                    if index == ahead { ahead += try readAhead(rows[index...].lazy.map(\.key)) }
+                    let change = try RowKey.change(row.key)
+                    try look(at: change.dot, change.name)
                     if isOver { return false }
                 }
                 isAtEnd = rows.count < Gathering.chunk
@@ -362,6 +360,18 @@ extension FetchZoneChanges {
             progress.told[incarnation] = vector[incarnation]
             progress.last = nil
             return true
+        }
+
+        private mutating func readAhead<Keys: Collection<Bytes>>(
+            _ keys: Keys
+        ) throws(EngineError) -> Int {
+            try reader.readAhead(
+                changes: keys,
+                of: zone,
+                besides: names,
+                byteCount: byteCount,
+                limit: fetch.limit
+            )
         }
 
         /// The rows of the change index of an incarnation that were not looked at.

@@ -23,7 +23,7 @@ struct TreeChanges: Sendable {
     private let zone: ZoneNumber
     private let caller: Caller
     private let access: AccessReader
-    private let reader: ReadTransaction
+    private var reader: ReadTransaction
     /// All changes that the token covers; a whole vector.
     private let base: VersionVector
     private let gained: [ChangeToken.Root]
@@ -202,12 +202,19 @@ struct TreeChanges: Sendable {
         var isAtEnd = false
         while !isAtEnd {
             let rows = try reader.rows(.index, rest(of: incarnation), limit: TreeChanges.chunk)
-            for (key, _) in rows {
+            var ahead = 0
+            for (index, row) in rows.enumerated() {
                 if mustPause { return false }
-                var parts = KeyReader(key)
-                _ = try parts.number(ZoneNumber.self)
-                _ = try parts.number(UInt32.self)
-                let (dot, name) = (try parts.dot(), try parts.text())
+                if index == ahead {
+                    ahead += try reader.readAhead(
+                        changes: rows[index...].lazy.map(\.key),
+                        of: zone,
+                        besides: names,
+                        byteCount: byteCount,
+                        limit: fetch.limit
+                    )
+                }
+                let (dot, name) = try RowKey.change(row.key)
                 progress.changes.told[dot.incarnation] = dot.seq - 1
                 progress.changes.last = ChangeProgress.Position(dot: dot, name: name)
                 try look(at: name)
