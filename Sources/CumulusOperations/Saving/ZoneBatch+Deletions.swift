@@ -75,6 +75,8 @@ extension ZoneBatch {
             }
             var pages = ReferrerPages(to: target, born: row.births, .deleteSelf, in: zone)
             pages: while let owned = try pages.next(in: transaction) {
+                let next = owned.filter { plan.dying[$0.name] == nil }
+                try transaction.readAhead(next.map { .record(zone, $0.name) })
                 for child in owned where plan.dying[child.name] == nil {
                     let isNamed = items.deletes(child.name)
                     guard try items.goes(child, with: target) else { continue }

@@ -106,7 +106,13 @@ package struct CascadeSurvey: Sendable {
         defer { self.walk = walk }
         let (name, births, item) = owner
         let zone = walk.zone
-        for child in try reader.referrers(to: name, born: births, .deleteSelf, in: zone) {
+        var reader = reader
+        let children = try reader.referrers(to: name, born: births, .deleteSelf, in: zone)
+        for (index, child) in children.enumerated() {
+            if index % ReadTransaction.stretch == 0 {
+                let next = children[index...].prefix(ReadTransaction.stretch)
+                try reader.readAhead(next.map { .record(zone, $0.name) })
+            }
             let hash = child.name.hashValue
             guard walk.reached[hash] == nil, try walk.items.goes(child, with: name),
                 let row = try reader.record(zone, child.name), !row.isDead,

@@ -53,7 +53,10 @@ package struct TargetSurvey: Sendable {
         steps: Int
     ) throws(EngineError) -> Bool {
         guard !pending.isEmpty else { return try follow(reader) <= steps }
-        for (zone, name) in pending.suffix(steps) {
+        var reader = reader
+        let next = pending.suffix(steps)
+        try reader.readAhead(next.compactMap { zones[$0.zone]?.key(of: $0.name) })
+        for (zone, name) in next {
             try zones[zone]?.look(at: name, reader)
         }
         pending.removeLast(min(steps, pending.count))
@@ -137,6 +140,8 @@ struct ZoneTargets: Sendable {
 
     /// The target with this name; nil if it was not looked up.
     subscript(target: String) -> Target? { targets[target] }
+
+    func key(of target: String) -> RowKey { .record(zone, target) }
 
     mutating func look<Reader: RowReader & ~Copyable>(
         at target: String,

@@ -114,6 +114,7 @@ package struct PeerCommits: Sendable {
         let point = transaction.savePoint
         let rows: [RecordRow]
         do {
+            try readAhead(commit, in: number, &transaction)
             rows = try transaction.apply(commit, bytes: bytes, in: number)
         } catch {
             if case .exhausted(let what) = error {
@@ -134,6 +135,19 @@ package struct PeerCommits: Sendable {
             return .damagedHere(what)
         }
         return nil
+    }
+
+    /// Reads the records that a commit changes together.
+    private func readAhead(
+        _ commit: Commit,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard commit.operations.count > 1, let zone = commit.zone,
+            let place = try transaction.number(of: zone, in: number)
+        else { return }
+        let names = CascadeCompensation.names(in: commit)
+        try transaction.readAhead(names.map { .record(place, $0) })
     }
 
     /// Whether rows around a commit were already unreadable before it.
