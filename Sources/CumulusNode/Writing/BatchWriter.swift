@@ -69,6 +69,7 @@ struct BatchWriter {
         let moment = moment()
         var group = GroupCommit(engine: engine, state: state, over: onItsWay?.batch.rows)
         try expireRequests(&group, moment)
+        if waiting.count > 1 { try readAhead(waiting, &group) }
         var reports: [Report] = []
         reports.reserveCapacity(waiting.count)
         var housekeeping = 0
@@ -96,6 +97,27 @@ struct BatchWriter {
         if change != nil { onItsWay = (planned, before) }
         return planned
     }
+
+    /// Reads rows together that the batch will probably ask for; damage is left to the work itself.
+    private func readAhead(
+        _ waiting: ArraySlice<QueuedWrite>,
+        _ group: inout GroupCommit
+    ) throws(EngineError) {
+        do {
+            try group.readAhead { transaction throws(EngineError) in
+                var keys: [RowKey] = []
+                for write in waiting.prefix(BatchWriter.mostAhead) {
+                    keys += try write.work.likelyRows(in: transaction)
+                }
+                return keys
+            }
+        } catch .corrupt {
+            return
+        }
+    }
+
+    /// The most work whose rows are read ahead.
+    private static let mostAhead = 256
 
     /// Takes in the fate of the last batch, if it is known.
     ///

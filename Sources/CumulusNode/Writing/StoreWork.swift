@@ -16,6 +16,11 @@ package protocol WriterWork: AnyObject, Sendable {
     /// The terms of a caller's change; nil if no caller asked for the work.
     var terms: StoreGate.Terms? { get }
 
+    /// Keys that the work will probably ask for, see `Change`.
+    func likelyRows(
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey]
+
     /// Runs the work. Returns the answer, and whether what was written is to stay.
     func run(
         in transaction: inout WriteTransaction
@@ -30,6 +35,12 @@ package protocol WriterWork: AnyObject, Sendable {
 
     /// Delivers the answer, on the loop.
     func tell(_ answer: Result<Outcome, ServiceError>)
+}
+
+extension WriterWork {
+    package func likelyRows(
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey] { [] }
 }
 
 extension StoreGate {
@@ -106,6 +117,12 @@ extension StoreGate {
 
         package var kind: WorkKind { request.change.onlyDeletes ? .deletes : .commits }
         package var terms: Terms? { Terms(request, token) }
+
+        package func likelyRows(
+            in transaction: borrowing WriteTransaction
+        ) throws(EngineError) -> [RowKey] {
+            try request.likelyRows(in: transaction)
+        }
 
         package func run(
             in transaction: inout WriteTransaction

@@ -207,6 +207,9 @@ package struct ModifyRecords: RememberedChange {
                 fail(address, &outcome)
                 continue
             }
+            if let number = found.number {
+                try transaction.readAhead(request.keys(of: address, as: number))
+            }
             var answered: [Int] = []
             if let requestID {
                 let repeated = RepeatedSaves(
@@ -232,6 +235,23 @@ package struct ModifyRecords: RememberedChange {
         if let refusal = outcome.refusal { return .failure(refusal) }
         outcome.limitServerRecords(to: limits.answerBytes)
         return .success(.modified(outcome))
+    }
+
+    /// The rows of a request with one item; with several, they are read when its turn comes.
+    package func likelyRows(
+        for asker: Asker,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey] {
+        let addresses = saves.map(\.address) + deletes.map(\.address)
+        guard addresses.count == 1, database != .shared,
+            let database = try? Authorisation.database(self.database, for: asker.caller),
+            let scope = try transaction.scope(asker.scope),
+            let number = try transaction.database(scope, database),
+            let zone = try transaction.zone(number, addresses[0].zone.name)
+        else { return [] }
+        let record = RowKey.record(zone.number, addresses[0].name)
+        guard let requestID = asker.requestID else { return [record] }
+        return [record, .request(requestID, scope, asker.caller.user)]
     }
 
     /// Fails all items in a zone that does not exist.
@@ -275,6 +295,16 @@ package struct ModifyRecords: RememberedChange {
             else { return nil }
             return save.address.zone
         }
+    }
+
+    /// The keys of the records in a zone that it names.
+    private func keys(of address: ZoneAddress, as zone: ZoneNumber) -> [RowKey] {
+        // One record alone is read when it is asked for.
+        if saves.count + deletes.count == 1, !refers(in: address) { return [] }
+        let deleted = deletes.map(\.address).filter { $0.zone == address }.map(\.name)
+        let saved = saves.map(\.address).filter { $0.zone == address }.map(\.name)
+        let others = targets == nil ? targetNames(in: address) : []
+        return (saved + deleted + others).map { .record(zone, $0) }
     }
 
     /// The number of deleteSelf references in all saves.

@@ -46,6 +46,14 @@ package protocol Change: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Outcome, ServiceError>, keep: Bool)
 
+    /// Keys that the change will probably ask for: they are read together with other changes' keys.
+    ///
+    /// Reads only what the writer caches. What is missing here is read when it is asked for.
+    func likelyRows(
+        for asker: Asker,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey]
+
     /// Leaves out of an outcome the server's records for which there is no room, and takes the room
     /// of the others.
     ///
@@ -65,6 +73,11 @@ extension Change {
     package var onlyDeletes: Bool { false }
 
     package func keeps(_ outcome: Outcome) -> Bool { true }
+
+    package func likelyRows(
+        for asker: Asker,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey] { [] }
 
     package func perform(
         for asker: Asker,

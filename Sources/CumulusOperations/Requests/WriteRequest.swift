@@ -66,6 +66,13 @@ package struct WriteRequest<Asked: Change>: Sendable {
         self.asker = asker
     }
 
+    /// Keys that the change will probably ask for, see `Change`.
+    package func likelyRows(
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [RowKey] {
+        try change.likelyRows(for: asker, in: transaction)
+    }
+
     /// Makes the change; returns the answer, and whether the writes are kept.
     package func run(
         in transaction: inout WriteTransaction

@@ -26,6 +26,14 @@ package struct GroupCommit: ~Copyable {
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { transaction.byteCount }
 
+    /// Reads rows together that requests of the batch will probably ask for.
+    package mutating func readAhead(
+        _ likely: (borrowing WriteTransaction) throws(EngineError) -> [RowKey]
+    ) throws(EngineError) {
+        let keys = try likely(transaction)
+        try transaction.readAhead(keys)
+    }
+
     /// Runs a request.
     ///
     /// Its writes stay only if the request says so.

@@ -39,6 +39,7 @@ extension TestStore {
         _ requests: [WriteRequest<ModifyRecords>]
     ) throws(EngineError) -> [Result<ModifyOutcome, ServiceError>] {
         try batch { (group: inout GroupCommit) throws(EngineError) in
+            try readAhead(requests, &group)
             var answers: [Result<ModifyOutcome, ServiceError>] = []
             for request in requests { answers.append(try run(request, in: &group)) }
             return answers
@@ -48,6 +49,13 @@ extension TestStore {
     @discardableResult
     package func run(_ requests: [DrawnRequest]) throws(EngineError) -> [DrawnRequest.Answer] {
         try batch { (group: inout GroupCommit) throws(EngineError) in
+            try readAhead(
+                requests.compactMap { request in
+                    guard case .modifyRecords(let change) = request.change else { return nil }
+                    return WriteRequest(change, for: request.asker)
+                },
+                &group
+            )
             var answers: [DrawnRequest.Answer] = []
             for request in requests { answers.append(try run(request, in: &group)) }
             return answers
@@ -55,6 +63,18 @@ extension TestStore {
     }
 
     // MARK: In a batch
+
+    /// Reads the rows of a batch together, as the writer does.
+    private func readAhead(
+        _ requests: [WriteRequest<ModifyRecords>],
+        _ group: inout GroupCommit
+    ) throws(EngineError) {
+        try group.readAhead { transaction throws(EngineError) in
+            var keys: [RowKey] = []
+            for request in requests { keys += try request.likelyRows(in: transaction) }
+            return keys
+        }
+    }
 
     @discardableResult
     package func run<Asked: Change>(
