@@ -242,14 +242,14 @@ package struct ModifyRecords: RememberedChange {
         for asker: Asker,
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> [RowKey] {
-        let addresses = saves.map(\.address) + deletes.map(\.address)
-        guard addresses.count == 1, database != .shared,
+        guard saves.count + deletes.count == 1, database != .shared,
+            let address = saves.first?.address ?? deletes.first?.address,
             let database = try? Authorisation.database(self.database, for: asker.caller),
             let scope = try transaction.scope(asker.scope),
             let number = try transaction.database(scope, database),
-            let zone = try transaction.zone(number, addresses[0].zone.name)
+            let zone = try transaction.zone(number, address.zone.name)
         else { return [] }
-        let record = RowKey.record(zone.number, addresses[0].name)
+        let record = RowKey.record(zone.number, address.name)
         guard let requestID = asker.requestID else { return [record] }
         return [record, .request(requestID, scope, asker.caller.user)]
     }

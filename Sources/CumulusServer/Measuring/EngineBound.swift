@@ -1,7 +1,7 @@
 // `cumulusd bound engine`: the engine alone commits the rows that saves write, in a fresh store.
 //
 // It is the bound of durable saves: no network, no protocol, no checks. Like the node, it reads the
-// old record before it writes the new one, and commits `--in-flight` saves with one flush.
+// old records before it writes the new ones, and commits `--in-flight` saves with one flush.
 
 import ArgumentParser
 import CumulusModel
@@ -71,17 +71,18 @@ private struct EngineSaver {
     /// One commit with one flush.
     mutating func save(_ indices: [Int]) throws {
         var batch = EngineBatch()
-        for index in indices { try add(index, to: &batch) }
+        let keys = indices.map { RowKey.record(zone, EngineSaver.name($0)) }
+        _ = try engine.read(ReadPlan(keys: keys), reach: .disk)
+        for index in indices { add(index, to: &batch) }
         put(.vector(scope, incarnation), Bytes(repeating: 1, count: 52), in: &batch)
         put(.zoneState(zone), Bytes(repeating: 2, count: 24), in: &batch)
         put(.zoneHead(1, incarnation, "_defaultZone"), Bytes(repeating: 3, count: 4), in: &batch)
         try engine.commit(batch)
     }
 
-    private mutating func add(_ index: Int, to batch: inout EngineBatch) throws {
+    private mutating func add(_ index: Int, to batch: inout EngineBatch) {
         let name = EngineSaver.name(index)
         let key = RowKey.record(zone, name)
-        _ = try engine.get(key.family, key.bytes, reach: .disk)
         if seqs[index] != 0 {
             put(.change(zone, Dot(incarnation, seqs[index]), name), nil, in: &batch)
         }

@@ -20,6 +20,7 @@ struct QueryBound: ParsableCommand {
     @Option(help: "How long to measure each case.") var seconds = 1.0
     @Option(help: "Records that are there.") var records = 100_000
     @Option(help: "Memory: small or standard.") var profile = "standard"
+    @Flag(help: "Read the records one by one.") var alone = false
     @Argument(help: "Cases: ranges,rows,records") var cases: [String]
 
     func run() throws {
@@ -34,7 +35,7 @@ struct QueryBound: ParsableCommand {
             return (ranges: numbers[0], rows: numbers[1], records: numbers[2])
         }
         let engine = try RocksDBEngine(directory: try DataHome(data).store, profile: profile)
-        var reader = IndexReader(engine: engine, count: records)
+        var reader = IndexReader(engine: engine, count: records, alone: alone)
         try reader.fill()
         for one in cases {
             var microseconds: [Double] = []
@@ -54,13 +55,15 @@ struct QueryBound: ParsableCommand {
 private struct IndexReader {
     let engine: RocksDBEngine
     let count: Int
+    let alone: Bool
     private var dice = SeededGenerator(seed: 1)
     private let zone: ZoneNumber = 1
     private let index: IndexNumber = 1
 
-    init(engine: RocksDBEngine, count: Int) {
+    init(engine: RocksDBEngine, count: Int, alone: Bool) {
         self.engine = engine
         self.count = count
+        self.alone = alone
     }
 
     /// Records of 600 bytes under rising names, and an index whose values lead to any of them.
@@ -113,9 +116,11 @@ private struct IndexReader {
                 names.append(try parts.text())
             }
         }
-        for name in names {
-            let key = RowKey.record(zone, name)
-            _ = try snapshot.get(key.family, key.bytes, reach: .disk)
+        let keys = names.map { RowKey.record(zone, $0) }
+        if alone {
+            for key in keys { _ = try snapshot.get(key.family, key.bytes, reach: .disk) }
+        } else {
+            _ = try snapshot.read(ReadPlan(keys: keys), reach: .disk)
         }
     }
 }

@@ -97,8 +97,9 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         return ReadRows(values: values, ranges: try rows(of: plan.ranges, reach: reach))
     }
 
-    /// The most keys at a time: RocksDB takes no more together.
-    private static let mostKeys = 32
+    /// The most keys at a time: more would take hardly less time each, and a value may have a
+    /// megabyte.
+    private static let mostKeys = 16
 
     /// Reads keys of one family while there is room for their values.
     ///
