@@ -85,6 +85,7 @@ struct CascadeStep {
     ) throws(EngineError) -> Bool {
         var pages = ReferrerPages(to: name, born: births, .deleteSelf, in: number)
         while let children = try pages.next(in: transaction) {
+            try transaction.readAhead(children.map { .record(number, $0.name) })
             for child in children where !dying.contains(child.name) {
                 guard let row = try transaction.load(number, child.name), !row.isDead,
                     try !transaction.lens(of: scope).hides(child.field, of: row.type)
@@ -128,6 +129,7 @@ struct CascadeStep {
             }
             guard let children = try pages.next(in: transaction) else { break }
             candidates = children.map(\.name)
+            try transaction.readAhead(candidates.map { .record(number, $0) })
         }
         if isLater { rest.append(name) }
         return true

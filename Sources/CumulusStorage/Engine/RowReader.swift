@@ -172,6 +172,7 @@ struct RowsAhead: Sendable {
         from reader: any EngineReader
     ) throws(EngineError) {
         let plan = ReadPlan(keys: keys, byteLimit: byteLimit - byteCount)
+        rows.reserveCapacity(rows.count + keys.count)
         for (key, value) in zip(keys, try reader.read(plan, reach: .disk).values) {
             switch value {
             case .found(let bytes):

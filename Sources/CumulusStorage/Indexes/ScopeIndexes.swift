@@ -278,6 +278,9 @@ extension ScopeIndexes {
         next.building = try stillBuilding(work, transaction)
         if next.building.isEmpty { return next }
         var (rows, built) = (0, 0)
+        try transaction.readAhead(
+            page.records.map { .record($0.position.zone, $0.position.name) }
+        )
         for record in page.records where rows < rowLimit {
             let position = record.position
             rows += try buildRows(of: position.name, in: position.zone, next.building, &transaction)

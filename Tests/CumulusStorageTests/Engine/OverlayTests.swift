@@ -142,6 +142,24 @@ import Testing
         }
     }
 
+    /// They are cached for later batches as if each had been read alone.
+    @Test func smallRowsThatAreReadAheadAreCachedAndDropped() throws {
+        let store = try ScratchStore()
+        let keys = [RowKey.format, .node, .restored, .zone(7, "z")]
+        var transaction = WriteTransaction(engine: store.engine, state: store.state)
+        try transaction.readAhead(keys + keys)
+        for key in keys { #expect(try transaction.get(key) == store.reader.get(key)) }
+        transaction.put(keys[3], [1])
+        try transaction.readAhead(keys)
+        #expect(try transaction.get(keys[3]) == [1])
+        let (rows, state) = transaction.finish()
+        store.engine.commit(rows.batch())
+        var next = WriteTransaction(engine: store.engine, state: state)
+        try next.readAhead(keys)
+        for key in keys { #expect(try next.get(key) == store.reader.get(key)) }
+        #expect(try next.get(keys[3]) == [1])
+    }
+
     @Test func theOverlayAloneKnowsWhatItDoesNotKnow() {
         var overlay = Overlay()
         #expect(overlay.isEmpty)
