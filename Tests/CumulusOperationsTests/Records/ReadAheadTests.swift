@@ -1,5 +1,5 @@
-// What requests of one batch read together, before their turns: each still sees what those before it
-// wrote, and nothing is read twice.
+// Requests of one batch read their rows together, before their turns. Each still sees what those
+// before it wrote.
 
 import CumulusModel
 import CumulusOperations
