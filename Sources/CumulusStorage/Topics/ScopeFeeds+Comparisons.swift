@@ -213,15 +213,24 @@ extension ScopeFeeds {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [Topic.ID: TopicEvent.Flags]? {
         var events: [Topic.ID: TopicEvent.Flags] = [:]
+        var before: [Topic.ID] = []
         if let row = change.before {
             let topics = try topics(of: row, change, types, &effort, &transaction)
             guard let topics else { return nil }
+            before = topics
             for topic in topics {
                 events[topic, default: change.event.flags].insert(.matchedBefore)
             }
         }
         if !change.event.flags.contains(.deleted) {
-            let topics = try topics(of: change.after, change, types, &effort, &transaction)
+            let topics = try topics(
+                of: change.after,
+                change,
+                types,
+                before: before,
+                &effort,
+                &transaction
+            )
             guard let topics else { return nil }
             for topic in topics { events[topic, default: change.event.flags].insert(.matchesNow) }
         }
@@ -234,8 +243,11 @@ extension ScopeFeeds {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let place = change.place
+        let mayFire = change.isOwn && transaction.state.feeds[scope]?.once.isEmpty == false
+        // The events of topics that match alike have equal values.
+        var values: [TopicEvent.Flags: Bytes] = [:]
         for (topic, flags) in events {
-            if change.isOwn {
+            if mayFire {
                 try noteFiring(of: topic, flags, on: (change.after, place), &transaction)
             }
             transaction.state.touched.insert(.topic(topic))
@@ -247,10 +259,16 @@ extension ScopeFeeds {
                 place.number,
                 change.name
             )
+            if change.isAlone, let known = values[flags] {
+                transaction.put(row, known)
+                continue
+            }
             var event = change.event
             event.flags = flags
             let written = change.isAlone ? event : try folded(event, at: row, transaction)
-            transaction.put(row, written?.rowBytes)
+            let bytes = written?.rowBytes
+            values[flags] = bytes
+            transaction.put(row, bytes)
         }
     }
 
@@ -271,19 +289,28 @@ extension ScopeFeeds {
 
     /// The topics of some types that a record matches; nil if that takes more steps than the effort
     /// allows.
+    ///
+    /// - Parameter before: The topics that the record matched before the change, if this is about
+    ///   the record after it. Most changes leave the fields alone that topics look at.
     private func topics(
         of row: RecordRow,
         _ change: WatchedChange,
         _ types: [String],
+        before: [Topic.ID] = [],
         _ effort: inout QueryEffort,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Set<Topic.ID>? {
+    ) throws(EngineError) -> [Topic.ID]? {
         let (place, name) = (change.place, change.name)
         let type = StoredName.shown(row.type)
         let watched = TopicIndex.Place(database: place.zone.database, type: type)
         guard types.contains(type), try beginTopics(watched, &transaction) else { return [] }
         let group = transaction.state.feeds[scope]?.topics.bind(watched, within: &effort)
         guard let group else { return nil }
+        if !before.isEmpty, let old = change.before,
+            group.agree(old, row, named: name, matching: before.count)
+        {
+            return before
+        }
         var spent = effort
         let found = try transaction.decoding(RowKey.record(place.number, name).bytes) {
             () throws(MalformedBytes) in
