@@ -95,12 +95,11 @@ import Testing
     @Test func changesOfOtherFieldsChangeNoMatch() throws {
         try store.save([SaveItem("r", ["stars": 1, "title": "t", "text": "x"])])
         let stars = (0..<4).map { Query.Predicate.field("stars") > Int64($0) }
-        try subscribe(
-            stars + [
-                .field("title") == "t", .field("title") == "t" && .field("stars") > Int64(1),
-                .field("title") == "u" && .field("stars") > Int64(1),
-            ]
-        )
+        let titles: [Query.Predicate] = [
+            .field("title") == "t", .field("title") == "t" && .field("stars") > Int64(1),
+            .field("title") == "u" && .field("stars") > Int64(1),
+        ]
+        try subscribe(stars + titles)
         let topics = try topics()
         #expect(topics.count == 7)
         try check(
