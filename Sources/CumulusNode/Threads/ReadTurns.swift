@@ -33,10 +33,28 @@ final class ReadTurns: @unchecked Sendable {
     typealias Work = @Sendable () -> Void
 
     /// The reads of one caller.
+    ///
+    /// To add or to take a read moves no other one: a save may wake thousands of streams.
     private struct Line {
-        var waiting: [Work] = []
+        /// Reads that came last, the first of them first.
+        private var new: [Work] = []
+        /// Reads that came before these, the first of them last.
+        private var old: [Work] = []
         /// Reads that threads are doing.
         var running = 0
+
+        var count: Int { new.count + old.count }
+
+        mutating func append(_ work: @escaping Work) { new.append(work) }
+
+        /// Takes the read that came first; nil if none waits.
+        mutating func take() -> Work? {
+            if old.isEmpty {
+                old = new.reversed()
+                new = []
+            }
+            return old.popLast()
+        }
     }
 
     // All is touched only under `condition`.
@@ -66,12 +84,11 @@ final class ReadTurns: @unchecked Sendable {
     func append(_ work: @escaping Work, for caller: ReadCaller) -> Bool {
         condition.lock()
         defer { condition.unlock() }
-        var line = lines[caller] ?? Line()
-        let isFull = waiting >= capacity || line.waiting.count >= max(1, capacity / 2)
+        let own = lines[caller]?.count ?? 0
+        let isFull = waiting >= capacity || own >= max(1, capacity / 2)
         guard !isClosed, !isFull else { return false }
-        if line.waiting.isEmpty { turns.append(caller) }
-        line.waiting.append(work)
-        lines[caller] = line
+        if own == 0 { turns.append(caller) }
+        lines[caller, default: Line()].append(work)
         waiting += 1
         condition.signal()
         return true
@@ -101,12 +118,11 @@ final class ReadTurns: @unchecked Sendable {
 
     private func take(at index: Int) -> (work: Work, caller: ReadCaller)? {
         let caller = turns.remove(at: index)
-        guard var line = lines[caller] else { return nil }
-        let work = line.waiting.removeFirst()
-        line.running += 1
+        // In place: a copy of the line is a copy of all that waits in it.
+        guard let work = lines[caller]?.take() else { return nil }
+        lines[caller]?.running += 1
         waiting -= 1
-        if !line.waiting.isEmpty { turns.append(caller) }
-        lines[caller] = line
+        if lines[caller]?.count != 0 { turns.append(caller) }
         return (work, caller)
     }
 
@@ -114,9 +130,7 @@ final class ReadTurns: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         lines[caller]?.running -= 1
-        if let line = lines[caller], line.running == 0, line.waiting.isEmpty {
-            lines[caller] = nil
-        }
+        if lines[caller]?.running == 0, lines[caller]?.count == 0 { lines[caller] = nil }
         // A thread may wait because this caller had enough of them.
         if waiting > 0 || isClosed { condition.signal() }
     }

@@ -38,6 +38,18 @@ import Testing
         #expect(done.withLock { $0 } == ["one 0", "other", "one 1", "one 2"])
     }
 
+    /// Reads that come while others are done come after these.
+    @Test func aCallersReadsKeepTheirOrder() {
+        let turns = ReadTurns(capacity: 100)
+        let done = Mutex<[Int]>([])
+        for number in 0..<20 {
+            add({ done.withLock { $0.append(number) } }, to: turns, for: one)
+            if number % 3 == 0 { #expect(turns.run()) }
+        }
+        while !turns.isEmpty { #expect(turns.run()) }
+        #expect(done.withLock { $0 } == Array(0..<20))
+    }
+
     /// Another caller's read begins while one caller's reads keep all threads that they may.
     @Test func aThreadStaysForOthers() {
         let turns = ReadTurns(capacity: 100)
