@@ -74,8 +74,12 @@ struct CommitPages: Sendable {
         return page(batch, outbound, moment, after: told)
     }
 
-    /// The next commits, if all that the peer lacks is in memory; nil if the log has to be read.
-    private func quickPage(of outbound: OutboundCommits, after told: Told) -> Page? {
+    /// The next commits, if all that the peer lacks is in memory; `.notInMemory` if the log has to be
+    /// read.
+    private func pageFromMemory(
+        of outbound: OutboundCommits,
+        after told: Told
+    ) throws(EngineError) -> Page {
         var outbound = outbound
         let moment = Moment(self)
         let seq = outbound.position[node.incarnation]
@@ -87,7 +91,7 @@ struct CommitPages: Sendable {
                 byteLimit: byteLimit,
                 tellsNews: moment.tellsNews(told)
             )
-        else { return nil }
+        else { throw .notInMemory }
         return page(batch, outbound, moment, after: told)
     }
 
@@ -114,7 +118,7 @@ struct CommitPages: Sendable {
         if batch.isAtEnd {
             page.news = AwaitedNews(scope: number, rings: moment.rings, until: after.newsDue)
             if batch.commits.count >= CommitPages.burst { page.news?.gathering = gathering }
-            page.quick = { [after] in quickPage(of: rest, after: after) }
+            page.news?.fromMemory = { [after] in try pageFromMemory(of: rest, after: after) }
         }
         return page
     }

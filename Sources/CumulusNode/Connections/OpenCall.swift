@@ -78,8 +78,6 @@ final class OpenCall {
     var pacing: Pacing?
     /// For how long its next page gathers news, see `AwaitedNews`.
     var gathering: (@Sendable () -> Int64)?
-    /// Makes its next page of what is in memory; nil means that a thread reads it.
-    var quickPage: QuickPage?
     /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
     var patience: Int64?
     /// When the answer has waited for credit too long.
@@ -92,6 +90,8 @@ final class OpenCall {
     var waiting: [MessagePieces] = []
     /// Takes what the caller sends after its first message; nil means it may send nothing.
     var input: (any CallInput)?
+    /// Reads its next page on the loop, see `AwaitedNews`; nil means a reader thread does.
+    var fromMemory: NextPage?
     /// Its pages are read from packs, not from the store.
     var readsAssets = false
     /// The last pause before a page was read again, in milliseconds.
@@ -178,11 +178,8 @@ final class OpenCall {
     }
 }
 
-/// Reads the next page, on a reader thread.
+/// Reads the next page, on a reader thread or on the loop.
 typealias NextPage = @Sendable () throws -> Page
-
-/// Makes the next page on the loop, of what is in memory; nil if it has to be read.
-typealias QuickPage = @Sendable () -> Page?
 
 /// One message of an answer, and how to read the one after it.
 ///
@@ -195,8 +192,6 @@ struct Page: Sendable {
     var value: PartOfValue?
     /// nil means this is the last one.
     var next: NextPage?
-    /// Makes the next page of what is in memory, if it can; asked before `next`.
-    var quick: QuickPage?
     /// The next page waits for these; nil means it does not wait.
     var news: AwaitedNews?
     /// There is nothing to tell: the message is not sent.

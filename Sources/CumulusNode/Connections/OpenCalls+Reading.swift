@@ -98,20 +98,35 @@ extension OpenCalls {
     /// Reads the next page of an answer, unless it is being read or has to wait.
     func readOn(_ stream: UInt32) {
         guard let call = self[stream], let next = call.takePage() else { return }
+        let fromMemory = call.fromMemory
+        call.fromMemory = nil
         // Credit is a promise; what the socket has not taken is in memory.
         if call.isFollowed, frames.unsentBytes > limits.answerBytes {
             return postpone(stream, next)
         }
-        if let page = quickPage(of: call) { return finish(stream, page) }
+        if let fromMemory, readAtOnce(stream, fromMemory) { return }
         readLater(stream, next)
     }
 
-    /// A page that is in memory, if the peer has room for it and no other stream waits for room.
-    private func quickPage(of call: OpenCall) -> Page? {
-        guard let quick = call.quickPage, streamsWithoutRoom.isEmpty, peerHasRoom else {
-            return nil
+    /// Reads a page on the loop, and goes on with it or the error.
+    ///
+    /// Returns false if a reader thread has to read it: it is not in memory, or has no room.
+    private func readAtOnce(_ stream: UInt32, _ read: NextPage) -> Bool {
+        // Streams of a peer that wait for room come first.
+        if identity.isPeer, !streamsWithoutRoom.isEmpty || !peerHasRoom { return false }
+        node.meter.engineCalls.add(1)
+        do {
+            let page = try read()
+            guard identity.isPeer || room.hasRoom(for: page.byteCount) else { return false }
+            finish(stream, page)
+        } catch EngineError.notInMemory {
+            return false
+        } catch ReadFailure.engine(.notInMemory) {
+            return false
+        } catch {
+            fail(stream, node.serviceError(error))
         }
-        return quick()
+        return true
     }
 
     /// Reads a page on a reader thread, and comes back with it or the error.

@@ -1,18 +1,48 @@
 // The pages of feeds from the newest state of the store, read and encoded once for all feeds with
 // equal reads: devices of one user, and users with equal subscriptions.
 //
-// Held by the node, asked by `FollowedFeed` on reader threads. A save that a thousand devices
-// follow is looked up once; each device then costs a token and a write to its socket.
+// Held by the node, asked by `FollowedFeed` on event loops and reader threads. A save that a
+// thousand devices follow is looked up once; each user then costs a token, and each device a write
+// to its socket.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire
+import Synchronization
 
-struct CommonFeeds: Sendable {
+final class CommonFeeds: Sendable {
     let heads = CommonPages<ScopeNumber, FeedHead> { _, _ in 0 }
     let pages = CommonPages<FeedRead, FeedSearch.Answer> { read, answer in
         answer.encoded.reduce(read.byteCount) { $0 + $1.bytes.count }
+    }
+    /// What the devices of a user are told.
+    let answers = CommonPages<FeedQuestion, FeedAnswer>(
+        size: { _, answer in answer.byteCount },
+        isShared: { $0.isShared }
+    )
+    /// The last version of the store in which a search on an event loop found that it takes long.
+    private let missed = Atomic<UInt64>(0)
+
+    /// Searches for news.
+    ///
+    /// One search on an event loop that throws `.notInMemory` is enough for all feeds that the same
+    /// commit wakes.
+    func find(
+        by search: FeedSearch,
+        at version: UInt64,
+        reach: Reach
+    ) throws -> FeedSearch.Answer {
+        guard reach == .memory else { return try search.run() }
+        if missed.load(ordering: .relaxed) == version { throw EngineError.notInMemory }
+        var search = search
+        search.mostRows = FeedSearch.mostRowsOnLoop
+        do {
+            return try search.run()
+        } catch {
+            missed.store(version, ordering: .relaxed)
+            throw error
+        }
     }
 }
 
@@ -70,6 +100,11 @@ struct FeedSearch {
     let view: StoreView
     /// Only what it is told fills its page.
     var reader: Reader?
+    /// If there are more rows, `.notInMemory` is thrown.
+    var mostRows = Int.max
+
+    /// Rows that are read, told and encoded within a few milliseconds.
+    static let mostRowsOnLoop = 50
 
     /// Reads a page that fits in a message.
     func run() throws -> Answer {
@@ -81,6 +116,7 @@ struct FeedSearch {
                 at: head,
                 through: end,
                 leavingOut: reader?.ownDevice ?? 0,
+                mostRows: mostRows,
                 in: view.reader,
                 schemas: view.schemas
             )

@@ -3,9 +3,9 @@
 // `MethodTable` lists them. A call to follow is answered with the pages since a token, and then
 // with a page when something happens. It waits until this node has read what the token covers.
 //
-// Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed` and
-// `CommonFeeds`; `ComparisonKeeper` finds what a batch of writes left to be found later.
-// `PushCalls` and `Node+Pushes` are about devices that are woken.
+// Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed`,
+// `FeedAnswer` and `CommonFeeds`; `ComparisonKeeper` finds what a batch of writes left to be found
+// later. `PushCalls` and `Node+Pushes` are about devices that are woken.
 
 import CumulusModel
 import CumulusOperations
@@ -56,7 +56,8 @@ enum FeedCalls {
                 number: number,
                 caller: caller,
                 mayUse: mayUse,
-                isEndless: !request.untilCheckpoint
+                isEndless: !request.untilCheckpoint,
+                ownDevice: TopicEvent.deviceDigest(caller.device, of: caller.user)
             )
             return try feed.page(of: fetch, told: nil)
         }

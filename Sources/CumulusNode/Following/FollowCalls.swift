@@ -106,7 +106,7 @@ private struct FollowedChanges: Sendable {
         if let refusal = mayUse(follower.fetch.database) { throw refusal }
         // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
-        let (view, version) = node.gate.latestVersion()
+        let (view, version) = node.gate.latestVersion(reach: .disk)
         let roles =
             follower.dependsOnRoles
             ? try view.schemas.roles(of: caller, in: number, view.reader) : UserRoles()

@@ -3,8 +3,9 @@
 //
 // A handler begins it with `CallContext.follow` and the function that reads the next page. Each
 // page says which news the page after it waits for. A waiting follower holds that function and a
-// wait for the bell, but no thread, timer or bytes. A follower without credit holds the function,
-// and goes on when credit comes.
+// wait for the bell, but no thread, timer or bytes. Once its news has come, a page that is in
+// memory is read on the loop. A follower without credit holds the function, and goes on when credit
+// comes.
 //
 // Folder: streams that wait for news. Read `OpenCalls+Following`, then `FollowCalls`, which follows
 // changes, `CommonPages` and `Pacing`.
@@ -25,6 +26,8 @@ struct AwaitedNews: Sendable {
     /// For how many milliseconds news is gathered before the next page is read, asked when the bell
     /// rings; nil means for none.
     var gathering: (@Sendable () -> Int64)?
+    /// Reads the next page on the loop, or throws `.notInMemory`; nil means it is read later.
+    var fromMemory: NextPage?
 }
 
 extension CallContext {
@@ -56,7 +59,6 @@ extension OpenCalls {
     /// Decides what a call does after a page.
     func advance(_ call: OpenCall, _ stream: UInt32, after page: Page) {
         if !page.isSilent { call.pacing?.told(now: node.environment.now()) }
-        call.quickPage = page.quick
         guard let next = page.next else {
             call.step = .complete
             return
@@ -69,6 +71,7 @@ extension OpenCalls {
         // If the bell has rung since the page was read, it calls back at once.
         call.step = .idle(next, wait, until: news.until)
         call.gathering = news.gathering
+        call.fromMemory = news.fromMemory
         wait.begin(after: news.rings, of: news.scope, in: news.places) { [weak self] in
             self?.onLoop { $0.wakeUp(stream) }
         }

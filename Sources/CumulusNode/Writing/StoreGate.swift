@@ -150,9 +150,9 @@ package final class StoreGate: Sendable {
     }
 
     /// The newest durable state, with its version, which rises with each batch.
-    func latestVersion() -> (view: StoreView, version: UInt64) {
+    func latestVersion(reach: Reach) -> (view: StoreView, version: UInt64) {
         let (view, version) = visible.versioned
-        let reader = ReadTransaction(view.reader, reach: .disk)
+        let reader = ReadTransaction(view.reader, reach: reach)
         return (StoreView(reader: reader, zones: view.zones, schemas: view.schemas), version)
     }
 

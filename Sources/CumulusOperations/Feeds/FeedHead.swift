@@ -20,6 +20,8 @@ package struct FeedHead: Sendable {
     let lastSubscription: UInt64
     /// Whether changes are still to be compared with topics, see `OwedChange`.
     let owesChanges: Bool
+    /// Whether some user marked notifications as read.
+    private let isMarked: Bool
 
     package init(of scope: ScopeNumber, in reader: ReadTransaction) throws(EngineError) {
         func position(_ key: RowKey) throws(EngineError) -> UInt64 {
@@ -31,6 +33,8 @@ package struct FeedHead: Sendable {
         lastBreak = try position(.feedBreak(scope))
         lastSubscription = try position(.subscribed(scope, StoredSubscription.anyKey))
         owesChanges = try reader.owedType(of: scope) != nil
+        let marks = KeyRange.registers(scope, ReadMarks.namespace)
+        isMarked = try !reader.rows(.meta, marks, limit: 1).isEmpty
         oldest = try reader.rows(.log, .milestones(of: scope), limit: 1).first.map {
             (key, _) throws(EngineError) in try RowKey.milestone(key)
         }
@@ -44,6 +48,7 @@ package struct FeedHead: Sendable {
         in scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> ReadMarks {
+        if !isMarked { return ReadMarks() }
         var marks = try reader.readMarks(of: ReadMarks.Reader(user), in: scope)
         marks.vector = runs.whole(marks.vector)
         return marks

@@ -17,10 +17,13 @@ package final class FeedWatches: Hashable, Sendable {
     }
 
     let list: [Watch]
+    /// Whether all of them are about records of a type, so that few rows say what is new.
+    let isOfRecords: Bool
     private let hash: Int
 
     init(_ list: [Watch]) {
         self.list = list
+        isOfRecords = list.allSatisfy { $0.topic.recordType != nil }
         var hasher = Hasher()
         for watch in list {
             hasher.combine(watch.topic.id)

@@ -89,6 +89,14 @@ package struct FetchFeed: Sendable {
         }
     }
 
+    /// Whether an event loop may begin the page: it goes on where the last one ended, the user's
+    /// subscriptions are known, and all of them are about records.
+    package func isShort(at head: FeedHead) -> Bool {
+        guard let watches, position != nil, head.lastSubscription <= watches.position
+        else { return false }
+        return watches.list.isOfRecords
+    }
+
     /// A page without its news: `Page.read` finds them, and `Page.take` adds them.
     ///
     /// - Parameter head: The head of the same snapshot.
