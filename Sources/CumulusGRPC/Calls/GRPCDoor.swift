@@ -165,7 +165,7 @@ struct GRPCDoor: Sendable {
     ) async throws(RPCError) -> (answer: Answer, trailers: Metadata) {
         var trailers: Metadata = [:]
         var opened: LocalConnection?
-        defer { opened?.close() }
+        defer { opened?.leave() }
         do {
             let (connection, _) = try await LocalConnection.open(call.entrance, on: node)
             opened = connection

@@ -108,7 +108,8 @@ package final class WebDownload: Sendable {
         self.first = first
     }
 
-    deinit { calls.close() }
+    // It may end anywhere, also where a lock is held.
+    deinit { Task { [calls] in calls.close() } }
 
     /// The bytes of some chunks, from a position of the asset on; empty at the end of the range.
     package func bytes(from position: UInt64) async throws -> Bytes {

@@ -169,6 +169,6 @@ package struct NodeDoor: WebDoor {
             try await node.columns(of: types, in: scope)
         }
 
-        func close() { connection.close() }
+        func close() { connection.leave() }
     }
 }

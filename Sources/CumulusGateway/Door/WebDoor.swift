@@ -112,5 +112,6 @@ package protocol WebCalls: Sendable {
     func columns(
         of types: [String]
     ) async throws(ServiceError) -> [String: [String: FieldType]]
+    /// Ends the caller's calls; in the task that made them, and where no lock is held.
     func close()
 }

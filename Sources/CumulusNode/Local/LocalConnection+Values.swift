@@ -33,7 +33,7 @@ extension LocalConnection {
         let header = header.traced()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                loop.execute { [self] in
+                ownLoop.perform { [self] in
                     let call = LocalCall { continuation.resume(returning: $0) }
                     let started = start(call, header) { end in
                         ValueCall(message: message, byteCount: byteCount, begin: begin, end: end)
@@ -93,7 +93,7 @@ extension LocalConnection {
     }
 
     private func ended(_ number: UInt32, _ error: ServiceError?) {
-        endTurn()
+        endTurn(ended: number)
         guard let call = calls.removeValue(forKey: number) else { return }
         if let error { return call.end(.failure(error)) }
         if !told.isEmpty { cover() }

@@ -17,7 +17,8 @@ import Synchronization
 package final class LocalConnection: FrameLink, @unchecked Sendable {
     // Confined to `loop`, but for what is set once.
 
-    package let loop: any FrameLoop = LocalLoop()
+    package var loop: any FrameLoop { ownLoop }
+    let ownLoop = LocalLoop()
     package let isLoopback: Bool
     package let remoteAddress: Bytes
     package let certificate: Bytes = []
@@ -57,7 +58,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     ) async throws(ServiceError) -> (connection: LocalConnection, user: String) {
         let connection = LocalConnection(entrance, node)
         let result = await withCheckedContinuation { continuation in
-            connection.loop.execute {
+            connection.ownLoop.perform {
                 connection.begin(entrance) { continuation.resume(returning: $0) }
             }
         }
@@ -92,7 +93,7 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         let header = header.traced()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                loop.execute { [self] in
+                ownLoop.perform { [self] in
                     var call = LocalCall { continuation.resume(returning: $0) }
                     call.unsent = unsent
                     let number = start(call, header, message)
@@ -130,9 +131,14 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     /// long as nothing was answered.
     package var reached: Bytes? { shown.withLock { $0 } }
 
-    /// Ends the connection; calls in progress fail.
+    /// Ends the connection; calls in progress fail. From anywhere.
     package func close() {
         loop.execute { [self] in end(LocalConnection.closed) }
+    }
+
+    /// Ends the connection, in the task of its caller, which makes no more calls.
+    package func leave() {
+        ownLoop.perform { [self] in end(LocalConnection.closed) }
     }
 
     private static let closed = ServiceError(.operationCancelled, "the request has ended")
@@ -225,10 +231,14 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
     package func needsTurn() {
         guard !isTurnDue else { return }
         isTurnDue = true
-        loop.execute { [self] in endTurn() }
+        loop.execute { [self] in
+            // A call that ended meanwhile has ended the turn.
+            if isTurnDue { endTurn() }
+        }
     }
 
-    func endTurn() {
+    /// - Parameter ended: The number of a call that is over with this turn.
+    func endTurn(ended: UInt32 = 0) {
         isTurnDue = false
         guard let handler else { return }
         let turn = handler.turnEnded(now: node.environment.now())
@@ -243,7 +253,8 @@ package final class LocalConnection: FrameLink, @unchecked Sendable {
         if turn.closes { return end(ServiceError(.internalError, "the connection was closed")) }
         if !unopened.isEmpty { openCalls() }
         // Between calls nothing is due: its caller closes it.
-        if let time = turn.wake, greeted != nil || !calls.isEmpty { schedule(time) }
+        let isBusy = greeted != nil || calls.contains { $0.key != ended }
+        if let time = turn.wake, isBusy { schedule(time) }
     }
 
     private func take(_ frame: Frame) {
